@@ -204,12 +204,8 @@ class Batch:
     def label_BL(self) -> Tensor | None:
         return self._labelled().label_BL
 
-    def without_soft_labels(self) -> Self:
-        """Returns a copy whose targets are the action taken and the results themselves."""
-        return self.with_soft_labels(None)
-
-    def with_soft_labels(self, label_BL: Tensor | None) -> Self:
-        """Returns a copy with these soft labels, or none."""
+    def with_soft_labels(self, label_BL: Tensor) -> Self:
+        """Returns a copy with these soft labels."""
         return replace(self, labels=replace(self._labelled(), label_BL=label_BL))
 
     def _labelled(self) -> Labels:

@@ -45,7 +45,6 @@ class CriticStage:
             CriticModule(network, config.model, config.optim, steps, config.run.log_every),
             origin,
             lineage=lineage,
-            previous_lineage=lineage,
             ancestors_games=games,
             card={CRITIC_KEY: critic_card(labelling.utility, config.critic.reward, labelling.sha256)},
         )

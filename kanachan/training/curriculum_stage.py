@@ -1,7 +1,5 @@
 """The stages of the curriculum: an encoder-decoder, its objective, and decisions of shards."""
 
-from pathlib import Path
-
 from kanachan.config import TrainConfig
 from kanachan.models.learned_games import NONE
 from kanachan.models.weights import PRIOR_KEY, TEACHER_KEY
@@ -9,7 +7,6 @@ from kanachan.training.compilation import compile_network, require_compiler
 from kanachan.training.data_source import DataSource
 from kanachan.training.devices import Devices
 from kanachan.training.distillation import open_teacher
-from kanachan.training.forgetting import open_previous_stage
 from kanachan.training.initialization import initial_network
 from kanachan.training.learner import Learner
 from kanachan.training.module import StageModule
@@ -40,7 +37,6 @@ class CurriculumStage:
     def make_learner(
         config: TrainConfig, devices: Devices, data: DataSource, steps: int, *, is_resumed: bool
     ) -> Learner:
-        previous = open_previous_stage(config.init, Path(config.run.out), is_resumed=is_resumed)
         initial = initial_network(config, data.vocabulary, inherits=not is_resumed)
         network = initial.network
         network.encoder.recomputes = config.run.recompute
@@ -53,15 +49,14 @@ class CurriculumStage:
             for each in [network] if teacher is None else [network, teacher.network.network]:
                 compile_network(each, is_dynamic=not devices.use_varlen)
         module = StageModule(
-            network, initial.objective, config.optim, steps, config.run.log_every, config.model, previous, teacher
+            network, initial.objective, config.optim, steps, config.run.log_every, config.model, teacher
         )
         return Learner(
             module,
             initial.origin,
             about=f", {sum(p.numel() for p in network.encoder.parameters()):,} of them in the encoder",
             lineage=initial.lineage,
-            previous_lineage=previous.lineage if previous else [],
             ancestors_games=initial.ancestors_games | (teacher.learned_games if teacher else NONE),
             card=card,
-            previous_settings=previous.settings if previous else None,
+            previous_settings=initial.settings,
         )

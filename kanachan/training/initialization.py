@@ -1,5 +1,6 @@
 """The network that a run starts with: new, or with parts of earlier weights (--init)."""
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from annotate.vocabulary import Vocabulary
@@ -32,6 +33,8 @@ class InitialNetwork(NamedTuple):
     """the games that the networks of --init and objective.prior have learned from"""
     origin: str
     """which of its parts come from where, in words"""
+    settings: Mapping[str, Any] | None = None
+    """of the run of --init, as far as its card has them"""
 
 
 def initial_network(config: TrainConfig, vocabulary: Vocabulary, *, inherits: bool) -> InitialNetwork:
@@ -76,7 +79,9 @@ def initial_network(config: TrainConfig, vocabulary: Vocabulary, *, inherits: bo
     origin = f"encoder{blocks}{' and decoder' if has_decoder else ''} from {config.init}{change}"
     for reason in sorted({*fresh.values()}):
         origin += f", new with {reason}: {', '.join(part for part, found in fresh.items() if found == reason)}"
-    return InitialNetwork(network, objective, lineage, prior, games | weights.learned_games, origin)
+    return InitialNetwork(
+        network, objective, lineage, prior, games | weights.learned_games, origin, weights.card.get("config")
+    )
 
 
 def inherited_lineage(

@@ -24,14 +24,12 @@ class Learner:
     """what its batches consist of, in words"""
     lineage: list[dict[str, Any]] = field(default_factory=list)
     """the stages before it, as far as the network has parts of them"""
-    previous_lineage: list[dict[str, Any]] = field(default_factory=list)
-    """those whose weights are the run's input"""
     ancestors_games: LearnedGames = NONE
     """the games that the networks before it have learned from"""
     card: Mapping[str, Any] = field(default_factory=dict)
     """entries of the card of its weights that only this kind of stage has"""
     previous_settings: Mapping[str, Any] | None = None
-    """of the run before it"""
+    """of the run of --init; None if there is none, or the run is resumed"""
 
     @property
     def ancestry(self) -> tuple[list[dict[str, Any]], LearnedGames]:

@@ -26,13 +26,6 @@ BY_KIND: Panels = {
     for what in ("accuracy", "loss", "recall")
     if (kind, what) != ("discard", "recall")
 }
-CURRICULUM: Panels = {
-    "what the encoder forgets: imitation": ("old/imitation_loss",),
-    "what the encoder forgets: round delta": ("old/round_delta_loss",),
-    "what the encoder forgets: rank": ("old/rank_loss",),
-    "drift of the embeddings from --init": ("drift/embeddings",),
-    "drift of the blocks from --init": r"^drift/block_\d+$",
-}
 POLICY: Panels = {
     "divergence from --init, nats": ("train/divergence", "validation/divergence"),
     "divergence from policy.magnet, nats": ("train/magnet_divergence", "validation/magnet_divergence"),
@@ -84,7 +77,6 @@ BY_STAGE = frozenset(LEARNING) - {"accuracy: top choice is the action taken", "e
 SECTIONS = {
     "Learning": LEARNING,
     "By kind": BY_KIND,
-    "Curriculum": CURRICULUM,
     "Policy": POLICY,
     "Oracle guiding": GUIDING,
     "Iterations": ITERATIONS,

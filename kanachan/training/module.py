@@ -3,7 +3,6 @@
 from functools import partial
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from kanachan.config import ModelConfig, OptimConfig
@@ -11,7 +10,6 @@ from kanachan.data.batch import Batch
 from kanachan.models.transformer import Network
 from kanachan.objectives.objective import Objective
 from kanachan.training.distillation import Teacher
-from kanachan.training.forgetting import PreviousStage
 from kanachan.training.logged_module import LoggedModule
 from kanachan.training.throughput import FlopCount, count_flops
 from kanachan.training.validation_metrics import ValidationMetrics
@@ -24,8 +22,6 @@ class StageModule(LoggedModule):
     Args:
         total_steps, log_every: as for `LoggedModule`.
         model: the sizes of the network, from which its floating-point operations are computed for the log.
-        previous: the stage that the run started from, whose forgetting is measured in validations if it has the same
-            vocabulary.
         teacher: whose probabilities are learned in place of the actions taken.
     """
 
@@ -39,7 +35,6 @@ class StageModule(LoggedModule):
         total_steps: int,
         log_every: int,
         model: ModelConfig,
-        previous: PreviousStage | None = None,
         teacher: Teacher | None = None,
     ) -> None:
         trains_encoder = optim.encoder_learning_rate != 0 and "encoder" not in optim.frozen
@@ -47,9 +42,7 @@ class StageModule(LoggedModule):
         work_of = partial(self._work, model, trains_encoder)
         super().__init__(network, optim, total_steps, log_every, work_of)
         self.objective = objective
-        self._previous = previous
-        is_measured = previous is not None and previous.vocabulary is objective.vocabulary
-        self.metrics = ValidationMetrics(objective, previous if is_measured else None)
+        self.metrics = ValidationMetrics(objective)
         for part in {*optim.frozen, *([] if trains_encoder else ["encoder"])}:
             module = getattr(network, part)
             if module is None:
@@ -60,16 +53,6 @@ class StageModule(LoggedModule):
         """Returns score_BA."""
         return self.objective.score(self.network(batch))
 
-    def on_fit_start(self) -> None:
-        if self._previous is not None and self.trainer.is_global_zero:
-            self._previous.save_copy()
-        super().on_fit_start()
-
-    def on_train_start(self) -> None:
-        super().on_train_start()
-        self._log_previous_stage()
-        self.meter.start()
-
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         if self._teacher is not None:
             batch = self._teacher.labelled(batch)
@@ -78,11 +61,11 @@ class StageModule(LoggedModule):
         return parts["loss"]
 
     def on_validation_epoch_start(self) -> None:
-        self.metrics.start(self.network, self.trainer)
+        self.metrics.start()
         super().on_validation_epoch_start()
 
     def validation_step(self, batch: Batch, batch_idx: int) -> None:
-        self.metrics.update(batch, batch_idx, self.network(batch))
+        self.metrics.update(batch, self.network(batch))
 
     def on_validation_epoch_end(self) -> None:
         row = self.metrics.compute(self.trainer)
@@ -111,20 +94,3 @@ class StageModule(LoggedModule):
     def _work(self, model: ModelConfig, trains_encoder: bool, batch: Batch) -> FlopCount:
         work = count_flops(model, batch, trains_encoder=trains_encoder)
         return work if self._teacher is None else self._teacher.added(work, batch)
-
-    @torch.no_grad()
-    def _log_previous_stage(self) -> None:
-        """Writes the first point of the curves of the previous stage, before the first step."""
-        trainer, metrics = self.trainer, self.metrics
-        if metrics.previous is None or trainer.global_step or not trainer.val_dataloaders:
-            return
-        metrics.start(self.network, trainer)
-        numbers = metrics.previous_batches
-        self.on_validation_model_eval()
-        for index, batch in zip(range(numbers.stop), trainer.val_dataloaders, strict=False):
-            if index in numbers:
-                trainer.strategy.validation_step(batch.to(trainer.strategy.root_device), index)
-        self.on_validation_model_train()
-        row = metrics.previous_metrics(trainer)
-        if trainer.is_global_zero:
-            self.write(row)

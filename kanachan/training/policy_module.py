@@ -1,24 +1,28 @@
 """Stage policy for Lightning: the network, the policies that it is held near to, its loss, and its validations."""
 
 import math
+import shutil
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from annotate.runtime.files import replacing
 from kanachan.config import ModelConfig, OptimConfig
 from kanachan.data.batch import Batch
 from kanachan.models.transformer import Network, have_same_encoder
 from kanachan.training.distributed_sums import DistributedSums, mean_over_ranks, means_of
-from kanachan.training.forgetting import PreviousStage
 from kanachan.training.logged_module import PREFIX, LoggedModule
 from kanachan.training.oracle_guiding import HiddenShare
 from kanachan.training.policy_gradient import LogProbabilities, PolicyGradient
 from kanachan.training.tempered_network import TemperedNetwork
 from kanachan.training.throughput import FlopCount, count_flops
 
+INIT_NAME = "init.safetensors"
+"""of the copy of --init in a run's folder, from which the run is resumed"""
 _RATE_WITHOUT_HIDDEN = 0.1  # of Suphx
 
 
@@ -31,7 +35,7 @@ class PolicyModule(LoggedModule):
         magnet: a further one that it is held near to; None: the same.
         total_steps, log_every: as for `LoggedModule`.
         model: the sizes of the network, from which its floating-point operations are computed for the log.
-        previous: the weights of `old`, which the run's folder gets a copy of.
+        init: the weights of `old`, which the run's folder gets a copy of.
         hidden_share: of a step, the probability of a hidden token in its batches; None: the policy is not guided.
     """
 
@@ -47,7 +51,7 @@ class PolicyModule(LoggedModule):
         total_steps: int,
         log_every: int,
         model: ModelConfig,
-        previous: PreviousStage | None = None,
+        init: Path | None = None,
         hidden_share: HiddenShare | None = None,
     ) -> None:
         fixed = [old] if magnet is None else [old, magnet]
@@ -59,7 +63,7 @@ class PolicyModule(LoggedModule):
         self.gradient = gradient
         self.entropy_weight: Tensor | float = 0.0
         self._policy, self._fixed, self._shares_encoder = policy, fixed, shares_encoder
-        self._previous = previous
+        self._init = init
         self._hidden_share = hidden_share
         self._entropy_gap: list[Tensor] = []
         self._sums = DistributedSums()
@@ -71,8 +75,10 @@ class PolicyModule(LoggedModule):
         return self.objective.score(self.network(batch))
 
     def on_fit_start(self) -> None:
-        if self._previous is not None and self.trainer.is_global_zero:
-            self._previous.save_copy()
+        copy = Path(self.trainer.default_root_dir) / INIT_NAME
+        if self.trainer.is_global_zero and self._init is not None and self._init != copy:
+            with replacing(copy) as temporary:
+                shutil.copyfile(self._init, temporary)
         super().on_fit_start()
 
     def on_train_start(self) -> None:

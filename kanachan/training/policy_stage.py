@@ -8,16 +8,16 @@ from kanachan.config import TrainConfig
 from kanachan.data.batch import TokenLayout, collate
 from kanachan.data.symmetry import SeatRotation
 from kanachan.inference.behaviour import Behaviour
+from kanachan.models.card import weights_file
 from kanachan.training.compilation import compile_network, require_compiler
 from kanachan.training.data_source import DataSource
 from kanachan.training.devices import Devices
-from kanachan.training.forgetting import INIT_NAME, open_previous_stage
 from kanachan.training.initialization import initial_network
 from kanachan.training.learner import Learner
 from kanachan.training.oracle_guiding import HiddenShare
 from kanachan.training.played_decisions import PlayedDecisions, spread_rows
 from kanachan.training.policy_gradient import PolicyGradient
-from kanachan.training.policy_module import PolicyModule
+from kanachan.training.policy_module import INIT_NAME, PolicyModule
 from kanachan.training.run_folder import holds_run
 from kanachan.training.run_length import steps_of
 from kanachan.training.shard_source import ShardSource
@@ -41,10 +41,8 @@ class PolicyStage:
         config: TrainConfig, devices: Devices, data: DataSource, steps: int, *, is_resumed: bool
     ) -> Learner:
         assert isinstance(data, PlayedSource)
-        previous = open_previous_stage(config.init, Path(config.run.out), is_resumed=is_resumed)
-        assert previous is not None, "the data were selected by its weights"
         initial = initial_network(config, data.vocabulary, inherits=not is_resumed)
-        old, card = load_tempered(previous.path, data.behaviour.temperature)
+        old, card = load_tempered(data.played_by, data.behaviour.temperature)
         difference = data.difference_of(old)
         if not difference <= _MOST_DIFFERENCE:
             raise ValueError(
@@ -65,7 +63,7 @@ class PolicyStage:
             steps,
             config.run.log_every,
             config.model,
-            previous,
+            data.played_by,
             HiddenShare.of_run(config, steps),
         )
         return Learner(
@@ -73,10 +71,9 @@ class PolicyStage:
             f"{initial.origin}, whose log probabilities are those of the games within {difference:.2g} on average",
             about=f", {sum(p.numel() for p in network.encoder.parameters()):,} of them in the encoder",
             lineage=initial.lineage,
-            previous_lineage=previous.lineage,
             ancestors_games=initial.ancestors_games,
             card={"temperature": card["temperature"]} if "temperature" in card else {},
-            previous_settings=previous.settings,
+            previous_settings=initial.settings,
         )
 
 
@@ -90,8 +87,8 @@ class PlayedSource(ShardSource):
     def __init__(self, config: TrainConfig, devices: Devices) -> None:
         assert config.init is not None, "checked before"
         out = Path(config.run.out)
-        weights = str(out / INIT_NAME) if holds_run(out) else config.init
-        played = PlayedDecisions(config.policy, weights, devices.of_this_process)
+        self.played_by = out / INIT_NAME if holds_run(out) else weights_file(config.init)
+        played = PlayedDecisions(config.policy, str(self.played_by), devices.of_this_process)
         super().__init__(
             config.data,
             config.run.seed,

@@ -131,7 +131,7 @@ def _run(request: Request, held: ExitStack) -> int:
         if not request.resume:
             held.enter_context(_locked(out))
         save_config(config, out / CONFIG_NAME)  # again for a resumed run, whose devices or paths may differ
-        loggers = _loggers(config, mode, data, learner.previous_lineage, resumption)
+        loggers = _loggers(config, mode, data, learner.lineage, resumption)
     checkpoints = CheckpointCallback(out / CHECKPOINTS, config.run, schedule, *learner.ancestry, signals)
     writer = WeightsWriter(config, data, checkpoints, learner.card)
     best = BestCheckpoint(out / CHECKPOINTS / BEST_NAME, writer.write_best, config.run.early_stopping)

@@ -1,4 +1,4 @@
-"""The metrics of a validation: losses, quality by kind of decision, calibration, and forgetting of the previous stage.
+"""The metrics of a validation: losses, quality by kind of decision, and calibration.
 
 They are computed on the device and form one row of the log:
 
@@ -8,12 +8,9 @@ They are computed on the device and form one row of the log:
 - `calibration/error`: mean distance of prediction from outcome over groups of decisions with similar predictions: in
   imitation 15 bins of the probability of the top choice, in the other stages tenths of the predicted value, in points;
   the groups themselves are logged to wandb as a chart
-- `old/<stage>_loss`, `drift/<part>`: see `kanachan.training.forgetting`; also before the first step
 
 Shapes: B decisions, K kinds, S sums, G groups, N decisions of all ranks.
 """
-
-import math
 
 import lightning as L
 import numpy as np
@@ -24,53 +21,33 @@ from torch import Tensor
 from kanachan.data.batch import Batch
 from kanachan.evaluation.calibration import CALIBRATION_BINS, NUM_TENTHS, calibration_error
 from kanachan.evaluation.decision_metrics import KINDS, DecisionMeter, Measures, agreement, log_probability
-from kanachan.models.transformer import Network, Output
+from kanachan.models.transformer import Output
 from kanachan.objectives.objective import Objective
 from kanachan.training.devices import accumulation_dtype
 from kanachan.training.distributed_sums import DistributedSums, means_of
-from kanachan.training.forgetting import PreviousStage
 from kanachan.training.logged_module import PREFIX, moments, with_explained_variance
-from kanachan.training.strategies import network_tensors
 from kanachan.training.wandb_run import ReliabilityPoint
 
-MAX_BATCHES_OF_PREVIOUS = 4
-"""batches of a validation, on each rank, that the previous stage also evaluates: evenly spread, always the same"""
-_KINDS, _CONFIDENCE, _PREVIOUS = "kinds", "confidence", "previous"
+_KINDS, _CONFIDENCE = "kinds", "confidence"
 """names of sums; those of the objective's parts start with PREFIX"""
 
 
 class ValidationMetrics:
-    """Computes the row of a validation from its batches.
+    """Computes the row of a validation from its batches."""
 
-    Args:
-        previous: the stage that the run started from, if any.
-    """
-
-    def __init__(self, objective: Objective, previous: PreviousStage | None = None) -> None:
-        self.previous = previous
+    def __init__(self, objective: Objective) -> None:
         self.points: list[ReliabilityPoint] = []
         """outcomes over predictions, of the last validation that was computed"""
         self._objective = objective
         self._meter = DecisionMeter(objective.vocabulary)
-        self.previous_batches = range(0)
-        """numbers of the batches of the validation that the previous stage also evaluates"""
-        self._reset()
+        self.start()
 
-    def start(self, network: Network, trainer: L.Trainer) -> None:
-        """Starts a validation of a network."""
-        self._reset()
-        if self.previous is not None:
-            self.previous.join(network, trainer.strategy.root_device)
-            count = int(trainer.num_val_batches[0])
-            self.previous_batches = range(0, count, math.ceil(count / MAX_BATCHES_OF_PREVIOUS))
+    def start(self) -> None:
+        """Starts a validation."""
+        self._sums, self._values = DistributedSums(), Values()
 
-    def update(self, batch: Batch, index: int, output: Output) -> None:
-        """Adds a batch. Must be called within a validation step, where weights that are sharded over processes are
-        gathered, and the precision is that of the run.
-
-        Args:
-            index: number of the batch in this validation.
-        """
+    def update(self, batch: Batch, output: Output) -> None:
+        """Adds a batch."""
         objective = self._objective
         parts = objective.loss_with_auxiliary(output, batch)
         score_BA = objective.score(output)
@@ -86,39 +63,19 @@ class ValidationMetrics:
             self._sums.add({_CONFIDENCE: confidence_sums(measures)})
         self._sums.add_means(means, weight=len(batch))
         self._sums.add({_KINDS: kind_sums(measures)})
-        if self.previous is not None and index in self.previous_batches:
-            loss = self.previous.loss(batch).detach()
-            self._sums.add({_PREVIOUS: torch.stack([loss * len(batch), torch.full_like(loss, len(batch))])})
 
     def compute(self, trainer: L.Trainer) -> dict[str, float]:
-        """Returns the row of all batches of all ranks. Every rank must call it; rank zero alone has the drift."""
+        """Returns the row of all batches of all ranks. Every rank must call it."""
         has_value = self._objective.has_value
         totals = self._sums.totals(trainer)
         kinds_SK, confidence_GS = totals.pop(_KINDS), totals.pop(_CONFIDENCE, None)
-        previous = self._previous_metrics(trainer, totals.pop(_PREVIOUS)) if self.previous is not None else {}
         row, count = means_of(totals)
         if has_value:
             row = with_explained_variance(row)
         self.points = self._values.tenths(trainer) if confidence_GS is None else confidence_bins(confidence_GS)
         row |= kind_metrics(kinds_SK, has_probability=not has_value)
         row["calibration/error"] = _error_of(self.points)
-        return {**row, **previous, f"{PREFIX}rows": count}
-
-    def previous_metrics(self, trainer: L.Trainer) -> dict[str, float]:
-        """Returns the metrics of the previous stage alone. Every rank must call it; rank zero alone has the drift."""
-        return self._previous_metrics(trainer, self._sums.totals(trainer)[_PREVIOUS])
-
-    def _reset(self) -> None:
-        self._sums, self._values = DistributedSums(), Values()
-
-    def _previous_metrics(self, trainer: L.Trainer, sums_S: NDArray[np.float64]) -> dict[str, float]:
-        assert self.previous is not None
-        total, weight = sums_S.tolist()
-        row = {f"old/{self.previous.stage}_loss": total / weight}
-        tensors = network_tensors(trainer)
-        if trainer.is_global_zero:
-            row |= {f"drift/{part}": drift for part, drift in self.previous.drift(tensors).items()}
-        return row
+        return {**row, f"{PREFIX}rows": count}
 
 
 def kind_sums(measures: Measures) -> Tensor:

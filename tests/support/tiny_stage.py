@@ -13,7 +13,6 @@ from kanachan.data.batch import TokenLayout, batch_of_annotations
 from kanachan.models.transformer import Network
 from kanachan.objectives.networks import objective_class
 from kanachan.training.distillation import Teacher
-from kanachan.training.forgetting import PreviousStage
 from kanachan.training.module import StageModule
 from tests.support.random_annotations import random_annotations
 
@@ -47,7 +46,6 @@ def make_stage(
     steps: int = 6,
     log_every: int = 2,
     model: ModelConfig = MODEL,
-    previous: PreviousStage | None = None,
     teacher: Teacher | None = None,
     **optim: Any,
 ) -> StageModule:
@@ -61,7 +59,7 @@ def make_stage(
         objective.num_summary_outputs,
     )
     settings = OptimConfig(**{"warmup": 2, **optim})
-    return StageModule(network, objective, settings, steps, log_every, model, previous, teacher)
+    return StageModule(network, objective, settings, steps, log_every, model, teacher)
 
 
 def batches(num_rows: int, rows_per_batch: int = ROWS_PER_BATCH, seed: int = 0) -> DataLoader:

@@ -17,7 +17,7 @@ from kanachan.models.weights import read_weights
 from tests.support.paths import GOLDEN
 from tests.support.rounds import V3
 from tests.support.three_players import write_records
-from tests.support.tiny_runs import rows_of, run
+from tests.support.tiny_runs import run
 from tests.support.tiny_weights import written
 
 SHARES = ("--fractions", "0.5,0.25,0.25")
@@ -98,11 +98,8 @@ def test_a_network_of_three_starts_from_weights_of_four(
     begin = (TokenLayout(v).event_first + v.progression["begin"].first for v in (V3, theirs.vocabulary))
     rows = [w.tensors["encoder.token_embedding.weight"][row] for w, row in zip((mine, theirs), begin, strict=True)]
     assert torch.allclose(*rows, atol=1e-6)
-    assert not any(name.startswith(("old/", "drift/")) for name in rows_of(out)[-1])
 
     assert train.main(["--resume", str(out), "--run.steps", "3"]) == 0
-    captured = capsys.readouterr()
-    assert "is gone" not in captured.err
     assert read_weights(out).card["lineage"] == mine.card["lineage"]
 
 

@@ -131,11 +131,6 @@ def test_a_shallower_network_is_trained_evaluated_and_names_its_teacher(shards: 
     assert (card["model"]["layers"], card["lineage"][-1]["encoder_blocks"]) == (2, [1, 3])
     assert card["teacher"]["sha256"] == card["lineage"][-1]["sha256"] and card["objective"]["teacher"] == str(teacher)
     rows = rows_of(out)
-    assert {name for name in rows[0] if name.startswith("drift/")} == {f"drift/block_0{n}" for n in (1, 2)} | {
-        "drift/embeddings"
-    }
-    first = {name: float(rows[0][name]) for name in rows[0] if name.startswith("drift/")}
-    assert all(drift == pytest.approx(0, abs=1e-6) for drift in first.values())
     assert all(row[name] for row in rows if row["train/loss"] for panel in DISTILLATION.values() for name in panel)
     assert evaluate([str(out), str(shards), "--split", "validation", "--bootstrap", "10"]) == 0
 
