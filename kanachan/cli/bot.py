@@ -4,6 +4,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from annotate.game.record import START_SCORE
@@ -12,6 +13,7 @@ from annotate.runtime.arguments import CommandParser
 from annotate.runtime.terminal import require_positive, run_cleanly
 from annotate.vocabulary import NUMS_OF_SEATS, Vocabulary
 from kanachan.cli.environment import set_environment
+from kanachan.cli.extras import require
 from kanachan.cli.int8_players import report_int8
 from kanachan.cli.options import (
     WEIGHTS_HELP,
@@ -55,12 +57,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     require_positive(parser, arguments, "threads")
     if arguments.seed < 0:
         parser.error(f"--seed must not be negative, not {arguments.seed}")
+    if arguments.connect is None and arguments.seat is None:
+        parser.error("SEAT is missing, 0 ... 3")
+    if arguments.connect is not None and arguments.seat is not None:
+        parser.error("SEAT has no effect with --connect: the server assigns it")
+    if (arguments.connect is None) != (arguments.token_file is None):
+        parser.error("--connect and --token-file belong together")
     return run_cleanly(PROGRAM, lambda: _run(arguments))
 
 
 def _run(arguments: argparse.Namespace) -> None:
     named = NamedWeights.parse(arguments.weights)
     require_policies(named.weights)
+    token = _token(arguments, named) if arguments.connect is not None else ""
+    seat = arguments.seat or 0
     # Heavy imports come only now, after the arguments have been found valid.
     import torch
 
@@ -76,14 +86,19 @@ def _run(arguments: argparse.Namespace) -> None:
     encoder = ObservationEncoder(policy.vocabulary, arguments.room, style, grades)
     player = MjaiBot(
         policy,
-        arguments.seat,
+        seat,
         arguments.rules,
         encoder,
         sampling=arguments.sample,
         seed=arguments.seed,
         adapt=_adapt(arguments, policy, style, grades),
     )
-    _warm_up(MjaiBot(policy, arguments.seat, arguments.rules, encoder))
+    _warm_up(MjaiBot(policy, seat, arguments.rules, encoder))
+    if arguments.connect is not None:
+        from kanachan.play.riichi_dev import Arena, play
+
+        play(Arena(Bot(player, is_seated=True)), arguments.connect, token)
+        return
     bot = Bot(player, is_reviewing)
     serve(bot, sys.stdin.buffer, sys.stdout)
     if is_reviewing:
@@ -91,6 +106,18 @@ def _run(arguments: argparse.Namespace) -> None:
         matrices = [final_ranks(predictor, start, arguments.room, style, grades) for start in bot.starts]
         tag = f"kanachan-{policy.card['stage']}-{policy.card['steps']}"
         write_answer({"model_tag": tag, "phi_matrix": matrices}, sys.stdout)
+
+
+def _token(arguments: argparse.Namespace, named: NamedWeights) -> str:
+    """Reads the token of the account at the arena; raises ValueError if there is none, or the arena cannot be played
+    at with these weights."""
+    require("connect", ("websockets",))
+    if named.rollouts is not None:
+        raise ValueError(f"{arguments.weights}: adapting takes longer than an arena waits")
+    token = Path(arguments.token_file).read_text(encoding="utf-8").strip()
+    if not token:
+        raise ValueError(f"{arguments.token_file}: empty; the token of the account expected")
+    return token
 
 
 def _warm_up(player: "MjaiBot") -> None:
@@ -144,7 +171,7 @@ def _grades_of(arguments: argparse.Namespace, vocabulary: Vocabulary) -> tuple[i
     Raises:
         ValueError: the weights are for a number of seats that the options do not fit.
     """
-    if arguments.seat >= vocabulary.num_seats:
+    if arguments.seat is not None and arguments.seat >= vocabulary.num_seats:
         raise ValueError(
             f"{arguments.weights}: for games of {vocabulary.num_seats} players: give a seat from 0 to "
             f"{vocabulary.num_seats - 1}"
@@ -161,8 +188,21 @@ def _parser() -> argparse.ArgumentParser:
         "round (see kanachan-arena --help)",
     )
     parser.add_argument(
-        "seat", metavar="SEAT", type=int, choices=range(NUMS_OF_SEATS[-1]), help="the seat to play, 0 ... 3"
+        "seat",
+        metavar="SEAT",
+        type=int,
+        choices=range(NUMS_OF_SEATS[-1]),
+        nargs="?",
+        help="the seat to play, 0 ... 3; not with --connect, where the server assigns it",
     )
+    online = parser.add_argument_group("an arena over a WebSocket, such as riichi.dev")
+    online.add_argument(
+        "--connect",
+        metavar="URL",
+        help="play there instead, such as wss://game.riichi.dev/ws/validate or /ws/ranked: answers each request_action "
+        "by one of its possible_actions, connects again where the connection is cut, ends when the server closes it",
+    )
+    online.add_argument("--token-file", metavar="FILE", help="the file that holds the token of the account")
     table = parser.add_argument_group("the table, which mjai does not describe")
     add_table_options(table)
     add_grades_option(table, "the players")

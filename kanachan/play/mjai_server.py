@@ -24,17 +24,17 @@ class Bot:
 
     Args:
         is_reviewing: every answer has `meta`, and none is an error, at which the review would end.
+        is_seated: whether the server assigns the seat, by start_game.
     """
 
-    def __init__(self, player: "MjaiBot", is_reviewing: bool = False) -> None:
+    def __init__(self, player: "MjaiBot", is_reviewing: bool = False, *, is_seated: bool = False) -> None:
         self._player = player
         self._is_reviewing = is_reviewing
         self._has_failed = False
         """whether all lines since the last error were errors too"""
         self._nothing: Event = {"type": "none", "meta": NOTHING_TO_DO} if is_reviewing else {"type": "none"}
         self._is_in_game = False
-        self._was_greeted = False
-        """whether the server assigns the seat, by start_game"""
+        self._is_seated = is_seated
         self._completion = Completion(player.num_seats)
         self.starts: list[Event] = []
         """mjai's start_kyoku of each round so far"""
@@ -68,7 +68,7 @@ class Bot:
         if kind == "start_game":
             self._start_game(event)
         elif kind == HELLO:
-            self._was_greeted = True
+            self._is_seated = True
             return _JOIN
         elif kind in ("end_game", "end_kyoku", ERROR):
             self._player.leave_round()
@@ -92,7 +92,7 @@ class Bot:
         require_red_fives(event)
         require_seats(event, self._player.num_seats)
         seat = event.get("id")
-        if type(seat) is int and self._was_greeted and 0 <= seat < self._player.num_seats:
+        if type(seat) is int and self._is_seated and 0 <= seat < self._player.num_seats:
             self._player.seat = seat
         if type(seat) is int and seat != self._player.seat:
             raise ValueError(f"the id is {seat}, but this program plays seat {self._player.seat}")

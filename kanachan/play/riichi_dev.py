@@ -1,0 +1,142 @@
+"""Plays at an arena that speaks mjai over a WebSocket, as riichi.dev does.
+
+The server sends one mjai event a frame, and a frame `request_action` with `request_id` and `possible_actions` where it
+waits for this seat; only that is answered, by one of the possible actions with the `request_id`. They are the
+authority: an answer outside of them would cost a chombo.
+"""
+
+import json
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from websockets.exceptions import ConnectionClosed, ConnectionClosedOK, InvalidHandshake, InvalidStatus, InvalidURI
+from websockets.sync.client import connect
+
+from annotate.game.record import Event
+from kanachan.play.mjai_server import PROGRAM, Bot
+
+REQUEST = "request_action"
+_OTHER_NAMES = {"pass": "none", "nukidora": "kita"}
+_ID, _OPTIONS = "request_id", "possible_actions"
+FIRST_WAIT, LONGEST_WAIT = 1.0, 30.0
+"""seconds between two attempts to connect, doubled after each"""
+MOST_ATTEMPTS = 8
+"""to connect, one after the other, before the program ends"""
+
+
+class Arena:
+    """What is answered to the frames of the server.
+
+    Args:
+        bot: follows the events, at a seat that the server assigns.
+    """
+
+    def __init__(self, bot: Bot) -> None:
+        self._bot = bot
+        self._last = ""
+        """the last event as text: a frame that is sent twice is one event"""
+        self._answer: Event = {}
+        """the bot's, to the last event"""
+        self._sent: tuple[Any, str] = (None, "")
+        """the last request's id and the answer to it"""
+        self.num_games = 0
+        """that have ended"""
+
+    def answer(self, frame: str | bytes) -> str | None:
+        """Returns the text to send back for a frame, or None."""
+        try:
+            event = json.loads(frame)
+        except ValueError:
+            event = None
+        if not isinstance(event, dict):
+            _report(f"not a JSON object: {str(frame)[:80]!r}; it is ignored")
+            return None
+        if event.get("type") == REQUEST:
+            return self._answer_request(event)
+        text = json.dumps(event, sort_keys=True)
+        if text != self._last:
+            self._last = text
+            self._follow(event)
+        return None
+
+    def _follow(self, event: Event) -> None:
+        self._answer = self._bot.answer(json.dumps(event))
+        if self._answer["type"] == "error":
+            _report(f"{self._answer['message']}; until the next round, tiles are discarded as drawn")
+        if event.get("type") == "end_game":
+            self.num_games += 1
+            _report(f"game {self.num_games} has ended: {json.dumps(event)}")
+
+    def _answer_request(self, request: Mapping[str, Any]) -> str | None:
+        number, options = request.get(_ID), request.get(_OPTIONS)
+        if number is not None and number == self._sent[0]:
+            return self._sent[1]
+        if not isinstance(options, list) or not options or not all(isinstance(each, dict) for each in options):
+            _report(f"{REQUEST} {number} without {_OPTIONS}; it is not answered")
+            return None
+        text = json.dumps({**chosen_option(self._answer, options), _ID: number}, separators=(",", ":"))
+        self._sent = (number, text)
+        return text
+
+
+def chosen_option(answer: Event, options: Sequence[Event]) -> Event:
+    """Returns the option of the server that an answer of the bot means. If there is none, it is the most probable of
+    the answer's candidates that there is, else to pass, else to discard the tile just drawn."""
+    meta = answer.get("meta", {})
+    candidates, probability = meta.get("candidates", []), meta.get("probabilities") or meta.get("expected_points", [])
+    ranked = sorted(zip(probability, range(len(candidates)), strict=True), reverse=True)
+    for wanted in [answer, *(candidates[i] for _, i in ranked)]:
+        for option in options:
+            if _is_same(wanted, option):
+                return option
+    order = ("none", "pass", "dahai")
+    return min(options, key=lambda o: (*(o.get("type") != name for name in order), not o.get("tsumogiri", False)))
+
+
+def _is_same(wanted: Event, option: Event) -> bool:
+    """Returns whether an option is what is wanted, in all that the option says of it."""
+    if _OTHER_NAMES.get(option.get("type", ""), option.get("type")) != wanted.get("type"):
+        return False
+    for name in ("pai", "tsumogiri"):
+        if name in option and name in wanted and option[name] != wanted[name]:
+            return False
+    if "consumed" in option and "consumed" in wanted:
+        return sorted(option["consumed"]) == sorted(wanted["consumed"])
+    return True
+
+
+def play(arena: Arena, url: str, token: str) -> None:
+    """Plays until the server closes the connection in good order; connects again where it is cut.
+
+    Raises:
+        ValueError: the server refuses the token, or cannot be reached.
+    """
+    attempt = 0
+    while True:
+        try:
+            with connect(url, additional_headers={"Authorization": f"Bearer {token}"}) as socket:
+                attempt = 0
+                _report(f"connected to {url}")
+                for frame in socket:
+                    answer = arena.answer(frame)
+                    if answer is not None:
+                        socket.send(answer)
+            return
+        except ConnectionClosedOK:
+            return
+        except (ConnectionClosed, InvalidHandshake, InvalidURI, OSError) as error:
+            is_refusal = isinstance(error, InvalidStatus) and error.response.status_code < 500
+            if is_refusal or isinstance(error, InvalidURI):
+                raise ValueError(f"{url}: the server refuses the connection: {error}") from None
+            attempt += 1
+            if attempt == MOST_ATTEMPTS:
+                raise ValueError(f"{url}: cannot be reached, after {attempt} attempts: {error}") from None
+            wait = min(FIRST_WAIT * 2 ** (attempt - 1), LONGEST_WAIT)
+            _report(f"the connection is lost ({error}); the next attempt is in {wait:g} s")
+            time.sleep(wait)
+
+
+def _report(text: str) -> None:
+    print(f"{PROGRAM}: {text}", file=sys.stderr, flush=True)

@@ -1,0 +1,238 @@
+"""kanachan-bot at an arena over a WebSocket: a server of our own on RiichiEnv, which also misbehaves."""
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("websockets", reason="the extra `connect` is not installed")
+from riichienv import RiichiEnv
+from websockets.http11 import Request, Response
+from websockets.sync.server import ServerConnection, serve
+
+from annotate.vocabulary import FOUR_PLAYERS, THREE_PLAYERS, Vocabulary
+from kanachan.cli.bot import main
+from kanachan.play import riichi_dev
+from kanachan.play.riichi_dev import chosen_option
+from tests.support.tiny_weights import written
+
+TOKEN = "secret"
+SEAT = 2
+
+
+class Table:
+    """A game in which the client plays one seat, and the first legal action is played for the others."""
+
+    def __init__(self, mode: str = "4p-red-east", seed: int = 1) -> None:
+        self.env = RiichiEnv(game_mode=mode, seed=seed)
+        self.frames: list[dict[str, Any]] = []
+        """sent and still to be sent, before the request or the end"""
+        self.requests = 0
+        self.illegal: list[str] = []
+        self.kinds: set[str] = set()
+        self._seen = 0
+        self._observations = self.env.reset()
+
+    def advance(self, answer: Callable[[dict[str, Any]], dict[str, Any]], send: Callable[[str], None]) -> None:
+        """Plays to the end of the game."""
+        while not self.env.done():
+            for event in self._observations[SEAT].new_events() if SEAT in self._observations else []:
+                event = json.loads(event)
+                if event["type"] == "start_game":
+                    event["id"] = SEAT
+                send(json.dumps(event))
+            actions = {}
+            for seat, observation in self._observations.items():
+                legal = observation.legal_actions()
+                actions[seat] = legal[0]
+                if seat == SEAT:
+                    options = [json.loads(action.to_mjai()) for action in legal]
+                    self.requests += 1
+                    given = answer({"type": "request_action", "request_id": self.requests, "possible_actions": options})
+                    assert given.pop("request_id") == self.requests
+                    if given not in options:
+                        self.illegal.append(f"{given} of {options}")
+                    else:
+                        actions[seat] = legal[options.index(given)]
+                        self.kinds.add(given["type"])
+            self._observations = self.env.step(actions)
+        send(json.dumps({"type": "end_game", "scores": list(self.env.scores())}))
+
+
+@contextmanager
+def server(handler: Callable[[ServerConnection], None]) -> Iterator[str]:
+    def checked(connection: ServerConnection, request: Request) -> Response | None:
+        is_known = request.headers.get("Authorization") == f"Bearer {TOKEN}"
+        return None if is_known else connection.respond(401, "no such token\n")
+
+    with serve(handler, "127.0.0.1", 0, process_request=checked) as running:
+        thread = threading.Thread(target=running.serve_forever)
+        thread.start()
+        try:
+            yield f"ws://127.0.0.1:{running.socket.getsockname()[1]}"
+        finally:
+            running.shutdown()
+            thread.join()
+
+
+@pytest.fixture
+def token(tmp_path: Path) -> Path:
+    path = tmp_path / "token"
+    path.write_text(f"{TOKEN}\n")
+    return path
+
+
+def asked(connection: ServerConnection) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    def ask(request: dict[str, Any]) -> dict[str, Any]:
+        connection.send(json.dumps(request))
+        found: dict[str, Any] = json.loads(connection.recv(timeout=20))
+        return found
+
+    return ask
+
+
+@pytest.mark.parametrize(
+    "vocabulary, mode", [(FOUR_PLAYERS, "4p-red-east"), (THREE_PLAYERS, "3p-red-east")], ids=["four", "three"]
+)
+def test_a_game_is_played_to_its_end_by_possible_actions_alone(
+    vocabulary: Vocabulary, mode: str, token: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = Table(mode)
+    weights = str(written(tmp_path / "weights", vocabulary=vocabulary))
+    with server(lambda connection: table.advance(asked(connection), connection.send)) as url:
+        assert main([weights, "--connect", url, "--token-file", str(token)]) == 0
+    assert table.env.done() and table.illegal == [] and table.requests > 20
+    assert {"dahai", "none"} <= table.kinds
+    error = capsys.readouterr().err
+    assert "game 1 has ended" in error and "as drawn" not in error
+
+
+def test_doubled_frames_and_what_is_no_event_do_no_harm(token: Path, tmp_path: Path) -> None:
+    plain, disturbed = Table(), Table()
+    weights = str(written(tmp_path / "weights"))
+
+    def disturb(connection: ServerConnection) -> None:
+        def send(text: str) -> None:
+            for frame in (text, text, "{", "[1]", '{"type":"request_action","request_id":0}'):
+                connection.send(frame)
+
+        def ask(request: dict[str, Any]) -> dict[str, Any]:
+            first = asked(connection)(request)
+            assert asked(connection)(request) == first
+            return first
+
+        disturbed.advance(ask, send)
+
+    for handler in (lambda connection: plain.advance(asked(connection), connection.send), disturb):
+        with server(handler) as url:
+            assert main([weights, "--connect", url, "--token-file", str(token)]) == 0
+    assert disturbed.illegal == [] and disturbed.env.scores() == plain.env.scores()
+    assert disturbed.env.mjai_log == plain.env.mjai_log
+
+
+def test_a_game_goes_on_after_the_connection_was_cut(
+    token: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(riichi_dev, "FIRST_WAIT", 0.01)
+    plain, cut = Table(), Table()
+    weights = str(written(tmp_path / "weights"))
+    connections: list[ServerConnection] = []
+    arrived = threading.Event()
+
+    def wait_for_the_end(connection: ServerConnection) -> None:
+        connections.append(connection)
+        arrived.set()
+        if len(connections) > 1:
+            over.wait(60)
+            return
+
+        def ask(request: dict[str, Any]) -> dict[str, Any]:
+            if cut.requests % 10 == 0:  # the client is gone, and comes again, before it has answered
+                arrived.clear()
+                connections[-1].socket.close() if len(connections) == 1 else connections[-1].close(1011)
+                assert arrived.wait(20)
+            return asked(connections[-1])(request)
+
+        cut.advance(ask, lambda text: connections[-1].send(text))
+        over.set()
+
+    over = threading.Event()
+    with server(lambda connection: plain.advance(asked(connection), connection.send)) as url:
+        assert main([weights, "--connect", url, "--token-file", str(token)]) == 0
+    with server(wait_for_the_end) as url:
+        assert main([weights, "--connect", url, "--token-file", str(token)]) == 0
+    assert len(connections) > 2 and cut.illegal == []
+    assert cut.env.mjai_log == plain.env.mjai_log
+    assert "the connection is lost" in capsys.readouterr().err
+
+
+def test_a_wrong_token_ends_the_program_and_an_overloaded_server_does_not(
+    token: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(riichi_dev, "FIRST_WAIT", 0.01)
+    weights = str(written(tmp_path / "weights"))
+    other = tmp_path / "other"
+    other.write_text("wrong")
+    with server(lambda connection: None) as url:
+        assert main([weights, "--connect", url, "--token-file", str(other)]) == 1
+        assert "the server refuses the connection" in capsys.readouterr().err
+    assert main([weights, "--connect", url, "--token-file", str(token)]) == 1
+    assert f"cannot be reached, after {riichi_dev.MOST_ATTEMPTS} attempts" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (["--connect", "ws://localhost"], "--connect and --token-file belong together"),
+        (["0", "--connect", "ws://localhost", "--token-file", "token"], "SEAT has no effect with --connect"),
+        ([], "SEAT is missing"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main(["reference", *arguments])
+    assert message in capsys.readouterr().err
+
+
+DISCARDS = [{"type": "dahai", "pai": "1m"}, {"type": "dahai", "pai": "N", "tsumogiri": True}]
+
+
+@pytest.mark.parametrize(
+    "answer, options, expected",
+    [
+        ({"type": "error", "message": ""}, [*DISCARDS], 1),
+        ({"type": "error", "message": ""}, [{"type": "pon"}, {"type": "pass"}], 1),
+        ({"type": "dahai", "pai": "1m", "tsumogiri": False}, [*DISCARDS], 0),
+        ({"type": "hora", "actor": 0}, [{"type": "chi"}, {"type": "none"}], 1),
+        ({"type": "none"}, [{"type": "pon"}, {"type": "pass"}], 1),
+        (
+            {"type": "chi", "pai": "3m", "consumed": ["5mr", "4m"]},
+            [
+                {"type": "chi", "pai": "3m", "consumed": ["4m", "5m"]},
+                {"type": "chi", "pai": "3m", "consumed": ["4m", "5mr"]},
+            ],
+            1,
+        ),
+        (
+            {
+                "type": "reach",
+                "meta": {
+                    "candidates": [{"type": "dahai", "pai": "N"}, {"type": "dahai", "pai": "1m"}],
+                    "probabilities": [0.2, 0.3],
+                },
+            },
+            [*reversed(DISCARDS)],
+            1,
+        ),
+    ],
+)
+def test_the_answer_is_always_one_of_the_options(
+    answer: dict[str, Any], options: list[dict[str, Any]], expected: int
+) -> None:
+    assert chosen_option(answer, options) is options[expected]
