@@ -325,12 +325,15 @@ class RunConfig:
     the run; the log then contains the share of it that the training reaches"""
     log_every: int = 20
     """optimiser steps between two rows of the log"""
-    validate_every: int = 500
-    """optimiser steps between two validations"""
+    validation_interval: int | None = None
+    """decisions (stage reward: games) trained on between two validations; without it, a fortieth of the run, but at
+    least ten times as many as a validation has, so that validations take at most 3 % of the time; with early_stopping,
+    at least as many"""
     validate_batches: int | None = 40
     """batches of a validation, the same ones each time; null: the whole validation split"""
-    checkpoint_every: int = 500
-    """optimiser steps between two checkpoints"""
+    checkpoint_minutes: float = 15.0
+    """minutes between two checkpoints; 0 for one after every optimiser step. A signal to stop, the cool-down and the
+    end of the run have one as well"""
     early_stopping: int | None = None
     """stop after this many validations without a lower validation loss, and write the weights of the best one;
     without it, those of the last step"""
@@ -351,9 +354,12 @@ class RunConfig:
 
     def __post_init__(self) -> None:
         require(self.out != "", "run.out is empty: name a folder, as in --output runs/imitation")
-        for name in ("log_every", "validate_every", "checkpoint_every"):
-            require(getattr(self, name) >= 1, f"run.{name} must be at least 1, not {getattr(self, name)}")
-        for name in ("steps", "threads", "validate_batches", "early_stopping", "devices", "nodes"):
+        require(self.log_every >= 1, f"run.log_every must be at least 1, not {self.log_every}")
+        require(
+            self.checkpoint_minutes >= 0, f"run.checkpoint_minutes must not be negative, not {self.checkpoint_minutes}"
+        )
+        counts = ("steps", "threads", "validation_interval", "validate_batches", "early_stopping", "devices", "nodes")
+        for name in counts:
             value = getattr(self, name)
             require(value is None or value >= 1, f"run.{name} must be at least 1, not {value}")
         require(self.profile >= 0, f"run.profile must not be negative, not {self.profile}")

@@ -107,7 +107,7 @@ read -ra stages <<<"${stage_lines[0]}"
 read -ra calibrated <<<"${stage_lines[1]}"
 first_stage=${stages[0]} later_stages=("${stages[@]:1}")
 
-later=(--run.steps "$later_steps" --data.batch 64 --data.micro_batch 32 --run.validate_every 200)
+later=(--run.steps "$later_steps" --data.batch 64 --data.micro_batch 32 --run.validation_interval 12800)
 train "$first_stage" "$first_stage" '' "$shards" "${imitation_length[@]}" --optim.average 0.999
 before=$first_stage
 for stage in "${later_stages[@]}"; do

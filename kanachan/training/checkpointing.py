@@ -1,7 +1,8 @@
 """Checkpoints: all that a run needs to resume as if it had never stopped, and how it stops on a signal.
 
-A checkpoint is written at the end of an optimiser step, always before the validation of that step; a resumed run whose
-validation is due validates first. So there is one kind of state to restore, and it holds nothing of a validation.
+A checkpoint is written at the end of an optimiser step, before the validation of that step or as if it were; a resumed
+run whose validation is due validates first. So there is one kind of state to restore, and it holds nothing of a
+validation.
 """
 
 import math
@@ -10,8 +11,11 @@ import pickle
 import shutil
 import signal
 import sys
+import time
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from copy import deepcopy
+from enum import IntEnum
 from hashlib import sha256
 from pathlib import Path
 from types import FrameType
@@ -22,7 +26,6 @@ import torch
 from lightning.fabric.plugins.io.checkpoint_io import CheckpointIO
 
 from annotate.runtime.files import replacing
-from kanachan.config import RunConfig
 from kanachan.models.card import FORMAT_VERSION, other_version
 from kanachan.models.learned_games import GAMES_KEY, LearnedGames
 from kanachan.training.trainable_module import trainable
@@ -46,12 +49,13 @@ class CheckpointFiles(CheckpointIO):
     """Writes a checkpoint to a temporary file, then moves it to its path; keeps the one before as the previous one.
 
     Args:
-        keeps_previous: the last checkpoint is damaged and the previous one is not, so that the first checkpoint written
-            replaces the last one alone.
+        resumed: the checkpoint that the run is resumed from, and its content, which is not read again. If it is the
+            previous one, as the last one is damaged, the first checkpoint written replaces the last one alone.
     """
 
-    def __init__(self, *, keeps_previous: bool = False) -> None:
-        self._keeps_previous = keeps_previous
+    def __init__(self, resumed: tuple[Path, dict[str, Any]] | None = None) -> None:
+        self._resumed = resumed
+        self._keeps_previous = resumed is not None and resumed[0].name == PREVIOUS_NAME
 
     def save_checkpoint(self, checkpoint: dict[str, Any], path: Any, storage_options: Any = None) -> None:
         final_path = Path(path)
@@ -67,14 +71,17 @@ class CheckpointFiles(CheckpointIO):
         self._keeps_previous = False
 
     def load_checkpoint(self, path: Any, map_location: Any = None, weights_only: bool | None = None) -> dict[str, Any]:
-        return read_checkpoint(Path(path))
+        assert self._resumed is not None and self._resumed[0] == Path(path)
+        checkpoint, self._resumed = self._resumed[1], None
+        return checkpoint
 
     def remove_checkpoint(self, path: Any) -> None:
         Path(path).unlink(missing_ok=True)
 
 
 def read_checkpoint(path: Path) -> dict[str, Any]:
-    """Reads a checkpoint: tensors and plain values, never code.
+    """Reads a checkpoint: tensors and plain values, never code. The tensors stay in the file, mapped into memory that
+    the processes of a machine share, until they are copied.
 
     Raises ValueError naming the file if it is truncated, damaged or not a checkpoint.
     """
@@ -83,7 +90,7 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
             damaged = file.testzip()  # torch does not verify checksums
         if damaged is not None:
             raise ValueError(f"{path}: damaged: {damaged} differs from its checksum")
-        return torch.load(path, map_location="cpu", weights_only=True)
+        return torch.load(path, map_location="cpu", weights_only=True, mmap=True)
     except (zipfile.BadZipFile, RuntimeError, EOFError, pickle.UnpicklingError, KeyError) as error:
         reason = str(error).partition("\n")[0]
         raise ValueError(f"{path}: truncated, or not a checkpoint ({reason})") from error
@@ -96,27 +103,27 @@ class Schedule(NamedTuple):
     last_step: int
 
 
-def checkpoint_to_resume(folder: Path, schedule: Schedule) -> tuple[Path, int]:
-    """Returns the checkpoint from which a run with this schedule is resumed, and its step: the newest one, or the one
-    before the cool-down if that was part of another schedule (a run is trained further).
+def checkpoint_to_resume(folder: Path, schedule: Schedule) -> tuple[Path, dict[str, Any]]:
+    """Reads the checkpoint from which a run with this schedule is resumed: the newest one, or the one before the
+    cool-down if that was part of another schedule (a run is trained further). Returns its path and its content.
 
     Raises ValueError naming the files if none can be read, or if the cool-down would have begun before the checkpoint.
     """
-    path, step, was = _newest_checkpoint(folder, (LAST_NAME, PREVIOUS_NAME))
-    if was != schedule and step > was.cooldown_start:
-        path, step, was = _newest_checkpoint(folder, (UNCOOLED_NAME,))
+    path, checkpoint = _newest_checkpoint(folder, (LAST_NAME, PREVIOUS_NAME))
+    if (was := Schedule(*checkpoint["schedule"])) != schedule and checkpoint["global_step"] > was.cooldown_start:
+        path, checkpoint = _newest_checkpoint(folder, (UNCOOLED_NAME,))
+    step, was = checkpoint["global_step"], Schedule(*checkpoint["schedule"])
     if was != schedule and schedule.cooldown_start < step <= schedule.last_step:
         raise ValueError(
             f"{path}: has taken {step:,} steps at the full learning rate, but the cool-down of a run of "
             f"{schedule.last_step:,} steps begins after {schedule.cooldown_start:,}: give more --run.steps, or a "
             f"shorter --optim.cooldown, for instance {schedule.last_step - step}"
         )
-    return path, step
+    return path, checkpoint
 
 
-def _newest_checkpoint(folder: Path, names: Sequence[str]) -> tuple[Path, int, Schedule]:
-    """Returns the first of these checkpoints that can be read, its step and its schedule; reports those before it that
-    cannot be read.
+def _newest_checkpoint(folder: Path, names: Sequence[str]) -> tuple[Path, dict[str, Any]]:
+    """Reads the first of these checkpoints that can be read; reports those before it that cannot.
 
     Raises ValueError naming the files if none can be read.
     """
@@ -130,10 +137,9 @@ def _newest_checkpoint(folder: Path, names: Sequence[str]) -> tuple[Path, int, S
             else:
                 if checkpoint.get(_FORMAT) != FORMAT_VERSION:
                     raise ValueError(f"{path}: {other_version(checkpoint.get(_FORMAT))}")
-                step = checkpoint["global_step"]
                 for reason in reasons:
-                    print(f"{reason}; resuming from {path}, step {step}", file=sys.stderr)
-                return path, step, Schedule(*checkpoint["schedule"])
+                    print(f"{reason}; resuming from {path}, step {checkpoint['global_step']}", file=sys.stderr)
+                return path, checkpoint
     raise ValueError("; ".join(reasons) or f"{folder}: there is no {' or '.join(names)}")
 
 
@@ -168,13 +174,28 @@ class StopSignals:
         self.received = signal.Signals(number)
 
 
+class _Wish(IntEnum):
+    """What a process wants after a step, by urgency: the most urgent wish of all of them is done."""
+
+    NOTHING = 0
+    CHECKPOINT = 1
+    STOP = 2
+
+
 class CheckpointCallback(L.Callback):
-    """Writes checkpoints, and stops the run after one if any process has received a signal to stop."""
+    """Writes checkpoints, and stops the run after one if any process has received a signal to stop.
+
+    Args:
+        folder: where they are written.
+        minutes: between two of them.
+        steps_between_validations: of the run.
+    """
 
     def __init__(
         self,
         folder: Path,
-        run: RunConfig,
+        minutes: float,
+        steps_between_validations: int,
         schedule: Schedule,
         lineage: list[dict[str, Any]],
         ancestors_games: LearnedGames,
@@ -182,14 +203,17 @@ class CheckpointCallback(L.Callback):
     ) -> None:
         self.path = folder / LAST_NAME
         self.schedule = schedule
-        self.every = run.checkpoint_every
-        self.validate_every = run.validate_every
         self.last_step = schedule.last_step
         self.lineage = lineage
         """the stages before this one; stored in the checkpoint, so that a resumed run needs no --init"""
         self.ancestors_games = ancestors_games
         """the games that they have learned from; likewise"""
         self.signals = signals
+        self._seconds = 60 * minutes
+        self._due = math.inf
+        self._steps_between_validations = steps_between_validations
+        self._saved_step = 0
+        self._loops_before_validation: dict[str, Any] | None = None
 
     @property
     def state_key(self) -> str:
@@ -205,13 +229,16 @@ class CheckpointCallback(L.Callback):
     def on_save_checkpoint(self, trainer: L.Trainer, pl_module: L.LightningModule, checkpoint: dict[str, Any]) -> None:
         checkpoint[_FORMAT] = FORMAT_VERSION
         checkpoint["schedule"] = list(self.schedule)
+        if self._loops_before_validation is not None:
+            checkpoint["loops"] = self._loops_before_validation
 
     def on_train_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
         self.signals.listen()
         # Lightning would broadcast its own flag with every batch, and wait for the device
         trainer.fit_loop.epoch_loop._broadcast_sigterm_tensor = lambda: None  # type: ignore[method-assign]
-        step = trainer.global_step
-        if 0 < step < self.last_step and step % self.validate_every == 0:
+        self._due = time.monotonic() + self._seconds
+        self._saved_step = step = trainer.global_step
+        if 0 < step < self.last_step and step % self._steps_between_validations == 0:
             _validate(trainer)
 
     def on_train_batch_end(
@@ -220,94 +247,55 @@ class CheckpointCallback(L.Callback):
         if (batch_idx + 1) % trainer.accumulate_grad_batches:
             return
         step = trainer.global_step
-        stops = self._must_stop(trainer, step, max(1, _BATCHES_BETWEEN_STOP_CHECKS // trainer.accumulate_grad_batches))
+        wish = self._wish(trainer, step, max(1, _BATCHES_BETWEEN_STOP_CHECKS // trainer.accumulate_grad_batches))
         cools = step == self.schedule.cooldown_start < self.last_step
-        if stops or cools or step % self.every == 0 or step % self.validate_every == 0 or step == self.last_step:
+        if wish or cools or step == self.last_step:
             # Lightning calls the module after its callbacks, but the row of this step comes before the checkpoint.
             module = trainable(pl_module)
             module.log_if_due()
             module.require_finite(step)
-            trainer.save_checkpoint(self.path)
+            self._save(trainer)
             if cools and trainer.is_global_zero:
                 with replacing(self.path.with_name(UNCOOLED_NAME)) as temporary:
                     shutil.copyfile(self.path, temporary)
-        if stops:
+        if wish == _Wish.STOP:
             self._stop(step)
+        if step % self._steps_between_validations == 0 and step != self._saved_step:
+            self._loops_before_validation = deepcopy(trainer._checkpoint_connector._get_loops_state_dict())
         if step == self.last_step:
             trainer.val_check_batch = 1  # Lightning also validates after the last step, whatever its number
 
     def on_validation_batch_start(
         self, trainer: L.Trainer, pl_module: L.LightningModule, batch: Any, batch_idx: int, dataloader_idx: int = 0
     ) -> None:
-        # During a run this step's checkpoint was written before the validation started.
-        if trainer.state.fn == "fit" and self._must_stop(trainer, batch_idx, _BATCHES_BETWEEN_STOP_CHECKS):
+        if trainer.state.fn == "fit" and self._wish(trainer, batch_idx, _BATCHES_BETWEEN_STOP_CHECKS) == _Wish.STOP:
+            if trainer.global_step != self._saved_step:
+                self._save(trainer)
             self._stop(trainer.global_step)
 
-    def _must_stop(self, trainer: L.Trainer, number: int, interval: int) -> bool:
-        """Returns whether any process has received a signal to stop; every rank must call it with the same numbers, of
-        which several GPUs wait for each other at every `interval`-th."""
-        is_received = self.signals.received is not None
+    def on_validation_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
+        self._loops_before_validation = None
+
+    def _save(self, trainer: L.Trainer) -> None:
+        trainer.save_checkpoint(self.path)
+        self._saved_step = trainer.global_step
+        self._due = time.monotonic() + self._seconds
+
+    def _wish(self, trainer: L.Trainer, number: int, interval: int) -> _Wish:
+        """Returns the most urgent wish of all processes; every rank must call it with the same numbers, at every
+        `interval`-th of which several GPUs wait for each other."""
+        own = _Wish.CHECKPOINT if time.monotonic() >= self._due else _Wish.NOTHING
+        own = own if self.signals.received is None else _Wish.STOP
         if trainer.world_size == 1:  # a strategy for several would ask the GPU all the same
-            return is_received
-        is_gpu = trainer.strategy.root_device.type == "cuda"
-        if is_gpu and number % interval:
-            return False
-        return trainer.strategy.reduce_boolean_decision(is_received, all=False)
+            return own
+        device = trainer.strategy.root_device
+        if device.type == "cuda" and number % interval:
+            return _Wish.NOTHING
+        return _Wish(int(trainer.strategy.reduce(torch.tensor(own, device=device), reduce_op="max")))
 
     def _stop(self, step: int) -> None:
         received = self.signals.received
         raise Stopped(received.name if received else "a signal to another process", step)
-
-
-class BestCheckpoint(L.Callback):
-    """Writes the weights with the lowest validation loss so far; stops the run when the loss stops falling.
-
-    Args:
-        write: writes a weights file, given its path, the metrics of the validation and the trainer; called on all
-            ranks.
-        patience: validations without a lower loss after which the run stops; None for never.
-    """
-
-    def __init__(
-        self, path: Path, write: Callable[[Path, dict[str, float], L.Trainer], None], patience: int | None
-    ) -> None:
-        self.path = path
-        self.write = write
-        self.patience = patience
-        self.metrics: dict[str, float] = {}
-        """metrics of the best validation"""
-        self.step: int | None = None
-        self.latest: tuple[int, dict[str, float]] = (-1, {})
-        """step and metrics of the latest validation of this process"""
-        self._fruitless = 0
-
-    @property
-    def state_key(self) -> str:
-        return "BestWeights"  # part of the format of checkpoints, whatever the class is named
-
-    def state_dict(self) -> dict[str, Any]:
-        return {"metrics": self.metrics, "step": self.step, "fruitless": self._fruitless}
-
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        self.metrics, self.step = state_dict["metrics"], state_dict["step"]
-        self._fruitless = state_dict["fruitless"]
-
-    def on_validation_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
-        metrics = validation_metrics(trainer)
-        self.latest = (trainer.global_step, metrics)
-        if not math.isfinite(metrics["loss"]):
-            best = "" if self.step is None else f"; {self.path} has the weights of step {self.step}, the best so far"
-            raise ValueError(
-                f"the validation loss after step {trainer.global_step} is not finite ({metrics['loss']}): "
-                f"lower optim.learning_rate, and start a new run{best}"
-            )
-        if not self.metrics or metrics["loss"] < self.metrics["loss"]:
-            self.metrics, self.step, self._fruitless = metrics, trainer.global_step, 0
-            self.write(self.path, metrics, trainer)
-            return
-        self._fruitless += 1
-        if self.patience is not None and self._fruitless >= self.patience:
-            trainer.should_stop = True
 
 
 class DeterministicSeeding(L.Callback):
@@ -327,16 +315,6 @@ class DeterministicSeeding(L.Callback):
         torch.default_generator.manual_seed(seed)
         if pl_module.device.type == "cuda":
             torch.cuda.manual_seed(seed)
-
-
-def validation_metrics(trainer: L.Trainer) -> dict[str, float]:
-    """Returns the metrics of the latest validation, without their prefix."""
-    prefix = "validation/"
-    return {
-        name.removeprefix(prefix): float(value)
-        for name, value in trainer.callback_metrics.items()
-        if name.startswith(prefix)
-    }
 
 
 def _validate(trainer: L.Trainer) -> None:

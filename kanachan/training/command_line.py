@@ -37,6 +37,7 @@ from kanachan.training.run_folder import (
     LENGTH,
     MAY_CHANGE,
     SECTIONS,
+    convert_config,
     holds_run,
     load_config,
     require_same,
@@ -117,6 +118,7 @@ def _saved_file(resume: str | None) -> Path | None:
             f"--resume {resume}: begun by a version of kanachan in which the learning rate fell on a cosine; continue "
             f"with a new run: --init {Path(resume) / CHECKPOINTS / BEST_NAME}"
         )
+    convert_config(file)
     return file
 
 
@@ -193,6 +195,8 @@ def _resumed(config: TrainConfig, given: GivenSettings, *, is_named: bool) -> Tr
     for name in ("batch", "micro_batch"):
         if getattr(config.data, name) is None:
             config = replace(config, data=replace(config.data, **{name: getattr(saved.data, name)}))
+    if config.run.validation_interval is None:
+        config = replace(config, run=replace(config.run, validation_interval=saved.run.validation_interval))
     if config.init is not None and given.on_command_line("model.size") is None:  # as --init gave them to the saved run
         taken = {name: getattr(saved.model, name) for name in SIZES if not given.has(f"model.{name}")}
         config = replace(config, model=replace(config.model, **taken))

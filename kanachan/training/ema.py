@@ -11,6 +11,7 @@ import lightning as L
 import torch
 from torch import Tensor
 
+from kanachan.training.strategies import with_network_prefix
 from kanachan.training.trainable_module import trainable
 
 _STATE = "average"
@@ -62,6 +63,10 @@ class EMA(L.Callback):
         self._own = {name: parameter.clone() for name, parameter in parameters.items()}
         for name, parameter in parameters.items():
             parameter.copy_(self.average[name])
+
+    def on_save_checkpoint(self, trainer: L.Trainer, pl_module: L.LightningModule, checkpoint: dict[str, Any]) -> None:
+        # during a validation the network has the average
+        checkpoint["state_dict"].update(with_network_prefix(self._own))
 
     @torch.no_grad()
     def on_validation_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import lightning as L
 from tqdm import tqdm
 
-from kanachan.training.checkpointing import validation_metrics
+from kanachan.training.best_weights import validation_metrics
 from kanachan.training.metric_names import in_words
 from kanachan.training.trainable_module import trainable
 

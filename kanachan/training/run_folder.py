@@ -1,6 +1,6 @@
 """What the folder of a run holds, and what of its settings may change when it is resumed."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -43,7 +43,7 @@ SECTIONS: dict[str, type] = {
 # Settings that a resumed run may change: where things are and how they are shown, never what is computed.
 _SHOWN = ("wandb", "project", "name", "group", "tensorboard", "measure_peak", "profile")
 _PLACED = ("out", "accelerator", "devices", "nodes", "strategy", "deepspeed", "attention", "threads", "recompute")
-_STORED = ("checkpoint_every",)
+_STORED = ("checkpoint_minutes",)
 _READ = ("path", "verify")
 _PLAYED = ("backend", "address", "processes", "device")
 MAY_CHANGE = frozenset(
@@ -60,8 +60,12 @@ LENGTH = frozenset({"run.steps", "run.passes", "optim.cooldown", "selfplay.itera
 
 def save_config(config: TrainConfig, path: Path) -> None:
     """Writes the resolved configuration; `kanachan-train --config FILE` repeats the run."""
+    _write(plain(config), path)
+
+
+def _write(settings: Mapping[str, Any], path: Path) -> None:
     with replacing(path) as temporary:
-        temporary.write_text(yaml.safe_dump(plain(config), sort_keys=False), encoding="utf-8")
+        temporary.write_text(yaml.safe_dump(settings, sort_keys=False), encoding="utf-8")
 
 
 def load_config(path: Path) -> TrainConfig:
@@ -69,7 +73,7 @@ def load_config(path: Path) -> TrainConfig:
 
     Raises ValueError naming the file and the key if a key is unknown or missing.
     """
-    values = settings_in(path)
+    values = _in_decisions(settings_in(path))
     try:
         for name in ("reward", "critic", "policy", "selfplay"):
             values.setdefault(name, {})  # older runs have none
@@ -88,6 +92,23 @@ def load_config(path: Path) -> TrainConfig:
         raise ValueError(f"{path}: not a complete configuration of a run: {error}") from error
     require_stage(config.stage, trained_stages())
     return config
+
+
+def convert_config(path: Path) -> None:
+    """Converts the settings of a run that an earlier version began, in their file."""
+    values = settings_in(path)
+    if (converted := _in_decisions(values)) != values:
+        _write(converted, path)
+
+
+def _in_decisions(values: dict[str, Any]) -> dict[str, Any]:
+    """Converts the intervals of a run of an earlier version, which were in optimiser steps."""
+    run, batch = dict(values.get("run") or {}), (values.get("data") or {}).get("batch")
+    run.pop("checkpoint_every", None)
+    every = run.pop("validate_every", None)
+    if every is not None and batch is not None:
+        run["validation_interval"] = every * batch
+    return {**values, "run": run}
 
 
 def plain(config: Any) -> dict[str, Any]:

@@ -1,11 +1,14 @@
-"""How long a run is."""
+"""How long a run is, and how often it is validated."""
 
 import math
 
-from kanachan.config import RunConfig
+from kanachan.config import RunConfig, TrainConfig
 from kanachan.training.data_source import DataSource
 
 _LEAST_DECISIONS = 100_000  # of a run whose length is not given
+_VALIDATIONS = 40  # of a run whose interval is not given
+_LEAST_RATIO = 10  # of decisions between two validations to those of one, each of which takes a third of the time
+_LEAST_RATIO_TO_STOP = 1  # where validations decide when the run ends, so that it ends in time
 
 
 def steps_of(run: RunConfig, batch: int, data: DataSource) -> int:
@@ -17,3 +20,15 @@ def steps_of(run: RunConfig, batch: int, data: DataSource) -> int:
     if run.passes is not None:
         return max(1, round(run.passes * data.steps_per_epoch))
     return max(data.steps_per_epoch, math.ceil(_LEAST_DECISIONS / batch))
+
+
+def steps_between_validations(config: TrainConfig, steps: int, data: DataSource) -> int:
+    """Returns the optimiser steps between two validations of a run of `steps`."""
+    run, batch = config.run, config.data.sizes[0]
+    if run.validation_interval is not None:
+        return max(1, round(run.validation_interval / batch))
+    validated = data.num_validation_rows
+    if run.validate_batches is not None:
+        validated = min(validated, run.validate_batches * config.data.validation_batch)
+    ratio = _LEAST_RATIO if run.early_stopping is None else _LEAST_RATIO_TO_STOP
+    return max(1, math.ceil(max(steps / _VALIDATIONS, ratio * validated / batch)))

@@ -13,6 +13,11 @@ from typing import Any, Literal, Union, get_args, get_origin
 import yaml
 
 _NO_VALUE = ("--help", "-h")
+_GONE = {
+    "run.validate_every": "run.validation_interval, a number of decisions",
+    "run.checkpoint_every": "run.checkpoint_minutes",
+}
+"""settings of earlier versions, and what there is in their place"""
 _NAMES = {int: "a whole number", float: "a number", bool: "true or false"}
 
 
@@ -85,6 +90,8 @@ def _is_mapping(text: str) -> bool:
 
 def _meant(name: str, known: Collection[str], prefix: str = "") -> str:
     """Returns a question with the known name that is most like a wrong one, which may be in another group."""
+    if name in _GONE:
+        return f": there is {prefix}{_GONE[name]}"
     last = {other.rpartition(".")[2]: other for other in known} | {other: other for other in known}
     close = get_close_matches(name, list(known), n=1, cutoff=0.75)
     close += get_close_matches(name.rpartition(".")[2], list(last), n=1, cutoff=0.75)

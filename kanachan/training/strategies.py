@@ -23,6 +23,7 @@ BYTES_PER_PARAMETER = 16
 """weight, gradient and two states of AdamW, in fp32; Muon has one"""
 _SHARE_FOR_PARAMETERS = 0.6  # of the memory of a device; the rest is for activations and for the communication
 _TIMEOUT = timedelta(minutes=10)
+_PREFIX = "network."  # of the names of the network's tensors in the state of a module
 
 
 def chosen_strategy(run: RunConfig, devices: Devices, num_parameters: int) -> tuple[StrategyName, str]:
@@ -110,5 +111,9 @@ def network_tensors(trainer: L.Trainer) -> dict[str, Tensor]:
 
 def tensors_of_network(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Returns the tensors of the network in the state of a `TrainableModule`, by their names in a weights file."""
-    prefix = "network."
-    return {name.removeprefix(prefix): tensor for name, tensor in state.items() if name.startswith(prefix)}
+    return {name.removeprefix(_PREFIX): tensor for name, tensor in state.items() if name.startswith(_PREFIX)}
+
+
+def with_network_prefix(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Returns tensors of the network by their names in the state of a `TrainableModule`."""
+    return {f"{_PREFIX}{name}": tensor for name, tensor in tensors.items()}

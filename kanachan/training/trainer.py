@@ -19,9 +19,8 @@ from kanachan.config import WEIGHTS_NAME, RunConfig, StageName, TrainConfig
 from kanachan.models.card import read_card
 from kanachan.objectives.stages import CRITIC, POLICY, REWARD
 from kanachan.training.batch_sizes import chosen_batch
+from kanachan.training.best_weights import BestCheckpoint
 from kanachan.training.checkpointing import (
-    PREVIOUS_NAME,
-    BestCheckpoint,
     CheckpointCallback,
     CheckpointFiles,
     DeterministicSeeding,
@@ -48,7 +47,7 @@ from kanachan.training.profiling import StepProfiler
 from kanachan.training.progress import Progress
 from kanachan.training.reward_stage import RewardStage
 from kanachan.training.run_folder import BEST_NAME, CHECKPOINTS, CONFIG_NAME, save_config
-from kanachan.training.run_length import steps_of
+from kanachan.training.run_length import steps_between_validations, steps_of
 from kanachan.training.strategies import chosen_strategy, is_lost_process, make_strategy, precision_for
 from kanachan.training.throughput import matrix_flops_per_second
 from kanachan.training.wandb_run import finish_wandb, wandb_group, wandb_logger, wandb_mode
@@ -110,10 +109,9 @@ def _run(request: Request, held: ExitStack) -> int:
     data = kind.open_data(config, devices)
     steps = steps_of(config.run, config.data.sizes[0], data)
     schedule = Schedule(config.optim.cooldown_start(steps), steps)
-    resumption = _Resumption(*checkpoint_to_resume(out / CHECKPOINTS, schedule)) if request.resume else None
+    resumption, files = _resumption(out, schedule, is_resumed=request.resume)
     _require_validation(config.run, data)
-    if resumption is not None and resumption.step > steps:
-        raise ValueError(f"{out}: has taken {resumption.step:,} steps already, more than the {steps:,} of run.steps")
+    interval = steps_between_validations(config, steps, data)
     learner = kind.make_learner(config, devices, data, steps, is_resumed=resumption is not None)
     stage = learner.module
     config = replace(config, run=replace(config.run, group=wandb_group(config, learner.previous_settings)))
@@ -131,16 +129,16 @@ def _run(request: Request, held: ExitStack) -> int:
         if not request.resume:
             held.enter_context(_locked(out))
         save_config(config, out / CONFIG_NAME)  # again for a resumed run, whose devices or paths may differ
-        loggers = _loggers(config, mode, data, learner.lineage, resumption)
-    checkpoints = CheckpointCallback(out / CHECKPOINTS, config.run, schedule, *learner.ancestry, signals)
+        loggers = _loggers(config, mode, data, learner.lineage, resumption, interval)
+    intervals = (config.run.checkpoint_minutes, interval)
+    checkpoints = CheckpointCallback(out / CHECKPOINTS, *intervals, schedule, *learner.ancestry, signals)
     writer = WeightsWriter(config, data, checkpoints, learner.card)
     best = BestCheckpoint(out / CHECKPOINTS / BEST_NAME, writer.write_best, config.run.early_stopping)
     callbacks = [DeterministicSeeding(config.run.seed), Progress(steps, learner.samples), best]
     callbacks += [EMA(config.optim.average)] if config.optim.average else []
     callbacks += [StepProfiler(out, config.run.profile)] if config.run.profile else []
     callbacks += [checkpoints]  # last: a checkpoint holds what the others have done in its step
-    files = CheckpointFiles(keeps_previous=resumption is not None and resumption.path.name == PREVIOUS_NAME)
-    trainer = _trainer(config, devices, strategy, steps, loggers, callbacks, files)
+    trainer = _trainer(config, devices, strategy, steps, interval, loggers, callbacks, files)
     if config.run.measure_peak:
         stage.meter.peak = matrix_flops_per_second(strategy.root_device, devices.dtype)
     if is_zero:
@@ -158,6 +156,20 @@ def _run(request: Request, held: ExitStack) -> int:
     return 0
 
 
+def _resumption(out: Path, schedule: Schedule, *, is_resumed: bool) -> tuple[_Resumption | None, CheckpointFiles]:
+    """Reads the checkpoint that a run resumes from, if it does; its content is in memory until it is loaded.
+
+    Raises ValueError if the run has taken more steps already than it should.
+    """
+    if not is_resumed:
+        return None, CheckpointFiles()
+    path, checkpoint = checkpoint_to_resume(out / CHECKPOINTS, schedule)
+    step, steps = checkpoint["global_step"], schedule.last_step
+    if step > steps:
+        raise ValueError(f"{out}: has taken {step:,} steps already, more than the {steps:,} of run.steps")
+    return _Resumption(path, step), CheckpointFiles((path, checkpoint))
+
+
 def _chosen_settings(config: TrainConfig, devices: Devices, *, is_resumed: bool) -> tuple[TrainConfig, str]:
     """Chooses the settings that follow from the devices; returns all settings, and how the batch was chosen."""
     # saved with the run, so that it has the same precision wherever it is resumed
@@ -167,16 +179,22 @@ def _chosen_settings(config: TrainConfig, devices: Devices, *, is_resumed: bool)
 
 
 def _loggers(
-    config: TrainConfig, mode: str, data: DataSource, ancestors: list[dict[str, Any]], resumption: _Resumption | None
+    config: TrainConfig,
+    mode: str,
+    data: DataSource,
+    ancestors: list[dict[str, Any]],
+    resumption: _Resumption | None,
+    interval: int,
 ) -> list[Logger]:
     """Opens the outputs of the metrics; only the first process may call it.
 
     Args:
         mode: of wandb.
         ancestors: lineage of the weights that the run started with.
+        interval: optimiser steps between two validations.
     """
     out = Path(config.run.out)
-    loggers: list[Logger] = [_metrics_file(config.run, resumption)]
+    loggers: list[Logger] = [_metrics_file(config.run, resumption, interval)]
     if config.run.tensorboard:
         loggers.append(tensorboard_logger(out, resumption.step if resumption else -1))
     if mode != "disabled":
@@ -209,6 +227,7 @@ def _finish(
     if data.num_validation_rows and best.latest[0] != trainer.global_step:
         # a run that was killed just before its last validation
         trainer.validate(stage, datamodule=SourceData(data), verbose=False)
+    best.write()
     metrics, best_step = best.latest[1], None
     if best.patience is not None and best.step is not None:
         metrics, best_step = best.metrics, best.step
@@ -243,13 +262,13 @@ def _locked(out: Path) -> Iterator[None]:
         yield
 
 
-def _metrics_file(run: RunConfig, resumption: _Resumption | None) -> MetricsFile:
+def _metrics_file(run: RunConfig, resumption: _Resumption | None, interval: int) -> MetricsFile:
     """Opens the metrics file. A run that is trained further does not repeat its last validation, unless one is due."""
     path = Path(run.out) / METRICS_NAME
     if resumption is None:
         return MetricsFile(path)
     has_ended = (Path(run.out) / WEIGHTS_NAME).is_file()
-    return MetricsFile(path, resumption.step, keeps_validation=has_ended and resumption.step % run.validate_every != 0)
+    return MetricsFile(path, resumption.step, keeps_validation=has_ended and resumption.step % interval != 0)
 
 
 def _strategy(config: TrainConfig, devices: Devices, stage: LoggedModule) -> tuple[Strategy, str]:
@@ -276,6 +295,7 @@ def _trainer(
     devices: Devices,
     strategy: Strategy,
     steps: int,
+    interval: int,
     loggers: list[Logger],
     callbacks: list[L.Callback],
     files: CheckpointFiles,
@@ -294,7 +314,7 @@ def _trainer(
         max_epochs=-1,
         accumulate_grad_batches=accumulate,
         gradient_clip_val=config.optim.clip or None,
-        val_check_interval=run.validate_every * accumulate,
+        val_check_interval=interval * accumulate,
         check_val_every_n_epoch=None,
         limit_val_batches=run.validate_batches if run.validate_batches is not None else 1.0,
         num_sanity_val_steps=0,

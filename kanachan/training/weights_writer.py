@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import lightning as L
+from torch import Tensor
 
 from kanachan.config import WEIGHTS_NAME, TrainConfig
 from kanachan.models.learned_games import LearnedGames
@@ -15,7 +15,7 @@ from kanachan.training.data_source import DataSource
 from kanachan.training.ema import averaged
 from kanachan.training.oracle_guiding import blind
 from kanachan.training.run_folder import BEST_NAME, CHECKPOINTS, plain
-from kanachan.training.strategies import network_tensors, tensors_of_network
+from kanachan.training.strategies import tensors_of_network
 
 
 class WeightsWriter:
@@ -34,11 +34,9 @@ class WeightsWriter:
         self._checkpoints = checkpoints
         self._more = more
 
-    def write_best(self, path: Path, metrics: dict[str, float], trainer: L.Trainer) -> None:
-        """Writes the current network. Every rank must call it."""
-        tensors = network_tensors(trainer)
-        if trainer.is_global_zero:
-            write_weights(path, blind(tensors), self._card(metrics, trainer.global_step))
+    def write_best(self, path: Path, tensors: Mapping[str, Tensor], metrics: dict[str, float], step: int) -> None:
+        """Writes the network as it was after a step."""
+        write_weights(path, blind(tensors), self._card(metrics, step))
 
     def write_last(self, metrics: dict[str, float], last_step: int, best_step: int | None) -> list[dict[str, Any]]:
         """Writes the weights file, from the last checkpoint or the best step, and the card next to it; returns the

@@ -91,7 +91,7 @@ def train(checkout: Checkout, size: str, steps: int, number: int) -> Measured:
     """Measures decisions per second as logged by the run, without the start of the program."""
     out = checkout.work / f"{size}-{number}"
     settings = f"""--stage imitation --data.path shards --model.size {size} --run.steps {steps} --run.log_every 5
-        --run.threads 1 --run.accelerator cpu --run.wandb disabled --run.validate_every {steps}
+        --run.threads 1 --run.accelerator cpu --run.wandb disabled
         --run.validate_batches 2 --run.measure_peak false --run.precision fp32""".split()
     checkout.run("kanachan-train", *settings, "--run.out", out)
     with open(out / "metrics.csv", newline="") as file:

@@ -116,7 +116,7 @@ class Torture:
         out = self.folder / name
         command = [sys.executable, "-m", "tests.support.programs.recorded"]
         command += arguments("round_delta", self.shards, out, "--run.steps", str(self.steps), "--resume", "auto")
-        command += ["--run.checkpoint_every", "3", "--run.validate_every", "20", "--run.wandb", "disabled"]
+        command += ["--run.checkpoint_minutes", "0", "--run.validation_interval", "640", "--run.wandb", "disabled"]
         command += ["--run.strategy", self.strategy, "--run.devices", str(self.processes)]
         environment = {**os.environ, "RECORDED_ROWS": str(self.folder / f"{name}-rows"), "OMP_NUM_THREADS": "1"}
 

@@ -28,7 +28,7 @@ from tests.support.random_annotations import random_annotations
 pytestmark = pytest.mark.gpu
 MOST = {False: 1e-3, True: 0.05}
 """relative difference from the CPU in fp32, by whether bf16 is used"""
-SHORT = ("--run.steps", "6", "--run.log_every", "1", "--run.validate_every", "6", "--run.measure_peak", "false")
+SHORT = ("--run.steps", "6", "--run.log_every", "1", "--run.validation_interval", "192", "--run.measure_peak", "false")
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +89,7 @@ def played_by_reference(folder: Path) -> Path:
 def test_a_checkpoint_moves_between_devices(
     gpu: torch.device, first: str, second: str, shards: Path, tmp_path: Path
 ) -> None:
-    given = [*settings("imitation"), "--run.checkpoint_every", "3", "--run.precision", "fp32"]
+    given = [*settings("imitation"), "--optim.cooldown", "3", "--run.precision", "fp32"]
     whole = trained(tmp_path / "whole", shards, "imitation", *given, "--run.accelerator", first)
     half = tmp_path / "half"
     shutil.copytree(whole, half)

@@ -48,7 +48,16 @@ def test_training(
     figure: Figure,
 ) -> None:  # fmt: skip
     given = ["--model.size", size, "--data.batch", str(batch), "--data.micro_batch", str(micro_batch)]
-    given += ["--run.steps", "40", "--run.log_every", "10", "--run.validate_every", "40", "--run.precision", "bf16"]
+    given += [
+        "--run.steps",
+        "40",
+        "--run.log_every",
+        "10",
+        "--run.validation_interval",
+        str(40 * batch),
+        "--run.precision",
+        "bf16",
+    ]
     run = trained(tmp_path / "run", games, "imitation", *given, "--run.compile", str(is_compiled).lower())
     columns = {"decisions_s": "samples_per_second", "of_peak": "share_of_peak", "memory_gb": "memory_peak_gb"}
     figure(**{name: logged(run, f"train/{column}")[-1] for name, column in columns.items()})

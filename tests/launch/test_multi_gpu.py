@@ -58,7 +58,7 @@ def start(machine: Path, command: list[str], **variables: str) -> subprocess.Pop
 
 def settings(shards: Path, run: Path) -> list[str]:
     """Returns RUN -- SETTINGS, for the scripts."""
-    steps = ("--run.steps", str(STEPS), "--run.validate_every", str(STEPS), "--run.accelerator", "cpu")
+    steps = ("--run.steps", str(STEPS), "--run.validation_interval", str(32 * STEPS), "--run.accelerator", "cpu")
     given = arguments("imitation", shards, run, *steps)
     place = given.index("--run.out")
     return [given[place + 1], "--", *given[:place], *given[place + 2 :]]

@@ -60,7 +60,7 @@ def test_resuming_runs_nothing(
 ) -> None:
     out = tmp_path / "run"
     stop_when_there(out / "checkpoints" / "last.ckpt")
-    endless = ("--run.steps", "100000", "--run.checkpoint_every", "1")
+    endless = ("--run.steps", "100000", "--run.checkpoint_minutes", "0")
     assert run("imitation", shards, out, *endless) == 0
     for name in ("last.ckpt", "previous.ckpt"):
         write(out / "checkpoints" / name, Trap(sprung))  # type: ignore[operator]

@@ -89,7 +89,7 @@ def test_a_network_of_three_starts_from_weights_of_four(
 ) -> None:
     init, out = written(tmp_path / "four"), tmp_path / "run"
     capsys.readouterr()
-    arguments = ("--init", str(init), "--run.steps", "2", "--run.validate_every", "2", "--run.wandb", "disabled")
+    arguments = ("--init", str(init), "--run.steps", "2", "--run.validation_interval", "64", "--run.wandb", "disabled")
     assert run("imitation", shards, out, *arguments, "--optim.learning_rate", "1e-9") == 0
 
     assert f"encoder and decoder from {init} (kanachan-4p: 1,588 tokens, 5 numbers" in capsys.readouterr().out

@@ -19,7 +19,7 @@ from tests.support.forked import made_by_one
 from tests.support.stopped import signal_after_rows, wait_for_rows
 from tests.support.tiny_runs import arguments, rows_of, run, same_weights
 
-ENDLESS = ("--run.steps", "1000000", "--run.checkpoint_every", "2")
+ENDLESS = ("--run.steps", "1000000", "--run.checkpoint_minutes", "0")
 
 pytestmark = pytest.mark.usefixtures("threads")
 
@@ -40,7 +40,7 @@ def stopped_run(shards: Path, out: Path, rows: int) -> Path:
 
 
 def test_a_killed_run_is_resumed_as_if_nothing_had_happened(shards: Path, tmp_path: Path) -> None:
-    length = ("--run.steps", "30", "--run.checkpoint_every", "4", "--run.log_every", "2")
+    length = ("--run.steps", "30", "--run.checkpoint_minutes", "0", "--run.log_every", "2")
     assert run("grading", shards, tmp_path / "whole", *length) == 0
     rows = random.randrange(1, 12)
     process = made_by_one(arguments("grading", shards, tmp_path / "killed", *length), tmp_path / "log")
@@ -77,10 +77,16 @@ def test_a_stop_signal_does_not_wait_for_a_validation(
         validate(stage, batch, batch_idx)
 
     monkeypatch.setattr(StageModule, "validation_step", stopped_in_the_third)
-    one_by_one = ("--data.validation_batch", "1", "--run.validate_batches", "null", "--run.validate_every", "2")
-    assert run("rank", shards, tmp_path / "run", *ENDLESS, *one_by_one) == 0
+    given = ("--data.validation_batch", "1", "--run.validate_batches", "null", "--run.validation_interval", "96")
+    given += ("--run.steps", "7", "--optim.average", "0.9")
+    assert run("rank", shards, tmp_path / "run", *given) == 0
     assert validated == [0, 1, 2]
-    assert read_checkpoint(tmp_path / "run" / "checkpoints" / "last.ckpt")["global_step"] == 2
+    assert read_checkpoint(tmp_path / "run" / "checkpoints" / "last.ckpt")["global_step"] == 3
+    monkeypatch.setattr(StageModule, "validation_step", validate)
+    assert run("rank", shards, tmp_path / "run", *given, "--resume", "auto") == 0
+    assert run("rank", shards, tmp_path / "whole", *given) == 0
+    assert rows_of(tmp_path / "run") == rows_of(tmp_path / "whole")
+    assert same_weights(tmp_path / "run", tmp_path / "whole")
 
 
 def test_a_run_that_has_ended_is_not_started_again(imitation: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -180,7 +186,7 @@ def test_a_checkpoint_of_another_network_is_refused_with_advice(
 ) -> None:
     out = tmp_path / "run"
     last = stopped_run(shards, out, 2)
-    torch.save({**read_checkpoint(last), "format_version": 1}, last)
+    torch.save({**read_checkpoint(last.rename(tmp_path / "moved")), "format_version": 1}, last)
     assert run("rank", shards, out, *ENDLESS, "--resume", "auto") == 1
     assert f"error: {last}: written in format version 1" in capsys.readouterr().err
 

@@ -19,11 +19,10 @@ from pathlib import Path
 import pytest
 
 from kanachan.cli import train
-from kanachan.config import RunConfig
 from kanachan.models.learned_games import NONE
+from kanachan.training.best_weights import BestCheckpoint
 from kanachan.training.checkpointing import (
     LAST_NAME,
-    BestCheckpoint,
     CheckpointCallback,
     Schedule,
     StopSignals,
@@ -67,8 +66,8 @@ def test_callbacks_keep_the_keys_that_their_state_has_in_checkpoints_of_earlier_
     checkpoints."""
     callbacks = {
         "Average": EMA(0.9),
-        "Snapshots": CheckpointCallback(tmp_path, RunConfig(), Schedule(16, 20), [], NONE, StopSignals()),
-        "BestWeights": BestCheckpoint(tmp_path, lambda path, metrics, trainer: None, None),
+        "Snapshots": CheckpointCallback(tmp_path, 0, 1, Schedule(16, 20), [], NONE, StopSignals()),
+        "BestWeights": BestCheckpoint(tmp_path, lambda path, tensors, metrics, step: None, None),
     }
     earlier = read_checkpoint(EARLIER / "checkpoints" / LAST_NAME)["callbacks"]
     for key, callback in callbacks.items():

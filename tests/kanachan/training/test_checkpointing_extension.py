@@ -14,7 +14,7 @@ from tests.support.stopped import wait_for_rows
 from tests.support.tiny_runs import rows_of, run, same_weights
 
 LONGER = ("--run.steps", "40")
-SETTINGS = ("--optim.average", "0.9", "--run.validate_every", "15", "--run.early_stopping", "null")
+SETTINGS = ("--optim.average", "0.9", "--run.validation_interval", "480", "--run.early_stopping", "null")
 
 pytestmark = pytest.mark.usefixtures("threads")
 
@@ -75,7 +75,7 @@ def test_a_run_killed_while_it_is_trained_further_is_resumed_as_if_nothing_had_h
 ) -> None:
     killed = Path(shutil.copytree(ended, tmp_path / "killed"))
     assert extended(copy, *LONGER) == 0
-    process = made_by_one(["--resume", str(killed), *LONGER, "--run.checkpoint_every", "4"], tmp_path / "log")
+    process = made_by_one(["--resume", str(killed), *LONGER, "--run.checkpoint_minutes", "0"], tmp_path / "log")
     wait_for_rows(killed, len(rows_of(ended)) + 7)
     process.kill()
     process.join()

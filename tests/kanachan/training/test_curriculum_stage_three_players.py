@@ -23,7 +23,7 @@ from tests.support.three_players import packed_three
 from tests.support.tiny_runs import rows_of, run
 
 STAGES: tuple[StageName, ...] = ("round_delta", "rank", "grading")
-SHORT = ("--run.steps", "8", "--run.validate_every", "4")
+SHORT = ("--run.steps", "8", "--run.validation_interval", "128")
 
 
 @pytest.fixture(scope="module")

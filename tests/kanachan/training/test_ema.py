@@ -14,7 +14,7 @@ from tests.support.tiny_runs import rows_of, run, same_weights
 
 # without a prior, beside which the network's own outputs hardly count after so few steps
 PLAIN = ("--objective.prior", "null", "--run.early_stopping", "null")
-EVERY_STEP = ("--run.steps", "10", "--run.checkpoint_every", "1", "--run.validate_every", "5", *PLAIN)
+EVERY_STEP = ("--run.steps", "10", "--run.checkpoint_minutes", "0", "--run.validation_interval", "160", *PLAIN)
 AVERAGE = ("--optim.average", "0.9")
 
 

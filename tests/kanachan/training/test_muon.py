@@ -22,7 +22,7 @@ from tests.support.stopped import signal_after_rows
 from tests.support.tiny_runs import arguments, pack_decisions, run, same_weights
 
 OPTIM = OptimConfig(optimizer="muon", learning_rate=1e-2, muon_factor=3, weight_decay=0.1)
-MUON = ("--optim.optimizer", "muon", "--run.checkpoint_every", "1")
+MUON = ("--optim.optimizer", "muon", "--run.checkpoint_minutes", "0")
 
 
 def network() -> nn.Module:

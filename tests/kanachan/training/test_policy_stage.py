@@ -35,7 +35,16 @@ ON_CPU = Devices(is_gpu=False, use_bf16=False, use_varlen=False, world=World(1, 
 def run(played: PlayedGames, out: Path, *more: str, init: Path | None = None) -> int:
     data = ["--data.path", str(played.shards), "--data.batch", "32", "--data.micro_batch", "16"]
     kept = ["-o", str(out), "--run.wandb", "disabled", "--run.threads", "1", "--run.measure_peak", "false"]
-    length = ["--run.steps", "8", "--run.validate_every", "4", "--run.checkpoint_every", "4", "--run.log_every", "1"]
+    length = [
+        "--run.steps",
+        "8",
+        "--run.validation_interval",
+        "128",
+        "--run.checkpoint_minutes",
+        "0",
+        "--run.log_every",
+        "1",
+    ]
     more = ("--run.validate_batches", "2", "--run.precision", "fp32", "--policy.reward", str(played.reward), *more)
     return train.main(["--stage", "policy", "--init", str(init or played.weights), *data, *kept, *length, *more])
 
@@ -166,7 +175,7 @@ def test_a_guided_run_that_is_resumed_ends_with_the_same_weights(guided: Path, t
 def test_a_guided_run_does_not_end_by_its_divergence_before_the_hidden_tiles_are_gone(
     played: PlayedGames, tmp_path: Path
 ) -> None:
-    more = ("--policy.kl_limit", "1e-9", "--optim.learning_rate", "1e-2", "--run.validate_every", "2")
+    more = ("--policy.kl_limit", "1e-9", "--optim.learning_rate", "1e-2", "--run.validation_interval", "64")
     assert run(played, tmp_path / "run", *GUIDED, *more) == 0
     assert read_weights(tmp_path / "run").card["steps"] == 4  # of 8: not at 2
 

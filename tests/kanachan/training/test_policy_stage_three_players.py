@@ -47,7 +47,16 @@ def policy(played: ThreePlayers, critic: Path) -> Path:
     out = played.shards.parent / "policy"
     data = ["--data.path", str(played.shards), "--data.batch", "32", "--data.micro_batch", "16"]
     kept = ["-o", str(out), "--run.wandb", "disabled", "--run.threads", "1", "--run.measure_peak", "false"]
-    length = ["--run.steps", "8", "--run.validate_every", "4", "--run.log_every", "1", "--run.validate_batches", "2"]
+    length = [
+        "--run.steps",
+        "8",
+        "--run.validation_interval",
+        "128",
+        "--run.log_every",
+        "1",
+        "--run.validate_batches",
+        "2",
+    ]
     by = ["--policy.reward", str(played.reward), "--policy.critic", str(critic), "--policy.kl_limit", "1"]
     assert train.main(["--stage", "policy", "--init", str(played.weights), *data, *kept, *length, *by]) == 0
     return out

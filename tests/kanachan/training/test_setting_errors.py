@@ -33,6 +33,10 @@ def message_of(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
         (["--model.layers", "1001"], "model.layers must be at most 1,000, not 1001"),
         (["--model.feedforward", "9" * 20], f"model.feedforward must be at most 1,048,576, not {'9' * 20}"),
         (["--objective.sigma", "[1]"], "objective.sigma: a number expected, got '[1]'"),
+        (
+            ["--run.validate_every", "3"],
+            "unknown setting --run.validate_every: there is --run.validation_interval, a number of decisions",
+        ),
         (["--run.steps"], "--run.steps: a value is missing"),
         (["--run.steps", "--run.seed", "1"], "--run.steps: a value is missing"),
         (["--config", "/no.yaml"], "--config /no.yaml: no such file or folder"),

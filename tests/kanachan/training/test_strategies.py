@@ -31,7 +31,7 @@ STEPS_OF_A_ROW = 2
 MICRO_BATCH = 8
 """of which a process takes several in a step"""
 QUICKLY = (
-    *("--run.validate_every", str(STEPS), "--run.checkpoint_every", str(STEPS)),
+    *("--run.validation_interval", str(32 * STEPS)),
     *("--run.log_every", str(STEPS_OF_A_ROW), "--data.micro_batch", str(MICRO_BATCH)),
 )
 WITHOUT_EFFECT = ("decoder.norm.bias", "head.bias")
@@ -137,7 +137,7 @@ def moving(folder: Path) -> tuple[str, ...]:
 def test_a_run_of_which_one_process_is_killed_ends_soon_and_is_resumed_to_the_same_weights(
     shards: Path, trained: Path, tmp_path: Path
 ) -> None:
-    out, settings = tmp_path / "run", (*moving(trained), "--run.strategy", "ddp", "--run.checkpoint_every", "2")
+    out, settings = tmp_path / "run", (*moving(trained), "--run.strategy", "ddp", "--run.checkpoint_minutes", "0")
     first = started("rank", shards, out, *settings, "--run.devices", "2")
     wait_for_rows(out, 2)
     (second,) = psutil.Process(first.pid).children()

@@ -1,6 +1,6 @@
 """The callbacks of a run with a learner that is not a stage of the curriculum, and an endless data source."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,8 @@ from annotate.vocabulary import FOUR_PLAYERS, Vocabulary
 from kanachan.config import RunConfig
 from kanachan.data.batch import Batch
 from kanachan.models.learned_games import GAMES_KEY, NONE
+from kanachan.training.best_weights import BestCheckpoint
 from kanachan.training.checkpointing import (
-    BestCheckpoint,
     CheckpointCallback,
     CheckpointFiles,
     DeterministicSeeding,
@@ -30,7 +30,7 @@ from kanachan.training.loggers import MetricsFile
 from kanachan.training.module import StageModule
 from kanachan.training.progress import Progress
 from kanachan.training.run_length import steps_of
-from kanachan.training.strategies import network_tensors, tensors_of_network
+from kanachan.training.strategies import tensors_of_network
 from kanachan.training.trainable_module import TrainableModule, trainable
 from tests.support.tiny_runs import rows_of
 from tests.support.tiny_stage import batches, make_stage
@@ -145,10 +145,9 @@ def fit(out: Path, stop_after: int | None = None, resume: Path | None = None) ->
     as_source: DataSource = source
     assert not isinstance(module, StageModule)
 
-    def write(path: Path, metrics: dict[str, float], trainer: L.Trainer) -> None:
-        save_file(network_tensors(trainer), path)
+    def write(path: Path, tensors: Mapping[str, Tensor], metrics: dict[str, float], step: int) -> None:
+        save_file(dict(tensors), path)
 
-    run = RunConfig(checkpoint_every=4, validate_every=5)
     trainer = L.Trainer(
         accelerator="cpu",
         max_steps=STEPS,
@@ -163,9 +162,9 @@ def fit(out: Path, stop_after: int | None = None, resume: Path | None = None) ->
             Progress(STEPS),
             BestCheckpoint(out / "best.safetensors", write, None),
             EMA(0.9),
-            CheckpointCallback(out / "checkpoints", run, Schedule(STEPS, STEPS), [{"stage": "before"}], NONE, signals),
+            CheckpointCallback(out / "checkpoints", 0, 5, Schedule(STEPS, STEPS), [{"stage": "before"}], NONE, signals),
         ],
-        plugins=[CheckpointFiles()],
+        plugins=[CheckpointFiles(None if resume is None else (resume, read_checkpoint(resume)))],
         enable_checkpointing=False,
         enable_progress_bar=False,
         enable_model_summary=False,
@@ -219,7 +218,7 @@ def test_the_average_of_another_learner_is_validated_and_written(whole: Path) ->
 
 
 def test_every_checkpoint_of_another_learner_is_checked_for_finite_weights(tmp_path: Path) -> None:
-    assert fit(tmp_path).checked == [4, 5, 8, 10]
+    assert fit(tmp_path).checked == list(range(1, STEPS + 1))
 
 
 def test_a_run_on_an_endless_source_needs_a_number_of_steps() -> None:

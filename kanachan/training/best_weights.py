@@ -1,0 +1,89 @@
+"""The weights with the lowest validation loss of a run."""
+
+import math
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import lightning as L
+from torch import Tensor
+
+from kanachan.training.strategies import network_tensors
+
+
+class BestCheckpoint(L.Callback):
+    """Keeps the weights with the lowest validation loss so far, in memory until the next checkpoint is written, which
+    their file then fits; stops the run when the loss stops falling.
+
+    Args:
+        write: writes a weights file, given its path, the tensors, the metrics of their validation and their step.
+        patience: validations without a lower loss after which the run stops; None for never.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        write: Callable[[Path, Mapping[str, Tensor], dict[str, float], int], None],
+        patience: int | None,
+    ) -> None:
+        self.path = path
+        self.patience = patience
+        self._write = write
+        self._unwritten: dict[str, Tensor] | None = None
+        self.metrics: dict[str, float] = {}
+        """metrics of the best validation"""
+        self.step: int | None = None
+        self.latest: tuple[int, dict[str, float]] = (-1, {})
+        """step and metrics of the latest validation of this process"""
+        self._fruitless = 0
+
+    @property
+    def state_key(self) -> str:
+        return "BestWeights"  # part of the format of checkpoints, whatever the class is named
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"metrics": self.metrics, "step": self.step, "fruitless": self._fruitless}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        self.metrics, self.step = state_dict["metrics"], state_dict["step"]
+        self._fruitless = state_dict["fruitless"]
+
+    def on_save_checkpoint(self, trainer: L.Trainer, pl_module: L.LightningModule, checkpoint: dict[str, Any]) -> None:
+        self.write()
+
+    def write(self) -> None:
+        """Writes the file, unless it is there already. Only the first process does."""
+        if self._unwritten is not None:
+            assert self.step is not None
+            self._write(self.path, self._unwritten, self.metrics, self.step)
+            self._unwritten = None
+
+    def on_validation_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
+        metrics = validation_metrics(trainer)
+        self.latest = (trainer.global_step, metrics)
+        if not math.isfinite(metrics["loss"]):
+            self.write()
+            best = "" if self.step is None else f"; {self.path} has the weights of step {self.step}, the best so far"
+            raise ValueError(
+                f"the validation loss after step {trainer.global_step} is not finite ({metrics['loss']}): "
+                f"lower optim.learning_rate, and start a new run{best}"
+            )
+        if not self.metrics or metrics["loss"] < self.metrics["loss"]:
+            self.metrics, self.step, self._fruitless = metrics, trainer.global_step, 0
+            tensors = network_tensors(trainer)
+            if trainer.is_global_zero:
+                self._unwritten = {name: tensor.detach().to("cpu", copy=True) for name, tensor in tensors.items()}
+            return
+        self._fruitless += 1
+        if self.patience is not None and self._fruitless >= self.patience:
+            trainer.should_stop = True
+
+
+def validation_metrics(trainer: L.Trainer) -> dict[str, float]:
+    """Returns the metrics of the latest validation, without their prefix."""
+    prefix = "validation/"
+    return {
+        name.removeprefix(prefix): float(value)
+        for name, value in trainer.callback_metrics.items()
+        if name.startswith(prefix)
+    }

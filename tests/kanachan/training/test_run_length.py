@@ -1,0 +1,39 @@
+"""How often a run is validated."""
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from kanachan.config import DataConfig, RunConfig, TrainConfig
+from kanachan.training.data_source import DataSource
+from kanachan.training.run_length import steps_between_validations
+
+
+def steps_between(batch: int, steps: int, rows: int = 20_000, **run: Any) -> int:
+    data = cast(DataSource, SimpleNamespace(num_validation_rows=rows))
+    given = DataConfig(batch=batch, micro_batch=1)
+    return steps_between_validations(TrainConfig(stage="rank", data=given, run=RunConfig(**run)), steps, data)
+
+
+@pytest.mark.parametrize("batch", [64, 256, 4096])
+@pytest.mark.parametrize(("decisions", "share"), [(1 << 20, 0.035), (1 << 28, 0.001)])
+def test_validations_take_a_small_share_of_the_time_at_any_batch(batch: int, decisions: int, share: float) -> None:
+    interval = batch * steps_between(batch, decisions // batch)
+    assert 10_240 / 3 / interval < share  # a forward pass is a third of the work
+    assert 9 <= decisions // interval <= 40
+
+
+def test_a_given_interval_is_rounded_to_steps() -> None:
+    assert [steps_between(batch, 1000, validation_interval=12_800) for batch in (258, 4096, 81_920)] == [50, 3, 1]
+
+
+def test_where_validations_end_a_run_they_are_more_frequent() -> None:
+    assert steps_between(256, 2000, early_stopping=4) == 50
+    assert steps_between(256, 2000) == 400
+
+
+def test_a_small_validation_split_is_validated_more_often() -> None:
+    assert steps_between(256, 2000, rows=1000) == 50
+    assert steps_between(256, 2000, rows=10_000) == 391
+    assert steps_between(256, 2000, rows=0) == 50
