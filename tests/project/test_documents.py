@@ -14,7 +14,7 @@ import pytest
 from tests.support.paths import ROOT
 
 README = ROOT / "README.md"
-LOGS = ("CHANGELOG.md", "LOG.md", "experiments.md")
+LOGS = ("CHANGELOG.md", "LOG.md")
 PAGES = [README, *sorted(page for page in (ROOT / "docs").glob("*.md") if page.name not in LOGS)]
 """without the logs, which name what is gone"""
 SCRIPTS: dict[str, str] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
