@@ -16,7 +16,7 @@ _BATCH_OF_STAGE = {
 }
 MOST_AT_ONCE_ON_CPU = 64  # sorted by length, small micro-batches compute less padding
 _MOST_AT_ONCE_ON_GPU = 512  # beyond, a GPU computes hardly faster
-_DECISIONS_PER_GB = 12  # of the largest network, in the stage that needs the most memory (docs/scaling.md)
+_DECISIONS_PER_GB = 12  # of the largest network, in the stage that needs the most memory (docs/training.md)
 
 
 def chosen_batch(config: TrainConfig, devices: Devices, *, is_resumed: bool) -> tuple[DataConfig, str]:
