@@ -1,4 +1,4 @@
-"""The examples of docs/python.md run as they are, on the weights of the package."""
+"""The examples of docs/export.md run as they are, on the weights of the package."""
 
 import re
 import shutil
@@ -10,7 +10,7 @@ from kanachan.cli.export import main
 from tests.support.packed import packed
 from tests.support.paths import ROOT
 
-PAGE = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "export.md").read_text(encoding="utf-8")
 RECORD = next((ROOT / "tests" / "golden" / "records").glob("*.mjlog"))
 
 
@@ -24,7 +24,7 @@ def run(mark: str) -> dict[str, object]:
     found = re.search(rf"{mark}\n```python\n(.*?)```", PAGE, re.DOTALL)
     assert found is not None
     names: dict[str, object] = {}
-    exec(compile(found[1], "python.md", "exec"), names)
+    exec(compile(found[1], "export.md", "exec"), names)
     return names
 
 
