@@ -5,6 +5,7 @@ from itertools import permutations
 from typing import NamedTuple
 
 from annotate.game.grading import ranks_of
+from annotate.game.hands import tenpai_at_end
 from annotate.game.record import Event
 from annotate.vocabulary import VOCABULARIES
 
@@ -54,6 +55,8 @@ class GameSummary(NamedTuple):
 
 EXHAUSTIVE = ("exhaustive_draw", None)
 NAGASHI = "nagashimangan"
+_ABORTS = ("kyushu_kyuhai", "sufuurenta", "suukansansen", "suucha_riichi", "sanchaho")
+_NUM_DRAWS = {vocabulary.num_seats: vocabulary.num_live for vocabulary in VOCABULARIES.values()}
 
 
 def round_delta(events: Sequence[Event], num_seats: int) -> list[int]:
@@ -72,6 +75,22 @@ def leftover_deposits(events: Sequence[Event]) -> int:
     if any(event["type"] == "hora" for event in events):
         return 0
     return events[0]["kyotaku"] + sum(event["type"] == "reach_accepted" for event in events)
+
+
+def dealer_stays(events: Sequence[Event]) -> bool:
+    """Returns whether the dealer of a round is that of the next one too."""
+    dealer, last = events[0]["oya"], events[-1]
+    if last["type"] == "hora":
+        return any(event["type"] == "hora" and event["actor"] == dealer for event in events)
+    deltas, reason = last.get("deltas") or (), last.get("reason")
+    if reason not in (*_ABORTS, EXHAUSTIVE[0], NAGASHI):  # missing or spelled differently in some dialects
+        is_exhausted = sum(event["type"] == "tsumo" for event in events) == _NUM_DRAWS[len(events[0]["scores"])]
+        reason = EXHAUSTIVE[0] if is_exhausted else _ABORTS[0]
+    if reason in _ABORTS:
+        return True
+    if reason != NAGASHI and any(deltas):
+        return deltas[dealer] > 0
+    return tenpai_at_end(events)[dealer]
 
 
 def final_scores(last: Sequence[Event]) -> tuple[int, ...]:

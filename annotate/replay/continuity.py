@@ -11,17 +11,13 @@ from typing import NamedTuple
 
 from annotate.game.corrections import STICK
 from annotate.game.grading import ranks_of
-from annotate.game.hands import tenpai_at_end
 from annotate.game.record import ENOUGH, START_SCORE, Event, Round
-from annotate.game.results import EXHAUSTIVE, NAGASHI, leftover_deposits, round_delta
+from annotate.game.results import dealer_stays, leftover_deposits, round_delta
 from annotate.game.tiles import WINDS
 from annotate.replay.consistency import Disagreement
-from annotate.vocabulary import VOCABULARIES
 
 _UNIT = 100
 """all payments are multiples of it; the score of each seat at the start is a multiple of STICK"""
-_NUM_DRAWS = {vocabulary.num_seats: vocabulary.num_live for vocabulary in VOCABULARIES.values()}
-_ABORTS = ("kyushu_kyuhai", "sufuurenta", "suukansansen", "suucha_riichi", "sanchaho")
 _WIND_NAMES = ("East", "South", "West", "North")
 
 
@@ -63,7 +59,7 @@ def start_after(start: Start, events: Sequence[Event]) -> Start:
     first, last = events[0], events[-1]
     delta = round_delta(events, len(start.scores))
     is_won = last["type"] == "hora"
-    stays = _dealer_stays(events)
+    stays = dealer_stays(events)
     return Start(
         number=start.number + (not stays),
         honba=start.honba + 1 if stays or not is_won else 0,
@@ -77,21 +73,6 @@ def scores_at_end(after: Start) -> tuple[int, ...]:
     scores = list(after.scores)
     scores[ranks_of(scores).index(0)] += STICK * after.deposits
     return tuple(scores)
-
-
-def _dealer_stays(events: Sequence[Event]) -> bool:
-    dealer, last = events[0]["oya"], events[-1]
-    if last["type"] == "hora":
-        return any(event["type"] == "hora" and event["actor"] == dealer for event in events)
-    deltas, reason = last.get("deltas") or (), last.get("reason")
-    if reason not in (*_ABORTS, EXHAUSTIVE[0], NAGASHI):  # missing or spelled differently in some dialects
-        is_exhausted = sum(event["type"] == "tsumo" for event in events) == _NUM_DRAWS[len(events[0]["scores"])]
-        reason = EXHAUSTIVE[0] if is_exhausted else _ABORTS[0]
-    if reason in _ABORTS:
-        return True
-    if reason != NAGASHI and any(deltas):
-        return deltas[dealer] > 0
-    return tenpai_at_end(events)[dealer]
 
 
 class RoundSequence:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from annotate.game.record import ENOUGH, Game, Round, Unreadable
-from annotate.game.results import final_scores, leftover_deposits, round_delta
+from annotate.game.results import dealer_stays, final_scores, leftover_deposits, round_delta
 
 
 def joined(games: Iterable[Game | Unreadable]) -> list[Game | Unreadable]:
@@ -50,10 +50,7 @@ def _final_scores(rounds: Sequence[Round], style: int) -> tuple[int, ...] | None
     scores = final_scores(last)
     wind, kyoku = "ESWN".index(last[0]["bakaze"]), last[0]["kyoku"]
     is_last = wind > style or (wind == style and kyoku == num_seats)
-    dealer = last[0]["oya"]
-    stays = any(event["actor"] == dealer for event in last if event["type"] == "hora")
-    stays |= last[-1]["type"] == "ryukyoku" and last[-1]["deltas"][dealer] >= 0
-    if stays and max(scores) > scores[dealer]:  # else the dealer may end the game
+    if dealer_stays(last) and max(scores) > scores[last[0]["oya"]]:  # else the dealer may end the game
         is_last = False
     return scores if min(scores) < 0 or (is_last and max(scores) >= ENOUGH[num_seats]) else None
 

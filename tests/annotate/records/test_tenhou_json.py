@@ -389,6 +389,19 @@ def test_rounds_of_a_line_each_without_an_id_are_one_game_if_they_follow_each_ot
     assert [len(found.rounds) for found in read_lines([lines[0], other])] == [1, 1]
 
 
+@pytest.mark.parametrize(("hands", "is_over"), [(DULL, True), ((TENPAI, *DULL[1:]), True), ((*DULL[:3], TENPAI), False)])
+def test_a_last_round_without_a_win_ends_the_game_unless_the_dealer_was_tenpai(
+    hands: Sequence[str], is_over: bool
+) -> None:
+    scores, rounds = [31000, 24000, 23000, 22000], list[Played]()
+    for dealer in range(4):
+        start = start_of_round(dealer, honba=dealer, scores=scores)
+        rounds.append(play_round("", hands if dealer == 3 else DULL, start=start))
+    whole = document_of([played.events for played in rounds], "玉の間東喰赤")
+    (game,) = read_lines([json.dumps({**whole, "log": [recorded]}) for recorded in whole["log"]])
+    assert len(game.rounds) == 4 and (game.final_scores is not None) == is_over
+
+
 def test_a_round_with_a_fault_costs_no_other() -> None:
     whole, _ = rounds_of_one_game(sc=[25000, 0.0] * 4)
     whole["log"][1][5] = ["47c4747"]
