@@ -5,9 +5,11 @@ must be what the file holds.
 """
 
 import json
+import re
 import unicodedata
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote
@@ -73,14 +75,24 @@ def _physical(tile: int) -> Tile:
 
 
 def rounds_of_mjlog(data: bytes) -> list[RecordedRound]:
+    """A round with an element that cannot be read is left out."""
     rounds: list[RecordedRound] = []
-    parser: Any = ElementTree.XMLPullParser(["start"])
+    for part in re.split(rb"(?=<INIT\b)", data)[1:]:
+        parser: Any = ElementTree.XMLPullParser(["start"])
+        elements = []
+        try:
+            parser.feed(b"<mjloggm>" + part.replace(b":", b"_"))  # it would be a namespace's
+            elements = [element for _, element in parser.read_events()]
+            rounds.append(_round_of_mjlog(elements[1:]))
+        except (ElementTree.ParseError, LookupError, ValueError, StopIteration):
+            continue
+    return rounds
+
+
+def _round_of_mjlog(elements: Sequence[Any]) -> RecordedRound:
+    found: RecordedRound | None = None
     drawn, last, riichi = -1, -1, False
-    try:
-        parser.feed(data.lstrip().replace(b":", b"_"))  # it would be a namespace's
-    except ElementTree.ParseError:
-        pass  # what comes before the error is read
-    for _, element in parser.read_events():
+    for element in elements:
         tag, at = element.tag, element.attrib
 
         def numbers(name: str, at: Any = at) -> list[int]:
@@ -92,35 +104,37 @@ def rounds_of_mjlog(data: bytes) -> list[RecordedRound]:
             )
             hands = [list(map(_physical, numbers(f"hai{seat}"))) for seat in SEATS]
             scores = [100 * score for score in numbers("ten")]
-            rounds.append(RecordedRound(number // 4, int(at["oya"]), honba, deposits, scores, hands, [_physical(dora)]))
-            drawn, riichi = -1, False
-        elif not rounds or tag == "UN":
+            found = RecordedRound(number // 4, int(at["oya"]), honba, deposits, scores, hands, [_physical(dora)])
             continue
-        elif tag[1:].isdecimal() and tag[0] in "TUVW":
+        if found is None:
+            raise ValueError("no INIT")
+        if tag[1:].isdecimal() and tag[0] in "TUVW":
             drawn = int(tag[1:])
-            rounds[-1].moves.append(Move("draw", "TUVW".index(tag[0]), _physical(drawn)))
+            found.moves.append(Move("draw", "TUVW".index(tag[0]), _physical(drawn)))
         elif tag[1:].isdecimal() and tag[0] in "DEFG":
             last = int(tag[1:])
-            rounds[-1].moves.append(
+            found.moves.append(
                 Move("discard", "DEFG".index(tag[0]), _physical(last), is_drawn=last == drawn, is_riichi=riichi)
             )
             drawn, riichi = -1, False
         elif tag == "N":
-            rounds[-1].moves.append(_tenhou_meld(int(at["m"]), int(at["who"])))
+            found.moves.append(_tenhou_meld(int(at["m"]), int(at["who"])))
             drawn = -1
         elif tag == "DORA":
-            rounds[-1].dora.append(_physical(int(at["hai"])))
+            found.dora.append(_physical(int(at["hai"])))
         elif tag == "REACH" and int(at["step"]) == 1:
             riichi = True
         elif tag == "REACH":
-            rounds[-1].moves.append(Move("paid", int(at["who"])))
+            found.moves.append(Move("paid", int(at["who"])))
         elif tag in ("AGARI", "RYUUKYOKU"):
             before, deltas = ([100 * x for x in numbers("sc")[i::2]] for i in (0, 1))
-            _pay(rounds[-1], deltas)
-            rounds[-1].after = [a + b for a, b in zip(before, deltas, strict=True)]
+            _pay(found, deltas)
+            found.after = [a + b for a, b in zip(before, deltas, strict=True)]
             if tag == "AGARI":
-                rounds[-1].winners[int(at["who"])] = int(at["fromWho"])
-    return rounds
+                found.winners[int(at["who"])] = int(at["fromWho"])
+    if found is None:
+        raise ValueError("no INIT")
+    return found
 
 
 def _tenhou_meld(code: int, seat: int) -> Move:
@@ -221,20 +235,32 @@ def rounds_of_majsoul_json(data: bytes) -> list[RecordedRound]:
 
 
 def _rounds_of_steps(steps: Sequence[Any]) -> Iterator[RecordedRound]:
-    round_: RecordedRound | None = None
+    """A round with a message that cannot be read is left out."""
+    starts = [i for i, step in enumerate(steps) if _name(step) == "RecordNewRound"]
+    for start, end in zip(starts, [*starts[1:], len(steps)], strict=True):
+        try:
+            yield _round_of_steps(steps[start], steps[start + 1 : end])
+        except (LookupError, ValueError, AttributeError, StopIteration):
+            continue
+
+
+def _name(step: Any) -> str:
+    return "" if isinstance(step, ValueError) else step.DESCRIPTOR.name
+
+
+def _round_of_steps(start: Any, steps: Sequence[Any]) -> RecordedRound:
+    hands = [list(getattr(start, f"tiles{seat}")) for seat in SEATS]
+    dora = list(start.doras) or [start.dora]
+    round_ = RecordedRound(start.chang, start.ju, start.ben, start.liqibang, list(start.scores), hands, dora)
+    moves = round_.moves
+    moves.append(Move("draw", start.ju, hands[start.ju].pop()))
     riichi = -1
     for step in steps:
-        name = step.DESCRIPTOR.name
-        if name == "RecordNewRound":
-            if round_:
-                yield round_
-            hands = [list(getattr(step, f"tiles{seat}")) for seat in SEATS]
-            dora = list(step.doras) or [step.dora]
-            round_ = RecordedRound(step.chang, step.ju, step.ben, step.liqibang, list(step.scores), hands, dora)
-            round_.moves.append(Move("draw", step.ju, hands[step.ju].pop()))
-        if round_ is None or name in ("RecordNewRound", "GameUserInput"):
+        name = _name(step)
+        if name == "GameUserInput":
             continue
-        moves = round_.moves
+        if not name and round_.is_over:
+            break
         if getattr(step, "doras", ()):
             round_.dora = list(step.doras)
         if name != "RecordDiscardTile" and "liqi" in step.DESCRIPTOR.fields_by_name and step.HasField("liqi"):
@@ -267,37 +293,41 @@ def _rounds_of_steps(steps: Sequence[Any]) -> Iterator[RecordedRound]:
             for payment in step.scores:
                 _pay(round_, list(payment.delta_scores) or [0] * len(SEATS))
             round_.is_over = True
-    if round_:
-        yield round_
+    return round_
 
 
 def rounds_of_tenhou_json(data: bytes) -> list[tuple[RecordedRound, list[list[Move]]]]:
-    """Rounds without moves, and the moves of each seat."""
+    """Rounds without moves, and the moves of each seat; an object or a round that cannot be read is left out."""
     text = data.decode()
     try:
         documents = [_json(text)]
     except ValueError:
-        documents = [
-            _json(unquote(line.partition("#json=")[2]) if "#json=" in line else line)
-            for line in text.split("\n")
-            if line.strip()
-        ]
+        documents = []
+        for part in (part for line in text.split("\n") for part in line.replace("}{", "}\n{").split("\n")):
+            with suppress(ValueError):
+                documents.append(_json(unquote(part.partition("#json=")[2]) if "#json=" in part else part))
     found = []
-    for columns in (columns for document in documents for columns in document["log"]):
-        number, honba, deposits = columns[0][:3]
-        hands = [list(map(_of_number, columns[4 + 3 * seat])) for seat in SEATS]
-        dora = list(map(_of_number, columns[2]))
-        round_ = RecordedRound(number // 4, number % 4, honba, deposits, columns[1], hands, dora, is_over=True)
-        result = columns[-1]
-        if result[0] == "和了":
-            for deltas, described in zip(result[1::2], result[2::2], strict=True):
-                _pay(round_, deltas)
-                round_.winners[described[0]] = described[1]
-        elif len(result) > 1:
-            _pay(round_, result[1])
-        seats = [list(_moves_of_seat(seat, columns[5 + 3 * seat], columns[6 + 3 * seat])) for seat in SEATS]
-        found.append((round_, seats))
+    for document in documents:
+        for columns in document["log"]:
+            with suppress(LookupError, TypeError, ValueError, StopIteration):
+                found.append(_round_of_columns(columns))
     return found
+
+
+def _round_of_columns(columns: Any) -> tuple[RecordedRound, list[list[Move]]]:
+    number, honba, deposits = columns[0][:3]
+    hands = [list(map(_of_number, columns[4 + 3 * seat])) for seat in SEATS]
+    dora = list(map(_of_number, columns[2]))
+    round_ = RecordedRound(number // 4, number % 4, honba, deposits, columns[1], hands, dora, is_over=True)
+    result = columns[-1]
+    if result[0] == "和了":
+        for deltas, described in zip(result[1::2], result[2::2], strict=True):
+            _pay(round_, deltas)
+            round_.winners[described[0]] = described[1]
+    elif len(result) > 1:
+        _pay(round_, result[1])
+    seats = [list(_moves_of_seat(seat, columns[5 + 3 * seat], columns[6 + 3 * seat])) for seat in SEATS]
+    return round_, seats
 
 
 def _of_number(number: int) -> Tile:

@@ -33,8 +33,9 @@ class Recording:
 
     head: Message
     """RecordGame"""
-    steps: tuple[Message, ...]
-    """Record… messages, and GameUserInput between them where the record has what players pressed"""
+    steps: tuple[Message | ValueError, ...]
+    """Record… messages, and GameUserInput between them where the record has what players pressed; or why one of them
+    cannot be read"""
     unknown_rules: tuple[str, ...]
     """names of rule settings that are not in the table of fields"""
 
@@ -113,24 +114,24 @@ def _second(url: Any, second_file: SecondFile) -> bytes:
     return second_file(ascii(str(url)[:200])[1:-1])
 
 
-def _steps_of_bytes(data: bytes) -> Iterator[Message]:
+def _steps_of_bytes(data: bytes) -> Iterator[Message | ValueError]:
     wrapper = decode("Wrapper", data)
     _require_name(wrapper.name, "GameDetailRecords", "data")
     yield from _steps_of_details(decode("GameDetailRecords", wrapper.data))
 
 
-def _steps_of_details(details: Message) -> Iterator[Message]:
+def _steps_of_details(details: Message) -> Iterator[Message | ValueError]:
     # version 0 has records, later ones actions
     for number, record in enumerate(details.records if not details.actions else ()):
-        yield _record_of_bytes(record, f"records[{number}]")
+        yield from _readable(_record_of_bytes, record, f"records[{number}]")
     for number, action in enumerate(details.actions):
         if action.result:
-            yield _record_of_bytes(action.result, f"actions[{number}].result")
+            yield from _readable(_record_of_bytes, action.result, f"actions[{number}].result")
         if action.HasField("user_input"):
             yield action.user_input
 
 
-def _steps_of_json(data: Any) -> Iterator[Message]:
+def _steps_of_json(data: Any) -> Iterator[Message | ValueError]:
     if type(data) is list:  # the records alone
         data = {"records": data}
     content = _contents(data, "GameDetailRecords", "data")
@@ -140,13 +141,28 @@ def _steps_of_json(data: Any) -> Iterator[Message]:
     details = _by_key(content, "data")
     actions = _list(details.get("actions"), "data.actions")
     for number, record in enumerate(_list(details.get("records"), "data.records") if not actions else ()):
-        yield _record_of_json(record, f"records[{number}]")
+        yield from _readable(_record_of_json, record, f"records[{number}]")
     for number, action in enumerate(actions):
-        parts = _by_key(action, f"actions[{number}]")
+        try:
+            parts = _by_key(action, f"actions[{number}]")
+        except ValueError as error:
+            yield error
+            continue
         if parts.get("result"):
-            yield _record_of_json(parts["result"], f"actions[{number}].result")
+            yield from _readable(_record_of_json, parts["result"], f"actions[{number}].result")
         if parts.get("userinput"):
-            yield of_json("GameUserInput", parts["userinput"], f"actions[{number}].user_input")[0]
+            yield from _readable(_user_input_of_json, parts["userinput"], f"actions[{number}].user_input")
+
+
+def _readable(read: Callable[[Any, str], Message], value: Any, where: str) -> Iterator[Message | ValueError]:
+    try:
+        yield read(value, where)
+    except ValueError as error:
+        yield error
+
+
+def _user_input_of_json(value: Any, where: str) -> Message:
+    return of_json("GameUserInput", value, where)[0]
 
 
 def _record_of_bytes(data: bytes, where: str) -> Message:

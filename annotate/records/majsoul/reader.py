@@ -9,7 +9,7 @@ from typing import Any
 from google.protobuf.message import Message
 
 from annotate.game.origin import MJSOUL_LOG, Origin, Player, players_of
-from annotate.game.record import Game, require_gain_of_first
+from annotate.game.record import Game, require_a_round, require_gain_of_first
 from annotate.records.majsoul.capture import (
     Recording,
     SecondFile,
@@ -58,7 +58,8 @@ def _game(recording: Recording) -> Game:
         accounts = _by_seat(head.accounts, "head.accounts", num_seats)
         levels = [account.level3 if num_seats == 3 else account.level for account in accounts]
         grades = tuple(grade(level.id, num_seats) for level in levels)
-    rounds, incomplete = read_rounds(recording.steps, num_seats, {robot.seat for robot in head.robots})
+    rounds, lost, incomplete = read_rounds(recording.steps, num_seats, {robot.seat for robot in head.robots})
+    require_a_round(rounds, lost)
     final_scores = deltas = None
     if players is not None:
         final_scores = tuple(_points(player.part_point_1, "part_point_1") for player in players)
@@ -79,6 +80,7 @@ def _game(recording: Recording) -> Game:
         origin=Origin(
             "mjsoul", head.uuid if MJSOUL_LOG.fullmatch(head.uuid) else None, None, _players(head, grades, num_seats)
         ),
+        lost=tuple(lost),
     )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 
 from google.protobuf.message import Message
 
-from annotate.game.record import Event, Round, places_dealt
+from annotate.game.record import Event, LostRound, Round, places_dealt
 from annotate.game.tiles import NUM_TILE_IDS
 from annotate.records.majsoul.offers import OfferDraft, offers_of
 from annotate.records.majsoul.tiles import LARGEST_SCORE, in_range, kind_of, seat_of, tile_of, tiles_of
@@ -23,28 +23,25 @@ _DRAWS = {1: "kyushu_kyuhai", 2: "sufuurenta", 3: "suukansansen", 4: "suucha_rii
 
 
 def read_rounds(
-    steps: Iterable[Message], num_seats: int, robots: Collection[int] = ()
-) -> tuple[list[Round], str | None]:
+    steps: Iterable[Message | ValueError], num_seats: int, robots: Collection[int] = ()
+) -> tuple[list[Round], list[LostRound], str | None]:
     """Reads the messages of a game in their order.
 
     Where the record has what players sent, a choice that a player did not send is the server's.
 
     Args:
+        steps: an error takes the place of a message that cannot be read.
         robots: seats of computer players, which send nothing.
 
     Returns:
-        The rounds that have ended, and why the last one has not, if so.
-
-    Raises:
-        ValueError: a message that no game can have; the text names it.
+        The rounds that have ended, those with a fault, and why the last one has not ended, if so.
     """
     reader = _Reader(num_seats, robots)
     for number, step in enumerate(steps):
-        name = step.DESCRIPTOR.name
-        try:
-            reader.read(name, step)
-        except ValueError as error:
-            raise ValueError(f"message {number}, {name}{reader.place}: {error}") from None
+        if isinstance(step, ValueError):
+            reader.lose(str(step))
+        else:
+            reader.read(f"message {number}, {step.DESCRIPTOR.name}", step)
     return reader.finish()
 
 
@@ -54,19 +51,43 @@ class _Reader:
         self._rounds: list[_Draft] = []
         """those that have ended"""
         self._round: _Draft | None = None
+        self._lost: list[LostRound] = []
+        self._is_lost = False
+        """whether messages are passed over until the next round"""
 
-    @property
-    def place(self) -> str:
-        return f" in {Round(tuple(self._round.events)).name}" if self._round else ""
+    def read(self, where: str, step: Message) -> None:
+        """Reads a message; one that no game can have costs its round."""
+        name = step.DESCRIPTOR.name
+        try:
+            if name == "RecordNewRound":
+                self._start(where, step)
+            elif not self._is_lost:
+                self._read(name, step)
+        except ValueError as error:
+            self.lose(f"{where}: {error}")
 
-    def read(self, name: str, step: Message) -> None:
-        if name == "RecordNewRound":
-            if self._round is not None:
-                if not self._round.is_over:
-                    raise ValueError("a new round, but the last one has not ended")
-                self._rounds.append(self._round)
-            self._round = _Draft(step, self._num_seats)
-        elif self._round is None:
+    def lose(self, problem: str) -> None:
+        """Leaves out the round that is being read, or what follows after one that has ended."""
+        if self._is_lost:
+            return
+        if self._round is not None and self._round.is_over:
+            name, problem = None, f"after {self._round.name}: {problem}"
+            self._rounds.append(self._round)
+        else:
+            name = None if self._round is None else self._round.name
+        self._lost.append(LostRound(len(self._rounds), problem, name))
+        self._round, self._is_lost = None, True
+
+    def _start(self, where: str, step: Message) -> None:
+        if self._round is not None and self._round.is_over:
+            self._rounds.append(self._round)
+        elif self._round is not None:
+            self.lose(f"{where}: a new round, but the last one has not ended")
+        self._round, self._is_lost = None, False
+        self._round = _Draft(step, self._num_seats)
+
+    def _read(self, name: str, step: Message) -> None:
+        if self._round is None:
             if name != "GameUserInput":  # players signal that they are ready
                 raise ValueError("before the first round")
         elif name == "GameUserInput":
@@ -76,14 +97,16 @@ class _Reader:
         else:
             self._round.read(name, step)
 
-    def finish(self) -> tuple[list[Round], str | None]:
-        if self._round is None:
-            return [], "it holds no round"
-        if self._round.is_over:
+    def finish(self) -> tuple[list[Round], list[LostRound], str | None]:
+        if self._round is None and not self._lost:
+            return [], [], "it holds no round"
+        incomplete = None
+        if self._round is not None and self._round.is_over:
             self._rounds.append(self._round)
+        elif self._round is not None:
+            incomplete = f"the record stops in {self._round.name}"
         has_inputs = any(draft.has_inputs for draft in self._rounds)
-        rounds = [draft.finished(has_inputs, self._robots) for draft in self._rounds]
-        return rounds, None if self._round.is_over else f"the record stops{self.place}"
+        return [draft.finished(has_inputs, self._robots) for draft in self._rounds], self._lost, incomplete
 
 
 class _Draft:
@@ -135,6 +158,10 @@ class _Draft:
             "RecordNoTile": self._exhaust,
         }
         self._offer([*start.operations, start.operation])
+
+    @property
+    def name(self) -> str:
+        return Round(tuple(self.events)).name
 
     def read(self, name: str, step: Message) -> None:
         if name not in self._handlers:

@@ -1,20 +1,22 @@
 """Reads Tenhou's mjlog XML: one game, its elements in the order of play.
 
 Tiles are physical numbers 0 ... 135, so melds, red fives and whether a discard was the drawn tile are exact.
-Scores are in hundreds. Of a cut-off file the complete rounds are read. From <BYE> to the next <UN> that names the seat,
+Scores are in hundreds. Of a cut-off file the complete rounds are read, and a fault within a round costs that round, as
+each is parsed by itself. From <BYE> to the next <UN> that names the seat,
 a player is not connected: the server passes and discards what it draws.
 """
 
 import hashlib
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from urllib.parse import unquote
 from xml.parsers import expat
 
 from annotate.game import grading
 from annotate.game.origin import TENHOU_LOG, Origin, Player, players_of
-from annotate.game.record import Event, Game, Round
+from annotate.game.record import Event, Game, LostRound, Round, require_a_round
 from annotate.game.tiles import NUM_TILE_IDS
 from annotate.records.tenhou.absence import Absence
 from annotate.records.tenhou.attributes import Attributes, attribute_of, integer_of, integers_of, tiles_of
@@ -42,6 +44,11 @@ DRAW_REASONS = {
 _DRAWS = {f"{letter}{tile}": (seat, tile) for seat, letter in enumerate("TUVW") for tile in range(NUM_TILE_IDS)}
 _DISCARDS = {f"{letter}{tile}": (seat, tile) for seat, letter in enumerate("DEFG") for tile in range(NUM_TILE_IDS)}
 _MOVE = re.compile(r"[DEFGTUVW]\d+$")
+_ROOT = b"<mjloggm>"
+_ROUND = re.compile(rb"<INIT\b")
+_CONNECTIONS, _ENDS = ("UN", "BYE"), ("AGARI", "RYUUKYOKU")
+"""elements that tell something even where their round is lost: who is connected, and the final scores"""
+_KEPT = re.compile(rf"<(?:{'|'.join((*_CONNECTIONS, *_ENDS))})\b[^<>]*/>".encode())
 
 
 def read_tenhou_xml(data: bytes, name: str) -> Game:
@@ -55,8 +62,8 @@ def read_tenhou_xml(data: bytes, name: str) -> Game:
     Raises:
         ValueError: `data` is malformed, or a game that is not supported. The caller names the file.
     """
-    reader = _Reader()
-    cut_off = reader.feed(data)
+    reader = _Reader(data)
+    cut_off = reader.read()
     return reader.game(_game_id(data, name), cut_off)
 
 
@@ -66,10 +73,14 @@ def _game_id(data: bytes, name: str) -> str:
 
 
 class _Reader:
-    """Collects rounds from a stream of elements."""
+    """Collects rounds from the elements of a document."""
 
-    def __init__(self) -> None:
-        self._depth = 0
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._parser, self._offset, self._depth = expat.ParserCreate(), 0, 0
+        """the parser of a part of the document, where its input starts, and how many elements are open"""
+        self._number = 0
+        """of the round, from 1"""
         self._type: int | None = None
         self._num_seats = _SEATS_OF_TABLE
         self._seed: str | None = None
@@ -78,6 +89,9 @@ class _Reader:
         self._players: tuple[Player, ...] = ()
         self._words = ""
         self._rounds: list[Round] = []
+        self._lost: list[LostRound] = []
+        self._is_lost = False
+        """whether elements are passed over until the next round"""
         self._events: list[Event] | None = None
         self._ended = False
         self._absence = Absence()
@@ -86,11 +100,6 @@ class _Reader:
         self._drawn: int | None = None
         self._last_discard: tuple[int, int] | None = None
         self._final_scores: tuple[int, ...] | None = None
-        self._parser = expat.ParserCreate()
-        self._parser.StartElementHandler = self._start
-        self._parser.EndElementHandler = self._end
-        self._parser.CharacterDataHandler = self._text
-        self._parser.StartDoctypeDeclHandler = self._doctype
         self._handlers = {
             "SHUFFLE": self._shuffle,
             "GO": self._go,
@@ -108,26 +117,98 @@ class _Reader:
     def _vocabulary(self) -> Vocabulary:
         return vocabulary_of_seats(self._num_seats)
 
-    def feed(self, data: bytes) -> bool:
-        """Reads `data`; returns whether it stops before the end of the document."""
+    def read(self) -> bool:
+        """Reads the document; returns whether it stops before its end."""
+        starts = [found.start() for found in _ROUND.finditer(self._data)]
+        is_cut_off = self._parse(0, *starts[:1])
+        if starts and self._seed is not None:
+            self._walls = walls_of_seed(self._seed, self._vocabulary)
+        for self._number, start in enumerate(starts, start=1):
+            self._wall = None if self._walls is None else tuple(map(tile_name, next(self._walls)))
+            is_cut_off = self._parse(start, *starts[self._number : self._number + 1])
+        return is_cut_off
+
+    def _parse(self, start: int, end: int | None = None) -> bool:
+        """Parses a part of a document: all before the first round, or a round; returns whether the last is cut off."""
+        part = self._data[start:end]
+        self._open(start)
         try:
-            self._parser.Parse(data, False)
+            self._parser.Parse(part, False)
         except expat.ExpatError as error:
-            raise ValueError(f"malformed XML: {error}") from None
+            problem = f"malformed XML: {expat.ErrorString(error.code)}"
+            if self._number == 0 or self._depth == 0:
+                raise ValueError(f"{problem} {self._place}") from None
+            self._lose(problem)
+            for kept in _KEPT.finditer(part, self._parser.ErrorByteIndex + self._offset - start):
+                self._parse_kept(kept[0], start + kept.start())
         except ValueError as error:
-            line, column = self._parser.CurrentLineNumber, self._parser.CurrentColumnNumber
-            raise ValueError(f"{error} (line {line}, column {column})") from None
+            raise ValueError(f"{error} {self._place}") from None
+        else:
+            if end is None:
+                return self._is_unfinished()
+            if self._depth == 0:
+                raise ValueError(f"a round after the end of the document {self._place}")
+        if end is not None:
+            self._finish_round()
+        return False
+
+    def _is_unfinished(self) -> bool:
         try:
             self._parser.Parse(b"", True)
         except expat.ExpatError:
             return True
         return False
 
+    def _open(self, start: int) -> None:
+        """Starts to parse at a place of the document."""
+        self._parser, self._offset, self._depth = expat.ParserCreate(), start, 0
+        self._parser.StartElementHandler = self._start
+        self._parser.EndElementHandler = self._end
+        self._parser.CharacterDataHandler = self._text
+        self._parser.StartDoctypeDeclHandler = self._doctype
+        if start:
+            self._parser.Parse(_ROOT, False)
+            self._offset -= len(_ROOT)
+
+    def _parse_kept(self, element: bytes, start: int) -> None:
+        self._open(start)
+        with suppress(expat.ExpatError):  # the round is lost for a fault before it
+            self._parser.Parse(element, False)
+
+    @property
+    def _place(self) -> str:
+        *lines, last = self._data[: self._offset + self._parser.CurrentByteIndex].split(b"\n")
+        return f"(line {len(lines) + 1}, column {len(last)})"
+
+    def _lose(self, problem: str) -> None:
+        """Leaves out the round that is being read, or what follows after one that has ended."""
+        if self._is_lost:
+            return
+        name = None if self._events is None else self._round(self._events).name
+        if self._ended:
+            self._finish_round()
+            name, problem = None, f"after {name}: {problem}"
+        elif name is None:
+            problem = f"round {self._number}: {problem}" if self._number else f"before the first round: {problem}"
+        self._lost.append(LostRound(len(self._rounds), f"{problem} {self._place}", name))
+        self._events, self._is_lost = None, True
+
+    def _finish_round(self) -> None:
+        """Keeps the round that is being read, before the next one."""
+        if self._events is None:
+            return
+        if self._ended:
+            self._rounds.append(self._round(self._events))
+            self._events, self._ended = None, False
+        else:
+            self._lose("the next round starts, but this one has not ended")
+
     def game(self, game_id: str, cut_off: bool) -> Game:
         """Returns the game, once everything has been fed."""
         if self._type is None:
             raise ValueError("no <GO> element: the kind of game is not known")
         incomplete = self._finish_last_round(cut_off)
+        require_a_round(self._rounds, self._lost)
         style = 1 if self._type & SOUTH else 0
         table = grading.TENHOU_TABLES[(2 if self._type & TOKUJOU else 0) + (1 if self._type & JOUKYUU else 0)]
         grades = deltas = None
@@ -157,10 +238,13 @@ class _Reader:
                 self._words,
                 self._players[: self._num_seats],
             ),
+            lost=tuple(self._lost),
         )
 
     def _finish_last_round(self, cut_off: bool) -> str | None:
         reason = "the file is cut off" if cut_off else "the record stops early"
+        if self._is_lost:
+            return None if self._final_scores else "the final scores are missing, and the last round is left out"
         if self._events is None:
             return f"{reason}: it holds no round"
         last = self._round(self._events)
@@ -178,10 +262,33 @@ class _Reader:
 
     def _start(self, tag: str, attributes: Attributes) -> None:
         self._depth += 1
-        if self._depth != 2:
-            if self._depth > 2 or tag != "mjloggm":
-                raise ValueError(f"unexpected element <{tag}>")
+        if self._depth == 1 and tag == "mjloggm":
             return
+        self._require_one_game(tag)
+        try:
+            if self._is_lost and tag in _ENDS:
+                self._owari(attributes, tag)
+            elif self._depth > 2:
+                raise ValueError(f"unexpected element <{tag}>")
+            elif not self._is_lost or tag in ("INIT", *_CONNECTIONS):
+                self._element(tag, attributes)
+        except ValueError as error:
+            if self._number == 0 and tag in ("GO", *_CONNECTIONS):
+                raise
+            self._lose(str(error))
+
+    def _require_one_game(self, tag: str) -> None:
+        """Raises ValueError if an element does not stand where it does in the document of one game."""
+        if self._depth == 1 or tag == "mjloggm":
+            raise ValueError(f"unexpected element <{tag}>")
+        if tag == "GO" and self._type is not None:
+            raise ValueError("a second <GO>: records of several games?")
+        if tag == "INIT" and self._type is None:
+            raise ValueError("<INIT> before <GO>")
+        if tag == "INIT" and self._final_scores is not None:
+            raise ValueError("<INIT> of a new round after the final scores")
+
+    def _element(self, tag: str, attributes: Attributes) -> None:
         move = _DRAWS.get(tag)
         if move is not None and move[0] < self._num_seats:
             self._drawn = move[1]
@@ -206,7 +313,10 @@ class _Reader:
 
     def _text(self, text: str) -> None:
         if text.strip():
-            raise ValueError(f"unexpected text {text.strip()[:40]!r}")
+            problem = f"unexpected text {text.strip()[:40]!r}"
+            if self._number == 0:
+                raise ValueError(problem)
+            self._lose(problem)
 
     def _doctype(self, *declaration: object) -> None:
         raise ValueError("a document type declaration, which no mjlog has")
@@ -228,8 +338,6 @@ class _Reader:
             self._seed = seed
 
     def _go(self, attributes: Attributes) -> None:
-        if self._type is not None:
-            raise ValueError("a second <GO>: records of several games?")
         kind = integer_of(attributes, "GO", "type", 0, 1 << 16)
         if kind & NO_RED_FIVES:
             raise ValueError("a game without red fives: this rule variant is not supported")
@@ -261,22 +369,10 @@ class _Reader:
         self._players = tuple(replace(player, grade=grade) for player, grade in zip(self._players, dan, strict=False))
 
     def _init(self, attributes: Attributes) -> None:
-        if self._type is None:
-            raise ValueError("<INIT> before <GO>")
-        if self._final_scores is not None:
-            raise ValueError("<INIT> of a new round after the final scores")
-        if self._events is not None:
-            last = self._round(self._events)
-            if not self._ended:
-                raise ValueError(f"<INIT> of a new round, but {last.name} has not ended")
-            self._rounds.append(last)
-        self._events = [_start_kyoku(attributes, self._num_seats)]
-        if self._seed is not None:
-            self._walls, self._seed = walls_of_seed(self._seed, self._vocabulary), None
-        self._wall = None if self._walls is None else tuple(map(tile_name, next(self._walls)))
-        self._ended = False
+        self._is_lost = self._ended = False
         self._drawn = self._last_discard = None
         self._absence.start_round()
+        self._events = [_start_kyoku(attributes, self._num_seats)]
 
     def _call(self, attributes: Attributes) -> None:
         seat = integer_of(attributes, "N", "who", 0, self._num_seats)
@@ -302,6 +398,7 @@ class _Reader:
             self._add(event)
 
     def _agari(self, attributes: Attributes) -> None:
+        self._owari(attributes, "AGARI")
         event: Event = {
             "type": "hora",
             "actor": integer_of(attributes, "AGARI", "who", 0, self._num_seats),
@@ -318,9 +415,9 @@ class _Reader:
             self._require_sticks(attributes, "AGARI")
         self._add(event)
         self._ended = True
-        self._owari(attributes, "AGARI")
 
     def _ryuukyoku(self, attributes: Attributes) -> None:
+        self._owari(attributes, "RYUUKYOKU")
         kind = attributes.get("type")
         if kind not in DRAW_REASONS:
             raise ValueError(f'<RYUUKYOKU type="{kind}">: an unknown kind of draw')
@@ -329,7 +426,6 @@ class _Reader:
             {"type": "ryukyoku", "reason": DRAW_REASONS[kind], **_payments(attributes, "RYUUKYOKU", self._num_seats)}
         )
         self._ended = True
-        self._owari(attributes, "RYUUKYOKU")
 
     def _require_sticks(self, attributes: Attributes, tag: str) -> None:
         """Raises ValueError unless the counters and deposits at the end of a round follow from its events."""

@@ -174,11 +174,6 @@ def test_the_first_names_of_a_game_end_every_absence() -> None:
     assert check(inserted(elements, 2, *bye(0, 1, 2, 3))).automatic.total() == 0
 
 
-def test_a_seat_that_is_none_is_refused() -> None:
-    with pytest.raises(ValueError, match='<BYE who="4">: 0 ... 3 expected'):
-        annotated(inserted(made(0), 5, '<BYE who="4"/>'))
-
-
 @pytest.mark.records
 @pytest.mark.parametrize("folder", ["tenhou/houou-4p-2020", "tenhou/houou-4p-2021"])
 def test_the_server_discards_what_an_absent_player_draws_and_passes(folder: str) -> None:

@@ -389,7 +389,9 @@ def test_rounds_of_a_line_each_without_an_id_are_one_game_if_they_follow_each_ot
     assert [len(found.rounds) for found in read_lines([lines[0], other])] == [1, 1]
 
 
-@pytest.mark.parametrize(("hands", "is_over"), [(DULL, True), ((TENPAI, *DULL[1:]), True), ((*DULL[:3], TENPAI), False)])
+@pytest.mark.parametrize(
+    ("hands", "is_over"), [(DULL, True), ((TENPAI, *DULL[1:]), True), ((*DULL[:3], TENPAI), False)]
+)
 def test_a_last_round_without_a_win_ends_the_game_unless_the_dealer_was_tenpai(
     hands: Sequence[str], is_over: bool
 ) -> None:
