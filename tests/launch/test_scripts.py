@@ -102,7 +102,7 @@ def test_a_benchmark_of_nothing_is_refused(
     name, number = option.split()
     monkeypatch.setattr(sys, "argv", ["benchmark", "data", name, number])
     with pytest.raises(SystemExit, match="2"):
-        runpy.run_path(str(LAUNCH / "benchmark"), run_name="__main__")
+        runpy.run_path(str(LAUNCH / "benchmark.py"), run_name="__main__")
     assert capsys.readouterr().err.endswith(f"error: {name} must be at least 1, not {number}\n")
 
 

@@ -1,6 +1,5 @@
 """What README.md and the pages of docs/ name exists: commands, options, paths, modules, links."""
 
-import ast
 import re
 import shlex
 import tomllib
@@ -195,31 +194,8 @@ def test_readme_leads_to_every_page() -> None:
     assert {name_of(page) for page in PAGES if page != README} <= linked
 
 
-@pytest.mark.parametrize("package", ["annotate", "kanachan"])
-def test_the_page_on_architecture_has_the_levels_that_the_test_of_imports_holds(package: str) -> None:
-    layers = ast.parse((ROOT / "tests" / "project" / "test_layers.py").read_text(encoding="utf-8"))
-    held = next(
-        ast.literal_eval(node.value)
-        for node in layers.body
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == f"LEVELS_OF_{package.upper()}"
-    )
-    table = text_of(ROOT / "docs" / "architecture.md").split(f"| level of `{package}` |")[1].split("\n\n")[0]
-    shown = [re.findall(r"`(\w+)`", row.split("(")[0]) for row in table.splitlines()[2:]]
-    assert [set(names) for names in shown] == list(held)
-
-
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_every_python_example_is_run_by_a_test(page: Path) -> None:
     tests = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests" / "kanachan").rglob("test_*.py"))
     examples = re.findall(r"(?m)(?:^<!-- (\w+) -->\n)?^```python$", text_of(page))
     assert [mark for mark in examples if not mark or f"<!-- {mark} -->" not in tests] == []
-
-
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_no_page_uses_a_refused_phrase_across_lines(page: Path) -> None:
-    """codespell reads line by line."""
-    rows = (ROOT / "docs" / "wordlist.txt").read_text(encoding="utf-8").splitlines()
-    phrases = [phrase for phrase in (row.partition("->")[0] for row in rows) if " " in phrase]
-    text = " ".join(text_of(page).split()).lower()
-    assert phrases
-    assert [phrase for phrase in phrases if re.search(rf"\b{phrase}\b", text)] == []

@@ -51,21 +51,3 @@ def fallbacks(tree: ast.AST) -> list[str]:
 @pytest.mark.parametrize("module", MODULES)
 def test_no_parameter_falls_back_on_a_vocabulary(module: str) -> None:
     assert fallbacks(parse(module)) == []
-
-
-@pytest.mark.parametrize(
-    "source",
-    [
-        "def f(a, vocabulary: Vocabulary = FOUR_PLAYERS): ...",
-        "def f(*, num_seats: int = FOUR_PLAYERS.num_seats): ...",
-        "def f(vocabulary: Vocabulary | None = None): ...",
-        "f = lambda v=vocabulary_named('kanachan-4p'): v",
-        "class C:\n    vocabulary: Vocabulary = FOUR_PLAYERS",
-    ],
-)
-def test_a_parameter_that_falls_back_is_found(source: str) -> None:
-    assert len(fallbacks(ast.parse(source))) == 1
-
-
-def test_a_parameter_without_a_default_is_good() -> None:
-    assert fallbacks(ast.parse("def f(vocabulary: Vocabulary, room: int = 4): ...")) == []

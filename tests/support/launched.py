@@ -2,8 +2,6 @@
 
 import importlib.util
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 
@@ -20,19 +18,3 @@ def program(name: str, folder: Path = LAUNCH / "reports") -> ModuleType:
     sys.modules[module.__name__] = module
     spec.loader.exec_module(module)
     return module
-
-
-@contextmanager
-def program_of(folder: Path, modules: Sequence[str]) -> Iterator[dict[str, ModuleType]]:
-    """Imports `modules` of a folder that is a program, by name, and its __main__.py as "main"; forgets them at the end,
-    since other programs have modules of the same names."""
-    known = set(sys.modules)
-    sys.path.insert(0, str(folder))
-    try:
-        found = {name: importlib.import_module(name) for name in modules}
-        yield {**found, "main": program("__main__", folder)}
-    finally:
-        sys.path.remove(str(folder))
-        for name in set(sys.modules) - known:
-            if getattr(sys.modules[name], "__file__", None) and Path(str(sys.modules[name].__file__)).parent == folder:
-                del sys.modules[name]
