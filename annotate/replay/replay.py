@@ -132,7 +132,7 @@ def annotate_game(
             report.faults.append(f"{recorded.name}: {fault_of_ours(error)}")
             report.left_out.append(report.faults[-1])
             continue
-        rounds.append(_summary(recorded.events[0], replayed.results[0][1:]))
+        rounds.append(round_summary(recorded.events[0], replayed.results[0][1:]))
         report.count(recorded, replayed)
         report.annotations += [
             annotation_of(game.id, decision, replayed.results, end_of_game) for decision in replayed.decisions
@@ -149,7 +149,8 @@ def annotate_game(
     return report
 
 
-def _summary(start: Event, deltas: Sequence[int]) -> RoundSummary:
+def round_summary(start: Event, deltas: Sequence[int]) -> RoundSummary:
+    """Returns how a round started, by its first event, and what it changed."""
     wind = WINDS[start["bakaze"]]
     return RoundSummary(wind, start["oya"], start["honba"], start["kyotaku"], tuple(start["scores"]), tuple(deltas))
 

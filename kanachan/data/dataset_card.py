@@ -4,6 +4,7 @@ It is written with the shards and replaced with them; a README.md that someone e
 """
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -68,11 +69,12 @@ def dataset_card(tables: Sequence[Table], vocabulary: Vocabulary, made: Mapping[
     """Returns the text of the card.
 
     Args:
-        tables: the decisions, then the rounds.
+        tables: the decisions, then the rounds if they are known.
         made: how the data were made (`kanachan.data.pack_options.account`).
     """
-    decisions, rounds = tables
+    decisions, *others = tables
     rows = decisions.rows
+    num_rounds = others[0].rows if others else Counter[str]()
     return f"""---
 pretty_name: Decisions of riichi mahjong
 tags: [mahjong, riichi-mahjong]
@@ -90,7 +92,7 @@ A row is a decision of a player, in tokens of the vocabulary {vocabulary.name} (
 
 | split | decisions | games | rounds |
 | --- | ---: | ---: | ---: |
-{_lines(_counts(split, [count, made["games"].get(split, 0), rounds.rows[split]]) for split, count in rows.items())}
+{_lines(_counts(split, [count, made["games"].get(split, 0), num_rounds[split]]) for split, count in rows.items())}
 
 | column | content |
 | --- | --- |
@@ -105,22 +107,26 @@ The first is the way in which the round ended; the last three are the player's o
 from datasets import load_dataset
 
 dataset = load_dataset(".", split="{next(iter(rows), "train")}")  # of this folder
-rounds = load_dataset(".", "{rounds.name}", split="{next(iter(rows), "train")}")
 ```
 
-## Rounds
+{_lines(map(_about_rounds, others))}## How it was made
 
-A row of the configuration `{rounds.name}` is a round of a game; rows are sorted by game, and by their order in it.
+By kanachan {made["version"]}, with the seed {made["seed"]}. Sources: {json.dumps(made["sources"], ensure_ascii=False)}.
+Splits: {json.dumps(made["splits"])}. {_players(made)}Who may use the data depends on the game records that they were
+made from.
+"""
+
+
+def _about_rounds(rounds: Table) -> str:
+    return f"""## Rounds
+
+A row of the configuration `{rounds.name}` (`load_dataset(".", "{rounds.name}")`) is a round of a game; rows are sorted
+by game, and by their order in it.
 
 | column | content |
 | --- | --- |
 {_lines(f"| `{name}` | {_MEANINGS_OF_ROUNDS[name]} |" for name in rounds.columns.names)}
 
-## How it was made
-
-By kanachan {made["version"]}, with the seed {made["seed"]}. Sources: {json.dumps(made["sources"], ensure_ascii=False)}.
-Splits: {json.dumps(made["splits"])}. {_players(made)}Who may use the data depends on the game records that they were
-made from.
 """
 
 

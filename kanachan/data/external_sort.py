@@ -3,8 +3,8 @@
 The decisions of a seat in a round stay together, in their order, as the network encodes what they share only once.
 These spans are shuffled by keys made of the game, the round and a seed, so that the order does not depend on the order
 of the input. Rows are collected into runs on disk, each sorted by key; a shard is one range of keys of all runs. So
-memory holds about one run or one shard at a time. The rounds of the games are derived from the rows of the shards, and
-written to shards of their own (`kanachan.data.round_sort`).
+memory holds about one run or one shard at a time. The rounds of the games are written to shards of their own
+(`kanachan.data.round_merge`).
 
 Shapes: B rows, G games, S sorted rows of a shard.
 """
@@ -26,8 +26,9 @@ from kanachan.config import SPLITS
 from kanachan.data.columns import Columns, round_keys, splitmix64
 from kanachan.data.dataset_card import CARD_NAME, Table, dataset_card
 from kanachan.data.pack_options import Packing, Tally
-from kanachan.data.round_derivation import reduced
-from kanachan.data.round_sort import RoundSort
+from kanachan.data.round_columns import RoundColumns
+from kanachan.data.round_merge import RoundMerge
+from kanachan.data.round_shards import round_schema, rows_of_rounds
 from kanachan.data.shard_folder import ROUNDS
 from kanachan.data.shards import (
     RAGGED,
@@ -38,11 +39,12 @@ from kanachan.data.shards import (
     schema,
     write_shard,
 )
-from kanachan.data.stored_rounds import StoredRounds
 from kanachan.data.text import check_rows
 
 _LENGTH_BITS = 7
 """of a key: the number of events"""
+_NUMBER_BYTES = 8
+"""of the number before the rows of a game: their bytes"""
 _MOST_SINGLE = 1000
 """maximum of separate parts of a run in memory; small parts have an overhead, so that many are joined into one"""
 
@@ -85,12 +87,13 @@ def keyed(rows: pa.RecordBatch, seed: int, vocabulary: Vocabulary) -> pa.RecordB
     )
 
 
-def encode_game(columns: Columns, seed: int, vocabulary: Vocabulary) -> bytes:
-    """Encodes the decisions of a game as an Arrow message of rows with keys, for `Runs.add_game`."""
+def encode_game(columns: Columns, rounds: RoundColumns, seed: int, vocabulary: Vocabulary) -> bytes:
+    """Encodes the decisions of a game, with keys, and its rounds as two Arrow messages, for `Runs.add_game`."""
     rows = rows_of_columns(columns, vocabulary)
     check_rows(rows, vocabulary)
-    message: bytes = keyed(rows, seed, vocabulary).serialize().to_pybytes()
-    return message
+    decisions: bytes = keyed(rows, seed, vocabulary).serialize().to_pybytes()
+    of_rounds: bytes = rows_of_rounds(rounds, vocabulary).serialize().to_pybytes()
+    return len(decisions).to_bytes(_NUMBER_BYTES, "little") + decisions + of_rounds
 
 
 _Rows = tuple[pa.RecordBatch, NDArray[np.intp]]
@@ -107,7 +110,7 @@ class Runs:
         self.rows: Counter[str] = Counter()
         """number of rows in the runs, by split"""
         self.round_files: dict[str, list[str]] = {}
-        """names of the files of the rounds of these rows, where they are known, by split"""
+        """names of the files of the rounds of these rows, if they are of games that were added whole, by split"""
         self._rows_per_run = rows_per_run
         self._waiting: list[_Rows] = []
         self._waiting_rounds: dict[str, list[pa.RecordBatch]] = defaultdict(list)
@@ -128,19 +131,15 @@ class Runs:
             self._start_run()
 
     def add_game(
-        self,
-        message: bytes,
-        fields: pa.Schema,
-        fractions: tuple[float, float, float],
-        rounds: pa.RecordBatch | None = None,
+        self, message: bytes, fields: pa.Schema, fractions: tuple[float, float, float], vocabulary: Vocabulary
     ) -> str:
-        """Adds a game as `encode_game` has encoded it, in rows of these fields, and its rounds if they are known;
-        returns the split that it is in."""
-        rows = pa.ipc.read_record_batch(pa.py_buffer(message), fields)
+        """Adds a game as `encode_game` has encoded it, in rows of these fields; returns the split that it is in."""
+        end = _NUMBER_BYTES + int.from_bytes(message[:_NUMBER_BYTES], "little")
+        rows = pa.ipc.read_record_batch(pa.py_buffer(message[_NUMBER_BYTES:end]), fields)
         split_B = splits_of_games(rows["game"].to_numpy(), fractions)
         split = SPLITS[split_B[0]]
-        if rounds is not None:
-            self._waiting_rounds[split].append(rounds)
+        rounds = pa.ipc.read_record_batch(pa.py_buffer(message[end:]), round_schema(vocabulary))
+        self._waiting_rounds[split].append(rounds)
         self.add(rows, split_B)
         return split
 
@@ -202,16 +201,11 @@ class Merge:
 
     Args:
         games: the number of games in the runs, by split.
-        stored: rounds that are not derived.
+        rounds: of the games in the runs, as far as they are known.
     """
 
     def __init__(
-        self,
-        runs: Runs,
-        vocabulary: Vocabulary,
-        packing: Packing,
-        games: Counter[str],
-        stored: StoredRounds | None = None,
+        self, runs: Runs, vocabulary: Vocabulary, packing: Packing, games: Counter[str], rounds: RoundMerge
     ) -> None:
         self._runs = runs
         self._vocabulary = vocabulary
@@ -220,28 +214,29 @@ class Merge:
         rows = Counter({split: self._num_distinct(split) for split in self._splits})
         self.tally = Tally(rows, runs.rows - rows, games)
         """what is packed, of rounds only after `write`"""
-        self._stored = stored or StoredRounds({})
-        self._round_sort = RoundSort(runs.folder, vocabulary, packing.rows_per_shard, self._stored)
+        self._rounds = rounds
 
     def write(self, folder: Path, made: dict[str, Any]) -> list[str]:
         """Writes all shards and their card to `folder`, one empty shard if there are no rows; returns the names of the
         files in it."""
         paths = self._write_all(folder, made) if self._splits else self._write_nothing(folder, made)
-        self.tally.rounds, self.tally.without_rounds = self._round_sort.rounds, self._round_sort.left_out
+        self.tally.rounds = self._rounds.rounds
         return [str(path.relative_to(folder)) for path in paths]
 
     def _write_nothing(self, folder: Path, made: dict[str, Any]) -> list[Path]:
         rows = pa.RecordBatch.from_pylist([], schema=schema(self._vocabulary))
-        shard = write_shard(folder, SPLITS[0], 0, 1, rows, self._vocabulary, made)
-        return [shard, *self._round_sort.write(SPLITS[0], folder, made)]
+        return [write_shard(folder, SPLITS[0], 0, 1, rows, self._vocabulary, made)]
 
     def _write_all(self, folder: Path, made: dict[str, Any]) -> list[Path]:
         shards = [path for split in self._splits for path in self._write_split(split, folder, made)]
-        rounds = [path for split in self._splits for path in self._round_sort.write(split, folder, made)]
-        tables = [
-            Table("default", "", shards, self.tally.rows),
-            Table(ROUNDS, f"{ROUNDS}/", rounds, self._round_sort.rounds),
+        rounds = [
+            path
+            for split in self._splits
+            for path in self._rounds.write(split, folder, self._rows_per_shard, self._vocabulary, made)
         ]
+        tables = [Table("default", "", shards, self.tally.rows)]
+        if rounds:
+            tables.append(Table(ROUNDS, f"{ROUNDS}/", rounds, self._rounds.rounds))
         card = folder / CARD_NAME
         card.write_text(dataset_card(tables, self._vocabulary, made), encoding="utf-8")
         return [*shards, *rounds, card]
@@ -258,21 +253,9 @@ class Merge:
         for number, parts in enumerate(bar):
             chosen = pa.array(_distinct_rows(parts))
             rows = pa.Table.from_batches(parts).combine_chunks().take(chosen).combine_chunks().to_batches()[0]
-            self._add_rounds(split, rows)
             rows = pa.RecordBatch.from_arrays(rows.columns[:-2], schema=pa.schema([*rows.schema][:-2]))
             paths.append(write_shard(folder, split, number, num_shards, rows, self._vocabulary, made))
         return paths
-
-    def _add_rounds(self, split: str, rows: pa.RecordBatch) -> None:
-        """Notes the rounds of sorted rows with keys: each seat's first decision of a round comes first of its span."""
-        span_S, game_S = rows["key"].to_numpy() >> np.uint64(_LENGTH_BITS), rows["game"].to_numpy()
-        is_first_S = np.ones(len(span_S), bool)
-        is_first_S[1:] = (span_S[1:] != span_S[:-1]) | (game_S[1:] != game_S[:-1])  # games of equal spans are mixed
-        is_needed_S = is_first_S & ~self._stored.holds(split, game_S)
-        firsts = rows.take(pa.array(np.nonzero(is_needed_S)[0]))
-        columns = columns_of_rows(firsts, self._vocabulary)
-        num_others = int(is_first_S.sum()) - firsts.num_rows
-        self._round_sort.add(split, reduced(columns, firsts["content"].to_numpy(), self._vocabulary), num_others)
 
     def _ranges(self, split: str, num_rows: int) -> Iterator[list[pa.RecordBatch]]:
         """Yields the parts of all runs that are in each of equal ranges of keys, if it contains any row.

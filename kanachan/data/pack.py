@@ -50,8 +50,8 @@ def pack(
             file, or another process packs into it.
     """
     from kanachan.data.external_sort import Merge, Runs
+    from kanachan.data.round_merge import RoundMerge
     from kanachan.data.shards import publish_shards
-    from kanachan.data.stored_rounds import StoredRounds
 
     require_folder(folder / ROUNDS)
     for path in [path for paths in sources.values() for path in paths] if isinstance(sources, dict) else sources:
@@ -64,7 +64,7 @@ def pack(
     old = names_in(folder)
     with _temporary_folder(folder) as temporary, closing(Runs(temporary, packing.rows_per_shard)) as runs:
         vocabulary, splits = _write_runs(sources, runs, packing, keeps_splits)
-        merge = Merge(runs, vocabulary, packing, splits.count(), StoredRounds.of_sources(splits.games_of_one_source()))
+        merge = Merge(runs, vocabulary, packing, splits.count(), RoundMerge.of_folders(splits.games()))
         made = _account(sources, packing, merge.tally, keeps_splits)
         new = merge.write(temporary, made)
         with noting_stop_signals():  # which takes a moment and is not interrupted
@@ -215,12 +215,11 @@ def _rows_of(
 
 
 class _Splits:
-    """The split of each game, and the source that its decisions come from."""
+    """The split of each game, and the games of each source."""
 
     def __init__(self) -> None:
         self._split_of_game: dict[int, int] = {}
-        self._source_of_game: dict[int, str] = {}
-        """path, empty if there are several"""
+        self._games: dict[tuple[str, str], set[int]] = defaultdict(set)
 
     def note(
         self, path: str, game_B: "NDArray[np.uint64]", split_B: "NDArray[np.intp]", ids: Mapping[int, str]
@@ -236,18 +235,13 @@ class _Splits:
                     f"{path}: the game {ids.get(game, f'{game:016x}')} is in the {SPLITS[split]} split and in the "
                     f"{SPLITS[other]} split; name each game in one split only"
                 )
-            if self._source_of_game.setdefault(game, path) != path:
-                self._source_of_game[game] = ""
+            self._games[path, SPLITS[split]].add(game)
 
-    def games_of_one_source(self) -> "dict[tuple[str, str], NDArray[np.uint64]]":
-        """Returns the games whose decisions all come from one source, by its path and their split."""
+    def games(self) -> "dict[tuple[str, str], NDArray[np.uint64]]":
+        """Returns the games by the path of a source and their split, sorted."""
         import numpy as np
 
-        games: dict[tuple[str, str], list[int]] = defaultdict(list)
-        for game, path in self._source_of_game.items():
-            if path:
-                games[path, SPLITS[self._split_of_game[game]]].append(game)
-        return {key: np.sort(np.array(of_key, np.uint64)) for key, of_key in games.items()}
+        return {key: np.array(sorted(of_key), np.uint64) for key, of_key in self._games.items()}
 
     def count(self) -> Counter[str]:
         return Counter(SPLITS[split] for split in self._split_of_game.values())

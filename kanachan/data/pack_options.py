@@ -45,8 +45,6 @@ class Tally:
     """rows that were skipped, and are not counted above, as an equal row was packed before"""
     games: Counter[str] = field(default_factory=Counter)
     rounds: Counter[str] = field(default_factory=Counter)
-    without_rounds: Counter[str] = field(default_factory=Counter)
-    """games that were left out of the rounds"""
 
     def as_json(self) -> dict[str, dict[str, int]]:
         return {count.name: dict(getattr(self, count.name)) for count in fields(self)}
@@ -66,13 +64,6 @@ class Tally:
         if repeated:
             print(
                 f"{program}: warning: {repeated:,} decisions are repetitions and were skipped (a game given twice?)",
-                file=sys.stderr,
-            )
-        without = sum(self.without_rounds.values())
-        if without:
-            print(
-                f"{program}: {without:,} {'game was' if without == 1 else 'games were'} left out of the rounds: the "
-                "final scores or grading points of players without decisions are not known",
                 file=sys.stderr,
             )
         print(f"{'split':<12}{'decisions':>14}{'games':>12}{'rounds':>12}")

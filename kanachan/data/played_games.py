@@ -18,12 +18,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from annotate.annotation import Annotation
+from annotate.game.results import GameSummary
 from annotate.runtime.files import locking, replacing
 from annotate.vocabulary import Vocabulary
 from kanachan.config import SPLITS
-from kanachan.data.columns import columns_of_played
+from kanachan.data.columns import columns_of_played, game_key
 from kanachan.data.external_sort import Merge, Runs, encode_game, keyed_schema
 from kanachan.data.pack_options import Packing, Tally, account, require_folder
+from kanachan.data.round_columns import rounds_of_game
+from kanachan.data.round_merge import RoundMerge
 from kanachan.data.shard_file import FORMAT_VERSION
 from kanachan.data.shard_folder import ROUNDS, names_in, require_no_shards
 from kanachan.data.shards import publish_shards
@@ -40,25 +43,28 @@ class PlayedGame(NamedTuple):
     """A game of self-play as rows, or the reason why there are none."""
 
     rows: bytes
-    """an Arrow message of keyed rows; empty if there are none"""
+    """as `encode_played` encodes them; empty if there are none"""
     failure: str | None = None
 
 
 def encode_played(
     annotations: Sequence[Annotation],
+    summary: GameSummary,
     log_probability: Sequence[float | None],
     value: Sequence[float | None],
     seed: int,
     vocabulary: Vocabulary,
 ) -> bytes:
-    """Encodes the decisions of a game, with hidden field, as an Arrow message of rows with keys.
+    """Encodes the decisions of a game, with hidden field, and its rounds (`kanachan.data.external_sort.encode_game`).
 
     Args:
         seed: of the order of rows.
     """
     if not annotations:
         return b""
-    return encode_game(columns_of_played(annotations, log_probability, value, vocabulary), seed, vocabulary)
+    columns = columns_of_played(annotations, log_probability, value, vocabulary)
+    rounds = rounds_of_game(game_key(annotations[0].game), summary)
+    return encode_game(columns, rounds, seed, vocabulary)
 
 
 @dataclass
@@ -159,6 +165,7 @@ class PlayedGames:
 
     def _find_chunks(self) -> None:
         self._files: dict[str, list[str]] = {}
+        self._round_files: dict[str, list[str]] = {}
         self._rows: Counter[str] = Counter()
         self._games: Counter[str] = Counter()
         for path in sorted(self._temporary.iterdir()):
@@ -178,8 +185,9 @@ class PlayedGames:
         assert not numbers & self.held, path
         self.held |= numbers
         self.failures |= failures
-        for split, names in content["files"].items():
-            self._files.setdefault(split, []).extend(f"{path.name}/{name}" for name in names)
+        for files, found in ((self._files, "files"), (self._round_files, "round files")):
+            for split, names in content[found].items():
+                files.setdefault(split, []).extend(f"{path.name}/{name}" for name in names)
         self._rows += Counter(content["rows"])
         self._games += Counter(content["by split"])
 
@@ -224,12 +232,14 @@ class PlayedGames:
         with closing(Runs(part, rows_per_run=self._packing.rows_per_shard)) as runs:
             for number in sorted(games):
                 if games[number].rows:
-                    by_split[runs.add_game(games[number].rows, made, self._packing.fractions)] += 1
+                    split = runs.add_game(games[number].rows, made, self._packing.fractions, self._vocabulary)
+                    by_split[split] += 1
             runs.flush()
         content = {
             "games": sorted(games),
             "failures": {number: game.failure for number, game in games.items() if game.failure is not None},
             "files": runs.files,
+            "round files": runs.round_files,
             "rows": runs.rows,
             "by split": by_split,
         }
@@ -247,7 +257,8 @@ class PlayedGames:
         with closing(Runs(self._temporary, self._packing.rows_per_shard)) as runs:
             runs.files, runs.rows = self._files, self._rows
             games = Counter({split: self._games[split] for split in SPLITS if self._games[split]})  # in a fixed order
-            merge = Merge(runs, self._vocabulary, self._packing, games)
+            rounds = RoundMerge.of_files(self._temporary, self._round_files)
+            merge = Merge(runs, self._vocabulary, self._packing, games, rounds)
             made = account([self._description], list(self._packing.fractions), self._packing, merge.tally)
             made["self_play"] = {**self._settings, "games": self.num_games, "failures": len(self.failures)}
             new = merge.write(self._temporary, made)

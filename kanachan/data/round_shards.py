@@ -16,7 +16,7 @@ from kanachan.data.round_columns import RoundColumns, concatenated
 from kanachan.data.shard_file import describe_shard, open_shard_file, require_one_packing, write_shard_file
 from kanachan.data.shard_folder import ROUNDS, SPLIT_ADVICE, shard_name, splits_in
 
-_PACK_AGAIN = "kanachan-pack FOLDER --keep-splits -o NEW makes a folder with rounds from one without"
+_PACK_AGAIN = "kanachan-annotate RECORDS --pack NEW writes them beside the decisions; annotation lines have no rounds"
 
 
 def round_schema(vocabulary: Vocabulary) -> pa.Schema:

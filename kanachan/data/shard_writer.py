@@ -10,8 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
 from annotate.annotation import Annotation
 from annotate.game.results import GameSummary
 from annotate.pipeline.journal import RESTART, hash_of_sources
@@ -22,11 +20,10 @@ from kanachan.data.dataset_card import CARD_NAME
 from kanachan.data.external_sort import Merge, Runs, encode_game, keyed_schema
 from kanachan.data.pack_options import UNFINISHED, Packing, Tally, account, require_folder
 from kanachan.data.round_columns import rounds_of_game
-from kanachan.data.round_shards import round_schema, rows_of_rounds
+from kanachan.data.round_merge import RoundMerge
 from kanachan.data.shard_file import FORMAT_VERSION
 from kanachan.data.shard_folder import ROUNDS, names_in, require_no_shards
 from kanachan.data.shards import publish_shards
-from kanachan.data.stored_rounds import StoredRounds
 
 _SOURCES = (
     "columns.py",
@@ -35,30 +32,24 @@ _SOURCES = (
     "shard_writer.py",
     "shards.py",
     "shard_file.py",
-    "game_endings.py",
     "round_columns.py",
-    "round_derivation.py",
+    "round_merge.py",
     "round_shards.py",
-    "round_sort.py",
     "shard_folder.py",
-    "stored_rounds.py",
     "dataset_card.py",
 )
 """files of this folder on which shards and their temporary files depend"""
-_LENGTH = 8
-"""bytes of a number before the rows of a game: how many they are"""
 
 
 def encode_rows(
     annotations: Sequence[Annotation], summary: GameSummary | None, seed: int, vocabulary: Vocabulary
 ) -> bytes:
-    """Encodes the rows of a game, with keys, and its rounds as two Arrow messages; nothing if there are no rows."""
+    """Encodes the rows of a game, with keys, and its rounds; nothing if there are no rows."""
     if not annotations:
         return b""
     assert summary is not None
-    rounds = rows_of_rounds(rounds_of_game(game_key(annotations[0].game), summary), vocabulary)
-    rows = encode_game(columns_of_annotations(annotations, vocabulary), seed, vocabulary)
-    return len(rows).to_bytes(_LENGTH, "little") + rows + rounds.serialize().to_pybytes()
+    rounds = rounds_of_game(game_key(annotations[0].game), summary)
+    return encode_game(columns_of_annotations(annotations, vocabulary), rounds, seed, vocabulary)
 
 
 class ShardOutput:
@@ -126,9 +117,7 @@ class ShardOutput:
 
     def write(self, data: bytes) -> None:
         if data:
-            end = _LENGTH + int.from_bytes(data[:_LENGTH], "little")
-            rounds = pa.ipc.read_record_batch(pa.py_buffer(data[end:]), round_schema(self._vocabulary))
-            split = self._runs.add_game(data[_LENGTH:end], self._schema, self._packing.fractions, rounds)
+            split = self._runs.add_game(data, self._schema, self._packing.fractions, self._vocabulary)
             self._games[split] += 1
 
     def save(self) -> dict[str, Any]:
@@ -138,8 +127,8 @@ class ShardOutput:
 
     def complete(self, saved: dict[str, Any]) -> dict[str, Any]:
         self.begin(saved)
-        stored = StoredRounds.of_files(self._temporary, self._runs.round_files)
-        merge = Merge(self._runs, self._vocabulary, self._packing, self._games, stored)
+        rounds = RoundMerge.of_files(self._temporary, self._runs.round_files)
+        merge = Merge(self._runs, self._vocabulary, self._packing, self._games, rounds)
         made = account(self._sources, list(self._packing.fractions), self._packing, merge.tally)
         if self._by:
             made["by"] = self._by

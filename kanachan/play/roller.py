@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from annotate.game.record import Event
 from annotate.game.record_writer import rounds_of
-from annotate.replay.replay import annotation_of, game_part, round_part
+from annotate.game.results import GameSummary
+from annotate.replay.replay import annotation_of, game_part, round_part, round_summary
 from annotate.runtime.signals import StopRequest
 from kanachan.data.played_games import PlayedGame, encode_played
 from kanachan.play.agent import GameKey
@@ -84,15 +85,19 @@ class Roller:
     def _finish(self, game: Game, events: list[Event]) -> tuple[int, PlayedGame]:
         if self.records is not None:
             game.write_record(self.records, events)
-        of_rounds = [round_part(of_round) for of_round in rounds_of(events)]
-        of_game = game_part(game.table.scores, game.grading_deltas)
+        setup, rounds = game.setup, rounds_of(events)
+        of_rounds = [round_part(of_round) for of_round in rounds]
+        scores, grading_deltas = tuple(game.table.scores), tuple(game.grading_deltas)
+        of_game = game_part(scores, grading_deltas)
+        summaries = [round_summary(events[0], part[0][1:]) for events, part in zip(rounds, of_rounds, strict=True)]
+        summary = GameSummary(setup.room, setup.style, setup.grades, summaries, scores, grading_deltas)
         assert game.log is not None
         # a choice that another seat's call or ron hid had no effect, and a record would not show it
         logged = [each for each in game.log.decisions if not each.decision.is_preempted]
         annotations = [
-            annotation_of(game.setup.id, each.decision, of_rounds[each.decision.round_index], of_game)
-            for each in logged
+            annotation_of(setup.id, each.decision, of_rounds[each.decision.round_index], of_game) for each in logged
         ]
         log_probabilities, values = [each.log_probability for each in logged], [each.value for each in logged]
-        rows = encode_played(annotations, log_probabilities, values, self.order_seed, self.selfplay.vocabulary)
+        seed, vocabulary = self.order_seed, setup.vocabulary
+        rows = encode_played(annotations, summary, log_probabilities, values, seed, vocabulary)
         return game.key.wall, PlayedGame(rows)

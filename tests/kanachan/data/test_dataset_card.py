@@ -15,6 +15,7 @@ from kanachan.data.decisions import describe_row
 from kanachan.data.round_shards import open_rounds
 from kanachan.data.shards import open_shards
 from tests.support.packed import packed, write_lines
+from tests.support.played_folders import played_folder
 from tests.support.random_annotations import random_annotations
 
 
@@ -37,12 +38,12 @@ def test_datasets_loads_the_rounds_by_name(
     monkeypatch.setenv("HF_DATASETS_DISABLE_PROGRESS_BARS", "1")
     from datasets import Dataset, load_dataset
 
-    folder = packed(tmp_path / "shards", train=400, test=200)
+    folder = played_folder(tmp_path / "shards")
     found = load_dataset(str(folder), "rounds", cache_dir=str(tmp_path / "cache"))
     assert {split: rows["game"][:] for split, rows in found.items()} == {
-        split: open_rounds(folder, split).game.tolist() for split in ("train", "test")
+        split: open_rounds(folder, split).game.tolist() for split in ("train", "validation")
     }
-    assert len(found["test"]) > 50
+    assert "`final_score`" in (folder / CARD_NAME).read_text()
     assert found["train"].features == Dataset.from_file(str(folder / "rounds" / "train-00000.arrow")).features
     assert "malformed" not in capfd.readouterr().err
 
@@ -56,7 +57,6 @@ def test_the_card_names_the_entries_of_the_columns_the_counts_and_the_sources(tm
         "11 `grading_delta`",
         "| test | 3 |",
         "test.txt",
-        "`final_score`",
     ):
         assert expected in text
     assert "`hidden`" not in text
@@ -76,7 +76,7 @@ def test_packing_again_replaces_the_card_but_not_what_someone_else_wrote(tmp_pat
         assert main(command) == 0
         assert ((folder / CARD_NAME).read_text() == text) is is_kept
     assert "| train | 9 |" in (folder / CARD_NAME).read_text()
-    assert {path.name for path in folder.iterdir()} == {CARD_NAME, "train-00000.arrow", "rounds"}
+    assert {path.name for path in folder.iterdir()} == {CARD_NAME, "train-00000.arrow"}
 
 
 def test_a_row_is_put_into_words(tmp_path: Path) -> None:

@@ -11,13 +11,10 @@ from annotate.annotation import format_line, parse_line
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.cli.pack import main
 from kanachan.config import SPLITS
-from kanachan.data.round_columns import RoundIndex
-from kanachan.data.round_shards import open_rounds
 from kanachan.data.shard_folder import splits_in
 from kanachan.data.shards import open_shards
 from kanachan.data.text import parse_block
 from tests.support.packed import unpacked, with_key, write_lines
-from tests.support.plain_rounds import as_plain
 from tests.support.random_annotations import altered, random_annotations
 
 V = FOUR_PLAYERS
@@ -247,8 +244,6 @@ def test_folders_keep_their_splits_on_request(tmp_path: Path) -> None:
     assert main([*named, "-o", str(tmp_path / "named")]) == 0
     assert main([str(tmp_path / "named"), "--keep-splits", "-o", str(tmp_path / "again")]) == 0
     assert shard_bytes(tmp_path / "again") == shard_bytes(tmp_path / "named")
-    for split in SPLITS:
-        assert as_plain(open_rounds(tmp_path / "again", split)) == as_plain(open_rounds(tmp_path / "named", split))
 
 
 @pytest.mark.parametrize(
@@ -269,55 +264,6 @@ def test_the_table_at_the_end_counts_decisions_and_games(tmp_path: Path, capsys:
     main(["--train", write_lines(tmp_path / "a.txt", ANNOTATIONS), "-o", str(tmp_path / "shards")])
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[:3] for line in lines[1:3]] == [["train", "400", "20"], ["validation", "0", "0"]]
-
-
-def test_rounds_are_packed_split_and_counted_with_the_decisions(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for number, rows_per_shard in enumerate((1000, 50)):
-        options = ["--fractions", "0.5,0.25,0.25", "--rows-per-shard", str(rows_per_shard)]
-        folder = tmp_path / str(number)
-        assert main([write_lines(tmp_path / "a.txt", ANNOTATIONS), "-o", str(folder), *options]) == 0
-        num_files = [len(files) for files in splits_in(folder / "rounds").values()]
-        assert (num_files == [1, 1, 1]) is (number == 0)
-    counted = [line.split()[3] for line in capsys.readouterr().out.splitlines() if line.startswith(SPLITS)]
-    places = [{}, {}]
-    for number, folder in enumerate((tmp_path / "0", tmp_path / "1")):
-        for split in SPLITS:
-            rounds, shards = open_rounds(folder, split, verify=True), open_shards(folder, split)
-            places[number][split] = list(zip(rounds.game.tolist(), rounds.number.tolist(), strict=True))
-            assert set(rounds.game.tolist()) <= set(shards.games(np.arange(len(shards))).tolist())
-            assert str(len(rounds)) == counted[3 * number + SPLITS.index(split)]
-            found = RoundIndex(rounds).rows_of(shards.gather(np.arange(len(shards))), V)
-            assert set(found.tolist()) - {-1} == set(range(len(rounds)))
-    assert places[0] == places[1] and all(places[0].values())
-    assert all(rows == sorted(set(rows)) for rows in places[0].values())
-
-
-def test_games_that_are_left_out_of_the_rounds_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--train", write_lines(tmp_path / "a.txt", ANNOTATIONS[:2]), "-o", str(tmp_path / "shards")]) == 0
-    assert "1 game was left out of the rounds" in capsys.readouterr().err
-    assert len(open_rounds(tmp_path / "shards", "train")) == 0
-
-
-def test_packing_a_folder_of_shards_without_rounds_adds_them(tmp_path: Path) -> None:
-    assert main([write_lines(tmp_path / "a.txt", ANNOTATIONS), "-o", str(tmp_path / "shards")]) == 0
-    rounds = (tmp_path / "shards" / "rounds").rename(tmp_path / "rounds")
-    with pytest.raises(ValueError, match="kanachan-pack FOLDER --keep-splits -o NEW makes a folder with rounds"):
-        open_rounds(tmp_path / "shards", "train")
-    assert main([str(tmp_path / "shards"), "-o", str(tmp_path / "new")]) == 0
-    (tmp_path / "again").mkdir()
-    rounds.rename(tmp_path / "again" / "rounds")
-    for split in ("train", "test"):
-        found, expected = open_rounds(tmp_path / "new", split), open_rounds(tmp_path / "again", split)
-        assert as_plain(found) == as_plain(expected)
-
-
-def test_rounds_are_replaced_with_the_decisions(tmp_path: Path) -> None:
-    shards, lines = tmp_path / "shards", write_lines(tmp_path / "a.txt", ANNOTATIONS)
-    assert main([lines, "-o", str(shards), "--rows-per-shard", "50", "--fractions", "0.5,0.25,0.25"]) == 0
-    assert main([lines, "-o", str(shards), "--fractions", "1,0,0", "--force"]) == 0
-    assert [path.name for path in (shards / "rounds").iterdir()] == ["train-00000.arrow"]
 
 
 def test_a_file_in_the_place_of_the_folder_of_the_rounds_is_refused(

@@ -46,12 +46,13 @@ def test_a_shard_of_rounds_is_a_data_set_of_hugging_face(tmp_path: Path) -> None
 
 
 def test_a_folder_without_rounds_is_refused_with_what_makes_them(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=f"{tmp_path}: holds no rounds of the split 'test'; kanachan-pack FOLDER"):
+    with pytest.raises(ValueError, match=f"{tmp_path}: holds no rounds of the split 'test'; kanachan-annotate RECORDS"):
         open_rounds(tmp_path, "test")
 
 
 def test_rounds_of_another_packing_than_the_decisions_are_refused(tmp_path: Path) -> None:
     folder = packed(tmp_path / "shards", train=10)
+    (folder / "rounds").mkdir()
     write_rounds(folder, "train", 0, 1, ROUNDS, FOUR_PLAYERS, MADE)
     with pytest.raises(ValueError, match="was not packed together with .*train-00000.arrow"):
         open_rounds(folder, "train")

@@ -32,8 +32,10 @@ from tests.support.imports import MODULES, reached_from
 from tests.support.interrupted import COMMAND, finish, size_of, stop_when
 from tests.support.paths import ROOT
 from tests.support.random_annotations import altered, random_annotations
+from tests.support.random_rounds import random_rounds
 
 V = FOUR_PLAYERS
+ROUNDS = random_rounds(games=1, seed=0)
 OPTIONS = ["--rows-per-shard", "1000", "--seed", "7", "--fractions", "0.6,0.2,0.2"]
 
 
@@ -47,11 +49,10 @@ def games(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def packed(games: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The shards of the games by way of text."""
-    folder = tmp_path_factory.mktemp("packed")
-    assert main([str(games), "-o", str(folder / "a.txt")]) == 0
-    assert pack.main([str(folder / "a.txt"), "-o", str(folder / "shards"), *OPTIONS]) == 0
-    return folder / "shards"
+    """The shards of the games by an undisturbed run of one process."""
+    folder = tmp_path_factory.mktemp("packed") / "shards"
+    assert main([str(games), "--pack", str(folder), "-j", "1", *OPTIONS]) == 0
+    return folder
 
 
 def content(folder: Path) -> dict[str, tuple[object, dict[str, object]]]:
@@ -69,11 +70,16 @@ def num_rows(folder: Path) -> int:
     return sum(len(open_shards(folder, split)) for split in splits_in(folder))
 
 
-@pytest.mark.parametrize("processes", ["1", "2"])
-def test_shards_are_those_that_the_text_gives(games: Path, packed: Path, tmp_path: Path, processes: str) -> None:
-    assert main([str(games), "--pack", str(tmp_path / "shards"), "-j", processes, *OPTIONS]) == 0
+def test_decisions_are_those_that_the_text_gives(games: Path, packed: Path, tmp_path: Path) -> None:
+    assert main([str(games), "-o", str(tmp_path / "a.txt")]) == 0
+    assert pack.main([str(tmp_path / "a.txt"), "-o", str(tmp_path / "shards"), *OPTIONS]) == 0
+    decisions = {name: of_shard for name, of_shard in content(packed).items() if not name.startswith("rounds")}
+    assert content(tmp_path / "shards") == decisions and len(decisions) > 3
+
+
+def test_shards_of_two_processes_are_those_of_one(games: Path, packed: Path, tmp_path: Path) -> None:
+    assert main([str(games), "--pack", str(tmp_path / "shards"), "-j", "2", *OPTIONS]) == 0
     assert content(tmp_path / "shards") == content(packed)
-    assert len(content(packed)) > 4
     assert {path.suffix for path in (tmp_path / "shards").iterdir() if path.name != "rounds"} == {".arrow", ".md"}
 
 
@@ -85,9 +91,8 @@ def test_small_games_are_made_one_on_the_way(tmp_path: Path, monkeypatch: pytest
         (tmp_path / str(most)).mkdir()
         runs.append(Runs(tmp_path / str(most), rows_per_run=20))
         for annotation in annotations:
-            runs[-1].add_game(
-                encode_game(columns_of_annotations([annotation], V), 0, V), keyed_schema(V), (0.5, 0.5, 0.0)
-            )
+            game = encode_game(columns_of_annotations([annotation], V), ROUNDS, 0, V)
+            runs[-1].add_game(game, keyed_schema(V), (0.5, 0.5, 0.0), V)
         runs[-1].flush()
     assert runs[0].rows == runs[1].rows and runs[0].rows.total() == 50
     assert runs[0].files == runs[1].files and len(runs[0].files["train"]) == 3
@@ -108,7 +113,7 @@ def test_an_annotation_that_breaks_a_rule_is_not_packed() -> None:
     for wrong in ({"actions": (4, 3)}, {"progression": (5,)}, {"chosen": len(annotation.actions)}, {"sparse": (1, 2)}):
         broken = altered(annotation, **wrong)
         with pytest.raises(AssertionError):
-            encode_game(columns_of_annotations([broken], V), 0, V)
+            encode_game(columns_of_annotations([broken], V), ROUNDS, 0, V)
 
 
 def test_splits_by_key_are_those_of_plain_division() -> None:

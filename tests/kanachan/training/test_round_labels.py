@@ -8,14 +8,13 @@ import numpy as np
 import pytest
 import torch
 
-from annotate.annotation import format_line
-from annotate.simulation.simulate import simulate_game
 from annotate.vocabulary import FOUR_PLAYERS
-from kanachan.cli import pack, train
+from kanachan.cli import train
 from kanachan.config import DataConfig, ObjectiveConfig, StageName
 from kanachan.data.columns import Columns
 from kanachan.data.round_columns import RoundIndex
-from kanachan.data.round_shards import open_rounds
+from kanachan.data.round_shards import open_rounds, write_rounds
+from kanachan.data.shard_file import open_shard_file
 from kanachan.data.shards import Shards, open_shards
 from kanachan.inference.policy import Policy
 from kanachan.inference.reward_predictor import RewardPredictor
@@ -25,8 +24,10 @@ from kanachan.objectives.targets import Results
 from kanachan.training.data_source import Share
 from kanachan.training.round_labels import RoundLabelling
 from kanachan.training.shard_source import ShardSource
-from tests.support.packed import packed, write_lines
+from tests.support.packed import packed
+from tests.support.played_folders import played_folder
 from tests.support.random_outputs import random_batch, random_output
+from tests.support.random_rounds import random_rounds
 from tests.support.tiny_rewards import written_reward
 from tests.support.tiny_runs import run
 
@@ -34,12 +35,7 @@ from tests.support.tiny_runs import run
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Shards of simulated games."""
-    folder = tmp_path_factory.mktemp("games")
-    games = [simulate_game(FOUR_PLAYERS, seed=seed).annotations for seed in range(3)]
-    train, validation = write_lines(folder / "train.txt", [*games[0], *games[1]]), folder / "validation.txt"
-    validation.write_text("".join(f"{format_line(a)}\n" for a in games[2]))
-    assert pack.main(["--train", train, "--validation", str(validation), "-o", str(folder / "shards")]) == 0
-    return folder / "shards"
+    return played_folder(tmp_path_factory.mktemp("games") / "shards")
 
 
 @pytest.fixture(scope="module")
@@ -91,8 +87,11 @@ def test_after_the_last_round_the_label_is_the_outcome_itself(
 
 
 def test_a_decision_of_an_unknown_round_is_labelled_with_the_outcome(tmp_path: Path, reward: Path) -> None:
-    # made up one by one, so that no round follows from another
-    shards = open_shards(packed(tmp_path / "shards", 60), "train")
+    folder = packed(tmp_path / "shards", 60)
+    made = open_shard_file(folder / "train-00000.arrow")[0]["made"]
+    (folder / "rounds").mkdir()
+    write_rounds(folder, "train", 0, 1, random_rounds(games=3, seed=0), FOUR_PLAYERS, made)
+    shards = open_shards(folder, "train")
     columns = shards.gather(np.arange(len(shards)))
     objective = objective_class("grading")(settings(reward), FOUR_PLAYERS)
     label_BL = RoundLabelling("grading", settings(reward))(shards)(columns)
@@ -197,4 +196,4 @@ def test_shards_without_rounds_are_refused_in_one_line(
     shutil.copytree(folder, tmp_path / "shards", ignore=shutil.ignore_patterns("rounds"))
     given = ("--objective.reward", str(reward), "--objective.target", "round")
     assert run("rank", tmp_path / "shards", tmp_path / "run", *given) != 0
-    assert "holds no rounds of the split 'train'; kanachan-pack" in capsys.readouterr().err
+    assert "holds no rounds of the split 'train'; kanachan-annotate RECORDS --pack" in capsys.readouterr().err
