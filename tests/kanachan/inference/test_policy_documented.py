@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from kanachan.cli.export import main
 from tests.support.packed import packed
 from tests.support.paths import ROOT
 
@@ -45,10 +44,3 @@ def test_a_data_set_is_iterated_over(tmp_path: Path, capsys: pytest.CaptureFixtu
     packed(tmp_path / "shards", train=3, validation=5)
     run("<!-- iterate -->")
     assert "% of the actions are those of the players" in capsys.readouterr().out
-
-
-def test_a_head_is_trained_on_the_encoder(tmp_path: Path) -> None:
-    packed(tmp_path / "shards", train=300)
-    assert main(["reference", "-o", "encoder"]) == 0
-    losses = run("<!-- head -->")["losses"]
-    assert isinstance(losses, list) and len(losses) == 2
