@@ -42,7 +42,7 @@ class Measured:
 
 
 def report_of(measured: Measured) -> str:
-    from kanachan.evaluation.comparison_tables import comparison_tables
+    from kanachan.evaluation.comparison import comparison_tables
     from kanachan.evaluation.tables import stage_tables, table
 
     header, evaluations, comparisons = measured.header, measured.evaluations, measured.comparisons

@@ -34,7 +34,7 @@ def evaluate_reward_predictors(arguments: argparse.Namespace) -> None:
     from kanachan.data.round_batch import Games
     from kanachan.data.round_shards import open_rounds
     from kanachan.evaluation.reward_evaluation import evaluate_rewards, rows_of
-    from kanachan.evaluation.reward_tables import reward_tables
+    from kanachan.evaluation.tables import reward_tables
     from kanachan.inference.policy import chosen_device
     from kanachan.inference.reward_predictor import RewardPredictor
 

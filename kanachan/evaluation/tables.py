@@ -7,6 +7,7 @@ from textwrap import fill
 from kanachan.evaluation.bootstrap import FEWEST_GAMES, Estimate
 from kanachan.evaluation.decision_metrics import KINDS
 from kanachan.evaluation.evaluator import Evaluation
+from kanachan.evaluation.reward_evaluation import RewardEvaluation
 from kanachan.evaluation.separate_questions import DISCARD, QUESTIONS
 from kanachan.objectives.networks import objective_class
 from kanachan.objectives.objective import RankObjective
@@ -30,6 +31,7 @@ _OF_QUESTION = (
     *("accuracy", "balanced_accuracy", "recall", "log_likelihood"),
     *("taken", "majority/accuracy", "majority/log_likelihood", "less_majority"),
 )
+REWARD_TITLE = "Reward: how games end, predicted at the starts of their rounds"
 _Lettered = Mapping[str, Evaluation]
 
 
@@ -349,3 +351,35 @@ def _reliability_table(evaluations: _Lettered, what: str) -> str:
             rows.append(row)
         tables.append(table(header, rows))
     return "\n\n".join(tables)
+
+
+def reward_tables(evaluations: Mapping[str, RewardEvaluation], num_seats: int) -> str:
+    """Formats all tables, with the predictors under their letters; differences are from the first."""
+    first, *others = evaluations
+    groups = evaluations[first].log_likelihood
+    header = ["log-likelihood of the order", "rounds", *(letter or "nats" for letter in evaluations)]
+    rows = [
+        [name, f"{estimate.decisions:,}", *(with_interval(e.log_likelihood[name], 3) for e in evaluations.values())]
+        for name, estimate in groups.items()
+    ]
+    rows.append(["chance", "", *(f"{-math.log(math.factorial(num_seats)):.3f}" for _ in evaluations)])
+    parts = [f"{REWARD_TITLE}\n{'=' * len(REWARD_TITLE)}", table(header, rows)]
+    if others:
+        rows = [
+            [name, *(with_interval(evaluations[letter].less_first[name], 4, sign="+") for letter in others)]
+            for name in groups
+        ]
+        parts.append(table(["gain of the log-likelihood", *(f"{letter} - {first}" for letter in others)], rows))
+    header = ["explained variance of grading points, %", *(letter or "" for letter in evaluations)]
+    rows = [
+        [name, *(with_interval(e.explained_variance[name], 1, 100) for e in evaluations.values())]
+        for name in evaluations[first].explained_variance
+    ]
+    parts.append(table(header, rows))
+    if others:
+        rows = [
+            [name, *(with_interval(evaluations[letter].skill_over_first[name], 1, 100, sign="+") for letter in others)]
+            for name in evaluations[first].explained_variance
+        ]
+        parts.append(table(["skill %, grading points", *(f"{letter} over {first}" for letter in others)], rows))
+    return "\n\n".join(parts)
