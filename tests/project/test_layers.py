@@ -174,4 +174,4 @@ def test_a_command_imports_nothing_heavy_before_its_arguments_are_valid(module: 
 
 def test_there_are_commands_and_modules_to_check() -> None:
     assert {"kanachan.cli.annotate", "kanachan.cli.train"} <= set(commands()) & set(MODULES)
-    assert ROOT / "launch" / "reports" / "results.py" in PROGRAMS
+    assert ROOT / "launch" / "reports" / "danger.py" in PROGRAMS
