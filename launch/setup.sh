@@ -95,7 +95,7 @@ set_up() {
     say "installing the program and the tested versions of its dependencies (2 to 3 minutes, 1.9 GB)"
     rm -f "$stamp"
     "$VENV/bin/python" -m pip install -qq --constraint "$CHECKOUT/constraints.txt" \
-        --editable "$CHECKOUT[train,encoder,test,onnx,pictures,ray,connect]" ||
+        --editable "$CHECKOUT[train,encoder,test,onnx,pictures,ray,connect,hub]" ||
         fail "the installation failed; see the output of pip above"
     fingerprint >"$stamp"
 }

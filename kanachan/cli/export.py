@@ -1,7 +1,9 @@
 """kanachan-export: exports a trained network: the encoder as a `transformers` model, the whole network as ONNX."""
 
 import argparse
+import shutil
 import sys
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,8 +32,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     set_environment()
     parser = _parser()
     arguments = parser.parse_args(argv)
-    if arguments.output is None and arguments.onnx is None:
-        parser.error("nothing to write: give -o, --onnx or both")
+    if arguments.output is None and arguments.onnx is None and arguments.push_to_hub is None:
+        parser.error("nothing to write: give -o, --onnx or --push-to-hub")
     if arguments.check is not None and arguments.onnx is None:
         parser.error("--check means something only with --onnx")
     for folder in (arguments.output, arguments.onnx):
@@ -51,6 +53,12 @@ def _parser() -> argparse.ArgumentParser:
         "-o", "--output", metavar="DIR", help="folder to write the encoder for transformers to; made if it is missing"
     )
     parser.add_argument("--onnx", metavar="DIR", help="folder to write the ONNX files to; made if it is missing")
+    parser.add_argument(
+        "--push-to-hub",
+        metavar="ORG/NAME",
+        help="upload to the Hugging Face Hub what -o writes and the weights file; every command then knows it as "
+        "hf:ORG/NAME",
+    )
     add_force_option(parser)
     parser.add_argument(
         "--check",
@@ -81,7 +89,7 @@ def _export(arguments: argparse.Namespace) -> None:
         from kanachan.inference.onnx_export import require_packages
 
         require_packages()
-    if arguments.output is not None:
+    if arguments.output is not None or arguments.push_to_hub is not None:
         require("encoder", ("transformers",))
     from kanachan.inference.policy import Policy
     from kanachan.models.weights import CARD_NAME, write_card
@@ -92,6 +100,23 @@ def _export(arguments: argparse.Namespace) -> None:
     if arguments.onnx is not None:
         _to_onnx(policy, Path(arguments.onnx), arguments.check, arguments.tolerance)
         write_card(Path(arguments.onnx, CARD_NAME), policy.card)
+    if arguments.push_to_hub is not None:
+        _push(policy, arguments.weights, arguments.push_to_hub)
+
+
+def _push(policy: "NetworkPolicy", weights: str, repository: str) -> None:
+    from transformers.utils.logging import disable_progress_bar
+
+    from kanachan.inference.encoder_folder import export_encoder
+    from kanachan.models.card import weights_file
+    from kanachan.models.hub import PREFIX, push_folder
+
+    disable_progress_bar()  # type: ignore[no-untyped-call]  # of writing one file
+    with tempfile.TemporaryDirectory(prefix="kanachan-export.") as temporary:
+        export_encoder(policy, Path(temporary), repository)
+        shutil.copyfile(weights_file(weights), Path(temporary, WEIGHTS_NAME))
+        address = push_folder(Path(temporary), repository)
+    print(f"{address}: {PREFIX}{repository} names these weights")
 
 
 def _to_transformers(policy: "NetworkPolicy", out: Path) -> None:

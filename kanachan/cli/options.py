@@ -14,7 +14,7 @@ from kanachan.objectives.stages import require_scoring
 
 WEIGHTS_HELP = (
     "weights file, folder of a run that has ended, or weights of the package (reference, reference/STAGE; of three "
-    "players reference/3p, reference/3p/STAGE)"
+    "players reference/3p, reference/3p/STAGE), or of the Hugging Face Hub (hf:ORG/NAME)"
 )
 
 

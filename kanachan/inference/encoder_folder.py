@@ -21,14 +21,17 @@ _WEIGHTS = "model.safetensors"
 _AUTO_MAP = {"AutoConfig": f"{_CODE}.{KanachanConfig.__name__}", "AutoModel": f"{_CODE}.{KanachanEncoder.__name__}"}
 
 
-def export_encoder(policy: NetworkPolicy, folder: Path) -> int:
+def export_encoder(policy: NetworkPolicy, folder: Path, name: str | None = None) -> int:
     """Writes the encoder of a network to a folder, which is made if it is missing; returns its number of parameters.
+
+    Args:
+        name: by which the model card opens it (default: that of the folder).
 
     Raises ValueError if the folder holds a README.md of something else.
     """
     if (folder / ABOUT_NAME).exists() and not (folder / _WEIGHTS).exists():
         raise ValueError(f"{folder / ABOUT_NAME} is not of an export, and would be overwritten: name another folder")
-    sizes = {name: size for name, size in policy.card["model"].items() if name != "decoder_layers"}
+    sizes = {key: size for key, size in policy.card["model"].items() if key != "decoder_layers"}
     config = KanachanConfig(
         **sizes,
         vocabulary=policy.vocabulary.name,
@@ -44,9 +47,9 @@ def export_encoder(policy: NetworkPolicy, folder: Path) -> int:
             exported.save_pretrained(temporary)
         except SafetensorError as error:  # of the disk
             raise OSError(f"{folder}: the weights could not be written ({error})") from error
-        for name, text in copied_sources(encoder.__name__, _CODE).items():
-            Path(temporary, f"{name}.py").write_text(text, encoding="utf-8")
-        Path(temporary, ABOUT_NAME).write_text(_about(policy, folder.resolve().name), encoding="utf-8")
+        for module, text in copied_sources(encoder.__name__, _CODE).items():
+            Path(temporary, f"{module}.py").write_text(text, encoding="utf-8")
+        Path(temporary, ABOUT_NAME).write_text(_about(policy, name or folder.resolve().name), encoding="utf-8")
         write_card(Path(temporary, CARD_NAME), policy.card)
         mode = Path(temporary, CARD_NAME).stat().st_mode  # of usual files; those of safetensors only the owner can read
         for file in Path(temporary).iterdir():

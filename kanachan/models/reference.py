@@ -9,6 +9,8 @@ Imports nothing heavy: command lines are checked with it.
 import re
 from pathlib import Path
 
+from kanachan.models.hub import PREFIX, hub_file
+
 NAME = "reference"
 FIRST_STAGE = "imitation"
 FOLDER = Path(__file__).resolve().parents[1] / "reference"
@@ -36,11 +38,14 @@ def is_reference_name(text: str) -> bool:
 
 
 def resolved(given: str | Path) -> Path:
-    """Returns the file of a name, and other texts as the path that they are. A `Path` is never a name.
+    """Returns the file of a name, also of one on the Hub (`kanachan.models.hub`), and other texts as the path that they
+    are. A `Path` is never a name.
 
     Raises:
-        ValueError: the package has no weights of that name.
+        ValueError: the package, or the Hub, has no weights of that name.
     """
+    if isinstance(given, str) and given.startswith(PREFIX):
+        return hub_file(given)
     match = _NAME.fullmatch(given) if isinstance(given, str) else None
     if match is None:
         return Path(given)
