@@ -28,6 +28,8 @@ class Player:
     """Tenhou's dan 0 ... 20, or Mahjong Soul's grade 0 ... 15"""
     rate: float | None = None
     """Tenhou's"""
+    account: int | None = None
+    """Mahjong Soul's number of the player"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,11 +93,15 @@ def log_in(text: str) -> tuple[Platform, str] | None:
 
 
 def players_of(
-    names: Any, num_seats: int, grades: Sequence[int | None] | None = None, rates: Any = None
+    names: Any,
+    num_seats: int,
+    grades: Sequence[int | None] | None = None,
+    rates: Any = None,
+    accounts: Sequence[int | None] | None = None,
 ) -> tuple[Player, ...]:
     """Returns the players of a record whose fields may be missing or of any kind; () if it has nothing of them."""
-    columns = [_column(values, num_seats) for values in (names, grades, rates)]
-    players = tuple(Player(_name(name), grade, _rate(rate)) for name, grade, rate in zip(*columns, strict=True))
+    columns = zip(*(_column(values, num_seats) for values in (names, grades, rates, accounts)), strict=True)
+    players = tuple(Player(_name(name), grade, _rate(rate), account) for name, grade, rate, account in columns)
     return () if all(player == Player() for player in players) else players
 
 

@@ -5,13 +5,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from annotate.game.origin import Platform, log_in
+from annotate.game.origin import Origin, Platform, log_in
 from annotate.records.finding import is_record_name
 
 _ADDRESS = re.compile(r"https?://\S+", re.IGNORECASE)
 _WITH_RECORD = re.compile(r"https?://(?:www\.)?tenhou\.net/[56]/?(?:\?[^#\s]*)?#json=", re.IGNORECASE)
 """addresses of Tenhou's viewer and editor, which hold the record itself"""
 _VIEW = re.compile(r"[?&]tw=([0-3])(?!\d)")
+_AFTER_RECORD = re.compile(r"(?:\}|%7d)((?:&\w+=\w*)*)\s*$", re.IGNORECASE)
+_ACCOUNT = re.compile(r"_a(\d+)$")
 _ANONYMOUS = re.compile(r"_2$")
 _ENCODED_LOG = re.compile(r"log=(?:\d{10}gm-[0-9a-f]{4}-\w+-)?x[0-9a-z]", re.IGNORECASE)
 _KNOWN = "https://tenhou.net/0/?log=ID&tw=SEAT or https://game.mahjongsoul.com/?paipu=ID"
@@ -25,8 +27,10 @@ class ReplayAddress:
     platform: Platform
     log: str
     """the platform's name of the game"""
-    seat: int | None
+    seat: int | None = None
     """whose view it is (Tenhou's tw), if it contains that"""
+    account: int | None = None
+    """whose view it is (Mahjong Soul's _a), if it contains that"""
 
     @property
     def advice(self) -> str:
@@ -37,6 +41,12 @@ class ReplayAddress:
             "Mahjong Soul hands its records to its own client alone: open the address there and store the game with a "
             f"tool that captures the client's messages or converts them to JSON, as {self.log}.json"
         )
+
+    def seat_in(self, origin: Origin) -> int | None:
+        """Returns whose view it is; None if the address does not contain that, or the record not who it is."""
+        accounts = [player.account for player in origin.players]
+        is_known = self.account is not None and self.account in accounts
+        return accounts.index(self.account) if is_known else self.seat
 
     def file_in(self, folder: Path) -> str | None:
         """Returns the record in a folder whose name holds the name of the game; of several the shortest."""
@@ -50,7 +60,14 @@ def is_record_address(text: str) -> bool:
 
 
 def seat_in(text: str) -> int | None:
-    """Returns whose view an address has, or the name of a file as Tenhou's client gives it (&tw=2)."""
+    """Returns whose view an address has, or the name of a file as Tenhou's client gives it (&tw=2).
+
+    Of an address that holds a record, what stands before and behind the record counts.
+    """
+    if is_record_address(text):
+        before, _, record = text.partition("#")
+        behind = _AFTER_RECORD.search(record)
+        text = f"{before}{behind[1] if behind else ''}"
     found = _VIEW.search(text)
     return int(found[1]) if found else None
 
@@ -80,7 +97,16 @@ def parse_address(text: str) -> ReplayAddress:
         )
     if found is None or not _is_host_of(found[0], host):
         raise ValueError(f"{text}: not the address of a replay; known are {_KNOWN}")
-    return ReplayAddress(text, *found, seat=seat_in(text))
+    return ReplayAddress(text, *found, seat=seat_in(text), account=_account_in(text))
+
+
+def _account_in(text: str) -> int | None:
+    """Returns the player whose view an address of Mahjong Soul has; its client mixes the bits of the number."""
+    found = _ACCOUNT.search(text)
+    if found is None:
+        return None
+    account, rest = divmod(((int(found[1]) - 1_358_437) ^ 86_216_345) - 1_117_113, 7)
+    return account if rest == 0 else None
 
 
 def _is_host_of(platform: Platform, host: str) -> bool:

@@ -1,7 +1,6 @@
 """Reads game records of any format, recognised by their content, from files and archives."""
 
 import io
-import json
 import os
 import stat
 from collections import Counter
@@ -27,6 +26,7 @@ from annotate.records.finding import (
 )
 from annotate.records.majsoul.capture import SecondFile, is_capture, is_capture_json
 from annotate.records.majsoul.reader import read_majsoul, read_majsoul_json
+from annotate.records.mjai.dialects import is_mjai
 from annotate.records.mjai.reader import mjai_games
 from annotate.records.strict_json import parse_json
 from annotate.records.tenhou.json_reader import TENHOU_JSON_MEMBERS, tenhou_json_games
@@ -267,7 +267,7 @@ def _is_tenhou_json(text: str) -> bool:
     if is_record_address(text.lstrip()):
         return True
     # the text is searched first, as files of mjai lines are long
-    return all(f'"{member}"' in text for member in TENHOU_JSON_MEMBERS) and not _is_mjai(text)
+    return all(f'"{member}"' in text for member in TENHOU_JSON_MEMBERS) and not is_mjai(text)
 
 
 def _events_or_capture(text: str, name: str, second_file: SecondFile) -> Iterable[Game | Unreadable]:
@@ -280,22 +280,13 @@ def _events_or_capture(text: str, name: str, second_file: SecondFile) -> Iterabl
         except ValueError as error:
             problem = error
     is_event = isinstance(document, dict) and "type" in document
-    if (document is None or is_event) and _is_mjai(text):
+    if (document is None or is_event) and is_mjai(text):
         return mjai_games(text, _stem(name))
     if problem is not None:
         raise ValueError(f"JSON, perhaps of Mahjong Soul, that is cut off or damaged: {problem}")
     if not is_capture_json(document):
         raise ValueError(f"not a game record; accepted are {ACCEPTED}")
     return [read_majsoul_json(document, second_file)]
-
-
-def _is_mjai(text: str) -> bool:
-    try:
-        event = json.loads(text.lstrip().split("\n", 1)[0])
-    except (ValueError, RecursionError):
-        return False
-    first = event[0] if isinstance(event, list) and event else event
-    return isinstance(first, dict) and "type" in first
 
 
 def _stem(name: str) -> str:

@@ -23,13 +23,18 @@ def objects_of(line: str) -> list[str]:
         return [line]
     parts, place = list[str](), 0
     while place < len(line):
-        try:
-            end = _DECODER.raw_decode(line, place)[1]
-        except (ValueError, RecursionError):
-            end = line.find("}{", place) + 1 or len(line)
+        end = end_of_value(line, place) or line.find("}{", place) + 1 or len(line)
         parts.append(line[place:end])
         place = end
     return parts
+
+
+def end_of_value(text: str, start: int) -> int | None:
+    """Returns where the value ends that starts at a place of a text, None if there is none."""
+    try:
+        return _DECODER.raw_decode(text, start)[1]
+    except (ValueError, RecursionError):
+        return None
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

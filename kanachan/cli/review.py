@@ -68,7 +68,7 @@ def _parser() -> argparse.ArgumentParser:
         "--seat",
         metavar="SEAT",
         help="whose decisions: 0 is the first dealer of the game, 1 the next to the right, and so on; or the name of a "
-        "player; or all, for one page of all players (default: tw of a Tenhou address)",
+        "player; or all, for one page of all players (default: whose view the address has)",
     )
     parser.add_argument("-o", "--output", metavar="HTML", required=True, help="the page to write")
     parser.add_argument(
@@ -95,7 +95,6 @@ def _parser() -> argparse.ArgumentParser:
 def _review(arguments: argparse.Namespace) -> None:
     holds_record = is_record_address(arguments.record)
     address = parse_address(arguments.record) if is_address(arguments.record) and not holds_record else None
-    given_record = arguments.record
     if address is not None:
         _locate(arguments, address)
     require_policies(*arguments.weights)
@@ -104,11 +103,11 @@ def _review(arguments: argparse.Namespace) -> None:
     require_vocabulary(game.vocabulary, record, *arguments.weights)
     if address is not None:
         game = _addressed(game, address, record)
-    given = arguments.seat
-    seat = seat_in(Path(arguments.record).name if address is None and not holds_record else given_record)
-    if given is None and seat is not None:
-        given = str(seat)
-    seats = chosen_seats(given, game, record)
+    if address is not None:
+        seat = address.seat_in(game.origin)
+    else:
+        seat = seat_in(arguments.record if holds_record else Path(arguments.record).name)
+    seats = chosen_seats(str(seat) if arguments.seat is None and seat is not None else arguments.seat, game, record)
     replayed = annotate_game(game, arguments.room, arguments.grades)
     for text in replayed.left_out:
         print(f"{PROGRAM}: left out: {record}: {text}", file=sys.stderr)

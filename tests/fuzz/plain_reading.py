@@ -186,7 +186,7 @@ def rounds_of_mjai(data: bytes) -> list[RecordedRound]:
                     is_readable = True
                 elif is_readable and rounds:
                     _add_event(rounds[-1], event)
-            except (KeyError, TypeError):
+            except (LookupError, TypeError, AttributeError):
                 if is_readable and rounds and not rounds[-1].is_over:
                     rounds.pop()
                 is_readable = False

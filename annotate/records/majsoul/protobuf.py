@@ -43,7 +43,7 @@ _MESSAGES = {
         "1 time_fixed uint32, 2 time_add uint32, 33 jingsuanyuandian uint32, 34 shunweima_2 int32,"
         "35 shunweima_3 int32, 36 shunweima_4 int32, 37 bianjietishi bool, 38 ai_level uint32"
     ),
-    "Account": "2 seat uint32, 3 nickname string, 7 level AccountLevel, 8 level3 AccountLevel",
+    "Account": "1 account_id uint32, 2 seat uint32, 3 nickname string, 7 level AccountLevel, 8 level3 AccountLevel",
     "AccountLevel": "1 id uint32",
     "GameEndResult": "1 players *PlayerItem",
     "PlayerItem": "1 seat uint32, 3 part_point_1 int32, 5 grading_score int32",

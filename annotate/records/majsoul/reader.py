@@ -85,8 +85,11 @@ def _game(recording: Recording) -> Game:
 
 
 def _players(head: Message, grades: tuple[int, ...] | None, num_seats: int) -> tuple[Player, ...]:
-    names = {account.seat: account.nickname for account in head.accounts}
-    return players_of([names.get(seat) for seat in range(num_seats)], num_seats, grades)
+    found = {account.seat: account for account in head.accounts}
+    by_seat = [found.get(seat) for seat in range(num_seats)]
+    names = [account and account.nickname for account in by_seat]
+    numbers = [account and account.account_id or None for account in by_seat]
+    return players_of(names, num_seats, grades, accounts=numbers)
 
 
 def _by_seat(entries: Any, where: str, num_seats: int) -> list[Message]:

@@ -4,11 +4,14 @@ Names of fields that differ are in the table of fields (`annotate.records.mjai.f
 Everything else that an event or a game has besides is passed over.
 """
 
+import json
+import re
+from collections.abc import Iterator
 from typing import Any
 
 from annotate.game.corrections import STICK
 from annotate.game.record import START_SCORE, Event
-from annotate.records.strict_json import parse_json
+from annotate.records.strict_json import end_of_value, objects_of, parse_json
 
 HELLO, ERROR = "hello", "error"
 """the greeting of the reference server, and the message by which servers end a game"""
@@ -18,10 +21,12 @@ _STYLES: dict[str, dict[Any, int]] = {"kyoku_first": {4: 0, 0: 1}, "gametype": {
 """fields of start_game, and the style 0 East only, 1 East and South, by their value: of akochan and mjai-reviewer, and
 of the reference server"""
 _PAID = ("hora", "ryukyoku")
+_ARRAY = re.compile(r'\s*(?:\{\s*"record"\s*:\s*)?\[')
+_BETWEEN_EVENTS = re.compile(r'[\s,\[\]}]*(?:\{\s*"record"\s*:[\s\[]*)?')
 
 
 def events_of_line(line: str) -> list[Event]:
-    """Parses a line: an object with a type or, as some drivers send, an array of them.
+    """Parses a line: an object with a type or, as some drivers send, an array of them; akochan's is in a `record`.
 
     Raises:
         ValueError: it is something else.
@@ -30,10 +35,57 @@ def events_of_line(line: str) -> list[Event]:
         found = parse_json(line)
     except ValueError as error:
         raise ValueError(f"not JSON: {error}") from None
+    if type(found) is dict and "type" not in found:
+        found = found.get("record")
     events = found if type(found) is list and found else [found]
     if not all(type(event) is dict and type(event.get("type")) is str for event in events):
         raise ValueError('an mjai event, an object with a "type", expected')
     return events
+
+
+def is_mjai(text: str) -> bool:
+    """Returns whether a text starts with an mjai event."""
+    start = _start_of_event(text, 0) if _is_array_over_lines(text) else 0
+    first = text[start : end_of_value(text, start)] if start else text.lstrip().split("\n", 1)[0]
+    try:
+        found = json.loads(first)
+    except (ValueError, RecursionError):
+        return False
+    if isinstance(found, dict) and "type" not in found:
+        found = found.get("record")
+    event = found[0] if isinstance(found, list) and found else found
+    return isinstance(event, dict) and "type" in event
+
+
+def parts_of(text: str) -> Iterator[tuple[str, int, bool]]:
+    """Splits a file's content into lines, or into events where they are printed in an array over several lines.
+
+    Yields:
+        the text of each, the number of its line, and whether it ends with the file, so that it may be cut off.
+    """
+    if not _is_array_over_lines(text):
+        lines = text.split("\n")  # not splitlines: names may hold other line separators
+        for number, line in enumerate(lines, start=1):
+            yield from ((part, number, number == len(lines)) for part in objects_of(line))
+        return
+    place, number = 0, 1
+    while place < len(text):
+        start = _start_of_event(text, place)
+        end = end_of_value(text, start) or len(text)
+        number += text.count("\n", place, start)
+        yield text[start:end], number, end == len(text)
+        number += text.count("\n", start, end)
+        place = end
+
+
+def _is_array_over_lines(text: str) -> bool:
+    first, _, rest = text.lstrip().partition("\n")
+    return bool(rest.strip()) and _ARRAY.match(text) is not None and end_of_value(first, 0) != len(first.rstrip())
+
+
+def _start_of_event(text: str, place: int) -> int:
+    between = _BETWEEN_EVENTS.match(text, place)
+    return place if between is None else between.end()
 
 
 def style_of(start_game: Event) -> int | None:

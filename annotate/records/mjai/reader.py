@@ -5,6 +5,7 @@ Whether the moves are possible is not checked here but by replaying.
 """
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,18 +24,21 @@ from annotate.game.record import (
     require_gain_of_first,
     whole_wall,
 )
+from annotate.game.tiles import MJAI_NAMES, RED_IDS
 from annotate.records.mjai.dialects import (
     ERROR,
     NO_MOVES,
     Completion,
     events_of_line,
+    parts_of,
     require_red_fives,
     style_of,
 )
 from annotate.records.mjai.events import kind_of_event, num_seats_of, round_event, start_kyoku, without_empty_seat
 from annotate.records.mjai.fields import HIDDEN, WALL, WINDS, fields_of, normalised
-from annotate.records.strict_json import objects_of
 from annotate.vocabulary import vocabulary_of_seats
+
+_RED_FIVES = tuple(MJAI_NAMES[tile] for tile in RED_IDS.values())
 
 
 @dataclass(slots=True)
@@ -90,11 +94,9 @@ def mjai_games(text: str, name: str) -> Iterator[Game | Unreadable]:
         ValueError: there is no game.
     """
     reader = _Reader(name)
-    lines = text.split("\n")  # not splitlines: names may hold other line separators
-    for number, line in enumerate(lines, start=1):
-        for part in objects_of(line):
-            if part.strip():
-                yield from reader.read_line(part, number, is_unended=number == len(lines))
+    for part, number, is_unended in parts_of(text):
+        if part.strip():
+            yield from reader.read_line(part, number, is_unended=is_unended)
     yield from reader.end_game()
     if not reader.has_read:
         raise ValueError("no start_game")
@@ -113,7 +115,7 @@ class _Reader:
         self._is_cut_off = False
 
     def read_line(self, line: str, number: int, *, is_unended: bool) -> Iterator[Game | Unreadable]:
-        """Reads a line; `is_unended`: it has no line feed."""
+        """Reads a line; `is_unended`: it ends with the file."""
         try:
             events = events_of_line(line)
         except ValueError as error:
@@ -249,7 +251,22 @@ def _finish_round(draft: _Draft, where: str) -> None:
     draft.events = []
 
 
+def _require_red_fives(rounds: Sequence[Round]) -> None:
+    """Raises ValueError if no red five is seen in any round, and in one all four fives of a suit are ordinary."""
+    seen = list[Counter[str]]()
+    for recorded in rounds:
+        start, *rest = recorded.events
+        hands = (tile for hand in start["tehais"] for tile in hand)
+        tiles = Counter([start["dora_marker"], *hands, *(event["pai"] for event in rest if event["type"] == "tsumo")])
+        if any(five in tiles for five in _RED_FIVES):
+            return
+        seen.append(tiles)
+    if any(tiles[five.removesuffix("r")] == 4 for tiles in seen for five in _RED_FIVES):
+        raise ValueError("a game without red fives: this rule variant is not supported")
+
+
 def _game(draft: _Draft, name: str, is_cut_off: bool) -> Game:
+    _require_red_fives(draft.rounds)
     incomplete = _close(draft, is_cut_off)
     final_scores = None
     if incomplete is None and draft.end is not None:

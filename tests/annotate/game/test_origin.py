@@ -56,7 +56,9 @@ def test_tenhou_6_has_names_and_grades_of_its_platform() -> None:
 @pytest.mark.parametrize("format_", [name for name in WRITERS if name.startswith("Mahjong Soul")])
 def test_mahjong_soul_has_names_and_grades(format_: str) -> None:
     origin = read(WRITERS[format_](simulated(0))).origin
-    assert [player.name for player in origin.players] == [f"誰{seat}" for seat in range(4)]
+    assert [(player.name, player.account) for player in origin.players] == [
+        (f"誰{seat}", 70 + seat) for seat in range(4)
+    ]
     assert [origin.grade_name(seat) for seat in range(4)] == ["雀豪1", "雀豪2", "雀豪3", "魂天"]
 
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from annotate.game.origin import Origin, Player
 from annotate.records.addresses import is_address, is_record_address, parse_address, seat_in
 
 LOG = "2021070100gm-00a9-0000-0123abcd"
@@ -68,5 +69,28 @@ def test_addresses_that_hold_a_record_are_recognised(text: str) -> None:
     assert is_record_address(text) and not is_record_address(f"https://tenhou.net/0/?log={LOG}")
 
 
-def test_the_seat_is_in_an_address_or_in_the_name_that_tenhous_client_gives() -> None:
-    assert [seat_in(text) for text in (f"{LOG}&tw=0.mjlog", "https://tenhou.net/5/?tw=2#json={}", LOG)] == [0, 2, None]
+@pytest.mark.parametrize(
+    ("text", "seat"),
+    [
+        (f"{LOG}&tw=0.mjlog", 0),
+        (LOG, None),
+        ("https://tenhou.net/5/?tw=2#json={}", 2),
+        ("https://tenhou.net/5/#json={}&ts=1&tw=3", 3),
+        ("https://tenhou.net/5/#json=%7B%7d&tw=1", 1),
+        ('https://tenhou.net/5/#json={"name":["&tw=2","?tw=1","a}&tw=3","d"]}', None),
+        ('https://tenhou.net/5/?tw=0#json={"title":["a&tw=2",""]}&ts=0', 0),
+    ],
+)
+def test_the_seat_is_a_parameter_of_an_address_or_in_the_name_that_tenhous_client_gives(
+    text: str, seat: int | None
+) -> None:
+    assert seat_in(text) == seat
+
+
+def test_the_player_in_an_address_of_mahjong_soul_has_the_seat_of_the_record() -> None:
+    log = "260522-2793b6c3-992e-424b-9205-11a121e9ac00"
+    players = tuple(Player(account=number) for number in (5, 16_329_130, None, 7))
+    for text, seat in ((f"{log}_a64445483", 1), (f"{log}_a64445484", None), (f"{log}_a1", None), (log, None)):
+        address = parse_address(f"https://game.maj-soul.com/1/?paipu={text}")
+        assert address.seat_in(Origin("mjsoul", log, players=players)) == seat
+        assert address.seat_in(Origin("mjsoul", log)) is None

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from annotate.game.record import Game, Unreadable, all_readable
+from annotate.records.mjai.dialects import is_mjai
 from annotate.records.mjai.reader import mjai_games
 
 Event = dict[str, Any]
@@ -370,6 +371,34 @@ def test_events_may_be_arrays_of_a_line() -> None:
     assert game.rounds == read(*events).rounds
 
 
+@pytest.mark.parametrize("indent", [None, 0, 2])
+@pytest.mark.parametrize("is_record", [False, True])
+def test_events_may_be_an_array_of_the_whole_file(indent: int | None, is_record: bool) -> None:
+    rounds = [[start_kyoku(), TSUMO, DRAW], [start_kyoku("E", 2), {**TSUMO, "actor": 1}, DRAW]]
+    events = [START_GAME, *rounds[0], *rounds[1], END_GAME]
+
+    def printed(events: list[Event]) -> str:
+        return json.dumps({"record": events} if is_record else events, indent=indent) + "\n"
+
+    expected = read(*events).rounds
+    assert is_mjai(printed(events))
+    for content in (printed(events), printed(events).strip(), printed(events) * 2):
+        for game in all_readable(mjai_games(content, "file")):
+            assert (game.rounds, game.lost, game.incomplete) == (expected, (), None)
+    faulty = printed([START_GAME, rounds[0][0], {"type": "tsumo", "actor": 9}, *events[3:]])
+    (game,) = all_readable(mjai_games(faulty, "file"))
+    line = faulty[: faulty.index('"tsumo"')].count("\n") + 1 - (indent is not None)
+    assert (game.rounds, game.lost[0].problem[:13]) == (expected[1:], f"line {line}: tsumo"[:13])
+
+
+@pytest.mark.parametrize("cut", ["tsumo", "start_kyoku", "kyoku"])
+def test_an_array_that_is_cut_off_keeps_its_whole_rounds(cut: str) -> None:
+    events = [START_GAME, start_kyoku(), TSUMO, DRAW, start_kyoku("E", 2), {**TSUMO, "actor": 1}]
+    text_ = json.dumps({"record": events}, indent=1)
+    (game,) = all_readable(mjai_games(text_[: text_.rindex(cut)], "file"))
+    assert (len(game.rounds), game.lost) == (1, ()) and game.incomplete is not None
+
+
 def test_scores_that_the_deals_leave_out_follow_from_the_rounds_before() -> None:
     accepted = {
         "type": "reach_accepted",
@@ -417,6 +446,12 @@ def test_a_game_without_red_fives_is_refused_by_name() -> None:
     with pytest.raises(ValueError, match="without red fives .*: this rule variant is not supported"):
         read({**START_GAME, "aka_flag": False}, start_kyoku(), DRAW, END_GAME)
     assert read({**START_GAME, "aka_flag": True}, start_kyoku(), DRAW, END_GAME).rounds
+    fives = [{**TSUMO, "pai": "5m"}] * 4
+    with pytest.raises(ValueError, match="without red fives: this rule variant is not supported"):
+        read(START_GAME, start_kyoku(), *fives[:3], DRAW, start_kyoku("E", 2), *fives, DRAW, END_GAME)
+    # a fault, and rounds that happen to show no red five
+    assert read(START_GAME, start_kyoku(), *fives, DRAW, start_kyoku("E", 2), TSUMO, DRAW, END_GAME).rounds
+    assert read(START_GAME, start_kyoku(), *fives[:3], DRAW, END_GAME).rounds
 
 
 def test_whether_a_discard_was_drawn_may_be_left_out() -> None:

@@ -90,7 +90,9 @@ def _head(made: MadeGame) -> Json:
             "mode": {"mode": 10 * is_of_three + 1 + made.style, "detail_rule": {}},
             "meta": {"mode_id": mode_id},
         },
-        "accounts": [{"seat": seat, "nickname": f"誰{seat}", **levels(seat)} for seat in seats],
+        "accounts": [
+            {"account_id": 70 + seat, "seat": seat, "nickname": f"誰{seat}", **levels(seat)} for seat in seats
+        ],
         "result": {
             "players": [
                 {"seat": seat, "part_point_1": made.final_scores[seat], "grading_score": made.grading_deltas[seat]}
