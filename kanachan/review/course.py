@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from annotate.annotation import Annotation
+from annotate.game.engine.hand_evaluator import shanten
 from annotate.game.hands import Hands, Meld
 from annotate.game.record import Event, Round
 from annotate.game.tiles import TILE_OF_MJAI
@@ -28,7 +29,8 @@ class Moment:
     """sorted, without the drawn tile"""
     drawn: list[str | None]
     furiten_kinds: list[frozenset[int]]
-    """0 ... 33: the kinds that a seat discarded, and those that it let pass in this turn or since its riichi"""
+    """0 ... 33: the kinds that a seat discarded, and those that it waited for and let pass in this turn or since its
+    riichi"""
 
 
 class Course:
@@ -60,7 +62,8 @@ class Course:
             kind, actor = event["type"], event.get("actor", -1)
             if last is not None and kind != "hora":
                 for seat in {*range(num_seats)} - {last[0]}:
-                    passed[seat].add(last[1])
+                    if _is_completed_by(last[1], hands.concealed[seat], num_seats):
+                        passed[seat].add(last[1])
             last = (actor, _kind(event["pai"])) if kind in _CLAIMED else None
             if kind == "reach":
                 riichi.add(actor)
@@ -106,6 +109,11 @@ class Course:
     def between(self, first: int, last: int) -> list[Data]:
         """Returns the events from one place to another, for the page."""
         return [event for event in self._described[first:last] if event is not None]
+
+
+def _is_completed_by(kind: int, hand: Sequence[str], num_seats: int) -> bool:
+    """Returns whether a hand of 3n + 1 tiles waits for a kind."""
+    return len(hand) % 3 == 1 and shanten([4 * k for k in (*map(_kind, hand), kind)], num_seats) == -1
 
 
 def _kind(mjai: str) -> int:

@@ -46,6 +46,7 @@ class HandShape:
         self._drawn = None if table.drawn is None else kind_of_tile(table.drawn)
         self._furiten_kinds = furiten_kinds
         self._vocabulary = vocabulary
+        self._discarded = {kind_of_tile(discard.tile) for discard in table.rivers[table.seat]}
         own_melds = [kind_of_tile(name) for meld in table.melds[table.seat] for name in meld.tiles]
         self._laid_open = [*own_melds, *[kind_of_tile(NORTH)] * table.norths[table.seat]]
         self._seen = [0] * NUM_TILES34
@@ -92,8 +93,9 @@ class HandShape:
         return self._after[kind]
 
     def is_furiten_after(self, tile: str) -> bool:
-        """Returns whether the waits after a discard include a tile that the seat has discarded or let pass."""
-        return not self.after_discard(tile).left.keys().isdisjoint({*self._furiten_kinds, kind_of_tile(tile)})
+        """Returns whether the waits after a discard include a tile that the seat has discarded. What it let pass does
+        not count any more, except after riichi, where there is no choice of discards."""
+        return not self.after_discard(tile).left.keys().isdisjoint({*self._discarded, kind_of_tile(tile)})
 
     def _accepted(self, hand: Sequence[int]) -> Accepted:
         distance = self._shanten(hand)

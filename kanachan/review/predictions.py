@@ -20,6 +20,7 @@ from kanachan.evaluation.decision_metrics import KINDS, DecisionMeter
 from kanachan.inference.choice import Action, Prediction
 from kanachan.inference.policy import Policy
 from kanachan.objectives.objective import RankObjective
+from kanachan.review.choices import all_choices
 
 Numbers = NDArray[np.float32]
 FLOOR = 0.01
@@ -28,7 +29,7 @@ FLOOR = 0.01
 
 @dataclass(frozen=True, slots=True)
 class ReviewedPrediction:
-    """What one network predicts for one decision; candidates are in the order of the annotation's field 4."""
+    """What one network predicts for one decision; candidates are its choices."""
 
     shown: Numbers
     """[A] probabilities after imitation, else expected points of the stage"""
@@ -58,7 +59,8 @@ class Reviewed(NamedTuple):
 
 
 def reviewed_predictions(policies: Sequence[Policy], annotations: Sequence[Annotation], chunk: int) -> Reviewed:
-    """Returns the predictions of each policy for each of `annotations`; `chunk` of them pass a network at once.
+    """Returns the predictions of each policy for the choices of each of `annotations` (kanachan.review.choices);
+    `chunk` of them pass a network at once.
 
     Values are compared among the action taken and those that the first policy with probabilities takes with at least
     FLOOR: values of actions that people do not take have been learnt from next to no examples.
@@ -68,7 +70,11 @@ def reviewed_predictions(policies: Sequence[Policy], annotations: Sequence[Annot
     """
     observations = [annotation.observation for annotation in annotations]
     acted = [policy.act(observations, batch=chunk) for policy in policies]
-    predictions = [[_prediction(action) for action in actions] for actions in acted]
+    choices = all_choices(annotations, policies[0].vocabulary)
+    predictions = [
+        [of.of(_prediction(action)) for of, action in zip(choices, actions, strict=True)] for actions in acted
+    ]
+    situations, annotations = annotations, [of.annotation for of in choices]
     weights = [_one_hot(annotation) for annotation in annotations]
     plausible = [np.ones(len(annotation.actions), bool) for annotation in annotations]
     index = policy_index(policies)
@@ -77,7 +83,7 @@ def reviewed_predictions(policies: Sequence[Policy], annotations: Sequence[Annot
         plausible = [probability >= FLOOR for probability in weights]
     found = []
     for policy, predicted in zip(policies, predictions, strict=True):
-        before = _expected(policy, annotations, chunk)
+        before = _expected(policy, situations, chunk)
         rows = []
         for i, (annotation, prediction) in enumerate(zip(annotations, predicted, strict=True)):
             expected: float | None = None

@@ -8,6 +8,7 @@ from annotate.game.record import Game
 from annotate.replay.replay import ReplayResult
 from annotate.words import ROOMS, STYLES
 from kanachan.inference.danger import FITTED_SEATS
+from kanachan.review.choices import all_choices
 from kanachan.review.danger import dangers
 from kanachan.review.models import Reviewer, answers_of, model_of
 from kanachan.review.predictions import FLOOR, kinds_offered, policy_index, reviewed_predictions
@@ -106,11 +107,12 @@ def _review_of_seat(
     threshold: float,
 ) -> Data:
     own = [found.own(seat) for found in rounds]
-    annotations = [annotation for of_round in own for annotation in of_round]
+    situations = [annotation for of_round in own for annotation in of_round]
+    annotations = [of.annotation for of in all_choices(situations, game.vocabulary)]
     policies = [reviewer.policy for reviewer in reviewers]
-    predictions, plausible = reviewed_predictions(policies, annotations, chunk)
+    predictions, plausible = reviewed_predictions(policies, situations, chunk)
     kinds = kinds_offered(annotations, game.vocabulary)
-    danger = dangers(policies, annotations, chunk)
+    danger = dangers(policies, situations, chunk)
     answers = [
         answers_of(reviewer, annotations, rows, threshold)
         for reviewer, rows in zip(reviewers, predictions, strict=True)

@@ -14,6 +14,7 @@ from annotate.replay.replay import ReplayResult, round_part
 from annotate.vocabulary import Vocabulary
 from annotate.words import ABORTED, NOT_TENPAI, ROUND_RESULTS, TENPAI, WIND_NAMES
 from kanachan.review.board import TableView, candidate_of, table_of
+from kanachan.review.choices import choices_of
 from kanachan.review.course import Course
 from kanachan.review.danger import Danger
 from kanachan.review.ending import ending_of
@@ -110,8 +111,9 @@ class ReviewedRound:
     def _candidates(self, annotation: Annotation, shape: HandShape, danger: Danger) -> list[Data]:
         vocabulary = self.game.vocabulary
         found = []
-        for token, deal_in in zip(annotation.actions, danger.deal_in, strict=True):
-            candidate = candidate_of(token, vocabulary)
+        choices = choices_of(annotation, vocabulary)
+        for token, places in zip(choices.annotation.actions, choices.places, strict=True):
+            candidate, deal_in = candidate_of(token, vocabulary), danger.deal_in[places[0]]
             data = asdict(candidate) | {
                 "shanten": None,
                 "ukeire": None,

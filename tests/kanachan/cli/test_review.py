@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,8 @@ from kanachan.data.columns import columns_of_annotations
 from kanachan.evaluation.decision_metrics import KINDS
 from kanachan.inference.policy import Policy
 from kanachan.objectives.stages import STAGES
+from kanachan.review.board import candidate_of
+from kanachan.review.choices import all_choices, choices_of
 from kanachan.review.page import embedded, page
 from kanachan.review.predictions import kinds_offered, reviewed_predictions
 from kanachan.review.report import Reviewer, review_of
@@ -28,9 +31,10 @@ def test_every_decision_of_the_seat_is_there_as_it_was_annotated(reviewed: Revie
     decisions = reviewed.review["decisions"]
     assert len(decisions) == len(reviewed.annotations) > 30
     for decision, annotation in zip(decisions, reviewed.annotations, strict=True):
-        assert tuple(candidate["token"] for candidate in decision["candidates"]) == annotation.actions
-        assert decision["candidates"][0]["words"] == describe_action(annotation.actions[0], V)
-        assert decision["chosen"] == annotation.chosen
+        choice = choices_of(annotation, V).annotation
+        assert tuple(candidate["token"] for candidate in decision["candidates"]) == choice.actions
+        assert decision["candidates"][0]["words"] == describe_action(choice.actions[0], V)
+        assert choice.actions[decision["chosen"]] == annotation.actions[annotation.chosen]
         table = decision["table"]
         assert (table["honba"], table["deposits"], *table["scores"]) == annotation.numeric
     named = dict(zip(V.results, reviewed.annotations[0].results, strict=True))
@@ -46,7 +50,9 @@ def test_networks_of_several_stages_are_shown_side_by_side(reviewed: Reviewed) -
     assert [(model["name"], model["stage"]) for model in reviewed.review["models"]] == [(s, s) for s in STAGES]
     for number, weights in enumerate(reviewed.weights.values()):
         predictions = Policy.load(weights).predictions(reviewed.annotations)
-        for decision, prediction in zip(reviewed.review["decisions"], predictions, strict=True):
+        choices = all_choices(reviewed.annotations, V)
+        for decision, of, raw in zip(reviewed.review["decisions"], choices, predictions, strict=True):
+            prediction = of.of(raw)
             shown = decision["answers"][number]
             assert shown["shown"] == pytest.approx(prediction.shown.tolist(), rel=1e-3, abs=1e-4)
             is_compared = np.array(decision["plausible"]) | (prediction.probability is not None)
@@ -59,6 +65,23 @@ def test_networks_of_several_stages_are_shown_side_by_side(reviewed: Reviewed) -
             assert (shown["rank_probability"] is None) == (prediction.rank_probability is None)
 
 
+def test_a_tile_from_the_hand_or_as_drawn_is_one_answer(reviewed: Reviewed) -> None:
+    policy = Policy.load(reviewed.weights["imitation"])
+    num_joined = 0
+    predictions = policy.predictions(reviewed.annotations)
+    for decision, annotation, raw in zip(reviewed.review["decisions"], reviewed.annotations, predictions, strict=True):
+        assert raw.probability is not None
+        words = [(c["kind"], *c["tiles"]) for c in decision["candidates"]]
+        assert len({*words}) == len(words)
+        total: Counter[tuple[str, ...]] = Counter()
+        for token, probability in zip(annotation.actions, raw.probability.tolist(), strict=True):
+            candidate = candidate_of(token, V)
+            total[(candidate.kind, *candidate.tiles)] += probability
+        num_joined += len(annotation.actions) > len(words)
+        assert [total[of] for of in words] == pytest.approx(decision["answers"][0]["shown"], abs=1e-4)
+    assert num_joined > 3
+
+
 def test_the_largest_gaps_come_first(reviewed: Reviewed) -> None:
     decisions = reviewed.review["decisions"]
     for number, model in enumerate(reviewed.review["models"]):
@@ -69,7 +92,8 @@ def test_the_largest_gaps_come_first(reviewed: Reviewed) -> None:
 
 def test_the_summary_counts_kinds_of_decisions(reviewed: Reviewed) -> None:
     decisions = reviewed.review["decisions"]
-    assert [decision["kinds"] for decision in decisions] == kinds_offered(reviewed.annotations, V)
+    choices = [of.annotation for of in all_choices(reviewed.annotations, V)]
+    assert [decision["kinds"] for decision in decisions] == kinds_offered(choices, V)
     for number, model in enumerate(reviewed.review["models"]):
         for row in model["summary"]:
             mine = [d for d in decisions if row["kind"] == "all" or row["kind"] in d["kinds"]]
@@ -99,12 +123,15 @@ def test_without_a_value_of_the_situation_the_mean_over_the_actions_is_shown(
     rank = Policy.load(written(tmp_path, "rank", baseline=0.0))
     imitation = Policy.load(reviewed.weights["imitation"])
     annotations = reviewed.annotations[:5]
-    played = rank.predictions(annotations)
-    likely = imitation.predictions(annotations)
+    choices = all_choices(annotations, V)
+    played, likely = (
+        [of.of(raw) for of, raw in zip(choices, policy.predictions(annotations), strict=True)]
+        for policy in (rank, imitation)
+    )
     together, alone = (
         reviewed_predictions(policies, annotations, 256).predictions[0] for policies in ([rank, imitation], [rank])
     )
-    for i, annotation in enumerate(annotations):
+    for i, annotation in enumerate(of.annotation for of in choices):
         probability, ranks = likely[i].probability, played[i].rank_probability
         assert probability is not None and ranks is not None
         np.testing.assert_allclose(together[i].expected_ranks, probability @ ranks, atol=1e-5)
@@ -195,8 +222,9 @@ def test_values_of_actions_that_imitation_hardly_takes_are_not_compared(reviewed
     sharp.temperature = 0.02
     (_, rows), plausible = reviewed_predictions([sharp, reviewers[1]], reviewed.annotations, 64)
     assert any(not all(row) for row in plausible)
-    probabilities = sharp.predictions(reviewed.annotations)
-    for row, allowed, annotation, prediction in zip(rows, plausible, reviewed.annotations, probabilities, strict=True):
+    choices = all_choices(reviewed.annotations, V)
+    for row, allowed, of, raw in zip(rows, plausible, choices, sharp.predictions(reviewed.annotations), strict=True):
+        annotation, prediction = of.annotation, of.of(raw)
         assert prediction.probability is not None
         assert allowed == (prediction.probability >= 0.01).tolist()
         assert allowed[row.best] or row.best == annotation.chosen

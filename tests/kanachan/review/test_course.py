@@ -13,6 +13,7 @@ from annotate.vocabulary import Vocabulary
 from kanachan.review.board import candidate_of, table_of
 from kanachan.review.course import Course
 from kanachan.review.danger import Danger
+from kanachan.review.hand_shape import HandShape
 from kanachan.review.rounds import ReviewedRound, rounds_of
 from tests.support.rare_rounds import ROUNDS, ROUNDS_OF_THREE
 from tests.support.rounds import V3, Played, V, options, play_round, play_three
@@ -121,6 +122,30 @@ def test_a_tile_let_pass_makes_furiten_until_the_next_draw() -> None:
     assert waited_for not in course.moment(course.place_of(annotated(offered, V))).furiten_kinds[2]
     assert waited_for in course.moment(places[0]).furiten_kinds[2]
     assert waited_for not in course.moment(places[0] + 1).furiten_kinds[2]
+
+
+def test_only_tiles_that_a_hand_waited_for_make_furiten_when_they_pass() -> None:
+    tenpai = "234m567m678s66s45p"  # waits for 3p and 6p
+    played = play_round("0 discard 3p; 2 skip; 0 discard 9m", ["3p9m", "", tenpai, ""], draws="7z5z5z5z")
+    course = Course(played.round, V)
+    drawn = next(place for place, e in enumerate(played.events) if e["type"] == "tsumo" and e["actor"] == 2)
+    passed = [course.moment(place).furiten_kinds for place in range(2, drawn + 1)]
+    assert {kinds[2] for kinds in passed} == {frozenset(), frozenset({11})}
+    assert not any(11 in kinds[seat] for kinds in passed for seat in (1, 3))
+
+
+def test_after_a_call_what_passed_before_is_no_furiten() -> None:
+    # seat 2 lets 3p pass, which it waits for after its pon, but not before
+    played = play_round(
+        "0 discard 3p; 1 discard 1z; 2 pon; 2 discard 9m", ["3p", "1z", "11z234m678s66s45p9m", ""], draws="7z5z"
+    )
+    course = Course(played.round, V)
+    decision = next(one for one in played.of(2) if "discard 9m" in options(one))
+    annotation = annotated(decision, V)
+    place = course.place_of(annotation)
+    assert course.moment(place).furiten_kinds[2] == frozenset()
+    shape = HandShape(table_of(annotation, V), course.moment(place).furiten_kinds[2], V)
+    assert shape.after_discard("9m").is_tenpai and not shape.is_furiten_after("9m")
 
 
 def test_a_north_is_set_aside_and_one_that_is_called_is_a_meld() -> None:
