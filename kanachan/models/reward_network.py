@@ -3,7 +3,7 @@
 Everything is computed from the point of view of each seat, seats being counted from it onwards. Each of these views
 gives logits of the order in which the game ends; counted from one seat they are of the same orders, and their mean is
 the prediction, so that the seats never disagree. Views are trained one by one, which the mean of few games' views
-overfits less (docs/results.md).
+overfits less (docs/LOG.md).
 
 Shapes: G games, T rounds of a game (padded), X any leading dimensions, S seats, F features, W width, O orders of the
 seats, K outputs of grading points, P pairs of seats.
