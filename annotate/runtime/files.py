@@ -122,6 +122,19 @@ def locking(path: Path, refusal: str) -> Iterator[None]:
 
 
 @contextmanager
+def taking_turns(path: Path) -> Iterator[None]:
+    """Waits until no other process holds a lock, and holds it.
+
+    Args:
+        path: of a file in an existing folder; it is not removed.
+    """
+    with open(path, "wb") as lock:
+        with suppress(OSError):  # not every file system has locks
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+@contextmanager
 def writing_text(path: str) -> Iterator[IO[str]]:
     """Opens a text stream to `path`, compressed by its suffix; "-" is standard output."""
     if path == "-":

@@ -117,7 +117,8 @@ class RoundIndex:
     """The places of rounds, by their game, wind, dealer and honba."""
 
     def __init__(self, rounds: RoundColumns) -> None:
-        self._rounds = rounds
+        self._game_N = rounds.game
+        self._place_N: tuple[NDArray[np.integer], ...] = (rounds.wind, rounds.dealer, rounds.honba)
         key_N = _keys(rounds.game, rounds.wind, rounds.dealer, rounds.honba)
         self._row_N = np.argsort(key_N, kind="stable")
         self._key_N = key_N[self._row_N]
@@ -139,9 +140,9 @@ class RoundIndex:
             return np.full(len(game_B), -1)
         place_B = np.searchsorted(self._key_N, _keys(game_B, wind_B, dealer_B, honba_B))
         row_B = self._row_N[np.minimum(place_B, len(self._row_N) - 1)]
-        is_found_B = self._rounds.game[row_B] == game_B
-        for name, value_B in (("wind", wind_B), ("dealer", dealer_B), ("honba", honba_B)):
-            is_found_B &= getattr(self._rounds, name)[row_B] == value_B
+        is_found_B = self._game_N[row_B] == game_B
+        for known_N, value_B in zip(self._place_N, (wind_B, dealer_B, honba_B), strict=True):
+            is_found_B &= known_N[row_B] == value_B
         return np.where(is_found_B, row_B, -1)
 
 

@@ -4,18 +4,29 @@ A reward predictor sees no tiles. So its prediction at the start of the next rou
 has a fraction of the variance of the outcome of the game, which many later rounds decide. After the last round the
 outcome itself is known.
 
+The labels of all rounds are computed once for a folder of shards, into a file next to the rounds that all processes of
+a machine map into their memory.
+
 Shapes: N rounds, S seats, B decisions, L numbers of a soft label.
 """
 
 import hashlib
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
+from numpy.lib.format import open_memmap
 from numpy.typing import NDArray
 
+from annotate.runtime.files import replacing, taking_turns
 from kanachan.config import ObjectiveConfig, StageName
 from kanachan.data.columns import Columns
 from kanachan.data.round_columns import RoundColumns, RoundIndex
 from kanachan.data.round_shards import open_rounds
+from kanachan.data.shard_file import open_shard_file
+from kanachan.data.shard_folder import ROUNDS, splits_in
 from kanachan.data.shards import Shards
 from kanachan.inference.reward_predictor import RewardPredictor
 from kanachan.models.card import weights_file
@@ -23,6 +34,9 @@ from kanachan.objectives.networks import objective_class
 from kanachan.objectives.objective import Objective
 from kanachan.objectives.prior import require_reward_predictor
 from kanachan.objectives.targets import Results
+
+_ROUNDS_AT_ONCE = 1 << 16
+_LABELS_VERSION = 1  # of what is in a file of labels
 
 
 class RoundLabels:
@@ -64,7 +78,7 @@ class RoundLabelling:
     """
 
     def __init__(self, stage: StageName, config: ObjectiveConfig) -> None:
-        self._objective_class, self._config = objective_class(stage), config
+        self._stage, self._config = stage, config
         self._name = config.reward or config.prior
         assert self._name is not None, "ObjectiveConfig checks it"
         self._predictor = RewardPredictor.load(self._name)
@@ -76,8 +90,46 @@ class RoundLabelling:
         Raises:
             ValueError: there are no rounds of it, or the reward predictor does not fit the decisions or the objective.
         """
-        objective = self._objective_class(self._config, shards.vocabulary)
+        objective = objective_class(self._stage)(self._config, shards.vocabulary)
         require_reward_predictor(self._predictor.card, objective, f"the reward predictor {self._name}")
         rounds = open_rounds(shards.folder, shards.split)
-        label_NSL = objective.label_of_prediction(*self._predictor.of_rounds(rounds)).numpy()
+        folder = Path(shards.folder) / ROUNDS
+        if not os.access(folder, os.W_OK):
+            print(f"{folder} may not be written into: each process keeps the labels of rounds itself", file=sys.stderr)
+            label_NSL = np.concatenate(list(self._labels(rounds, objective)))
+        else:
+            label_NSL = self._labels_in_file(self._file(folder, shards.split), rounds, objective)
         return RoundLabels(rounds, label_NSL, objective, self._fingerprint)
+
+    def _file(self, folder: Path, split: str) -> Path:
+        """Returns the name of the file of the labels, which depends on all that they are computed from."""
+        checksums = [open_shard_file(path)[0]["checksum"] for path in splits_in(folder)[split]]
+        made_from = (_LABELS_VERSION, self._stage, self._config.loss, self._fingerprint, checksums)
+        return folder / f"{split}-labels-{hashlib.sha256(repr(made_from).encode()).hexdigest()[:16]}.npy"
+
+    def _labels_in_file(self, path: Path, rounds: RoundColumns, objective: Objective) -> NDArray[np.float32]:
+        """Returns the labels in a file, which the first process to come here writes."""
+        with taking_turns(path.with_name(".labels.lock")):
+            if not path.exists():
+                with replacing(path) as temporary:
+                    self._write(temporary, rounds, objective)
+        label_NSL: NDArray[np.float32] = np.load(path, mmap_mode="r")
+        return label_NSL
+
+    def _write(self, path: Path, rounds: RoundColumns, objective: Objective) -> None:
+        first = 0
+        for label_RSL in self._labels(rounds, objective):
+            if first == 0:
+                label_NSL = open_memmap(path, "w+", np.float32, (len(rounds), *label_RSL.shape[1:]))
+            label_NSL[first : first + len(label_RSL)] = label_RSL
+            first += len(label_RSL)
+
+    def _labels(self, rounds: RoundColumns, objective: Objective) -> Iterator[NDArray[np.float32]]:
+        """Computes the labels [R, S, L] of some whole games at a time."""
+        end_G = np.append(np.flatnonzero(rounds.game[1:] != rounds.game[:-1]) + 1, len(rounds))
+        first = 0
+        while first < len(rounds):
+            place = int(np.searchsorted(end_G, first + _ROUNDS_AT_ONCE))
+            last = int(end_G[min(place, len(end_G) - 1)])
+            yield objective.label_of_prediction(*self._predictor.of_rounds(rounds.rows(first, last))).numpy()
+            first = last

@@ -166,6 +166,37 @@ def test_the_labels_after_a_stop_are_those_of_an_undisturbed_run(folder: Path, r
     assert all(torch.equal(ours, theirs) for ours, theirs in zip(found, expected[4:], strict=True))
 
 
+def test_labels_are_computed_once_in_a_file_and_once_more_for_another_predictor(folder: Path, tmp_path: Path) -> None:
+    copy = Path(shutil.copytree(folder, tmp_path / "shards", ignore=shutil.ignore_patterns("*.npy")))
+    shards = open_shards(copy, "train")
+    columns = shards.gather(np.arange(len(shards)))
+    made = []
+    for seed in (0, 0, 1):
+        reward = written_reward(tmp_path / "reward.safetensors", seed=seed)
+        made.append(RoundLabelling("rank", settings(reward))(shards)(columns))
+        files = {path: path.stat().st_mtime_ns for path in (copy / "rounds").glob("train-labels-*.npy")}
+        assert len(files) == 1 + seed
+    np.testing.assert_array_equal(made[0], made[1])
+    assert (made[0] != made[2]).any()
+    assert {np.load(path).shape[0] for path in files} == {len(open_rounds(copy, "train"))}
+    assert sorted(path.suffix for path in (copy / "rounds").iterdir() if "train" in path.name) == [
+        ".arrow",
+        *2 * [".npy"],
+    ]
+
+
+@pytest.mark.parametrize("network", ["round", "gru"])
+def test_labels_computed_in_parts_are_those_computed_at_once(
+    folder: Path, shards: Shards, columns: Columns, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, network: str
+) -> None:
+    labelling = RoundLabelling("grading", settings(written_reward(tmp_path / "reward.safetensors", network)))
+    at_once = labelling(shards)(columns)
+    for path in (folder / "rounds").glob("train-labels-*.npy"):
+        path.unlink()
+    monkeypatch.setattr("kanachan.training.round_labels._ROUNDS_AT_ONCE", 3)
+    np.testing.assert_allclose(labelling(shards)(columns), at_once, rtol=1e-5, atol=1e-6)
+
+
 def test_a_run_is_not_resumed_with_another_reward_predictor(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
