@@ -6,12 +6,9 @@ import sys
 import sysconfig
 from pathlib import Path
 
-import torch._dynamo.config
 import torch.fx.experimental._config
 
 from kanachan.models.transformer import Network
-
-_MOST_SHAPES = 64  # of varlen batches that are compiled; further shapes run uncompiled
 
 
 def require_compiler(is_gpu: bool) -> None:
@@ -30,10 +27,14 @@ def require_compiler(is_gpu: bool) -> None:
         )
 
 
-def compile_network(network: Network, is_dynamic: bool) -> None:
-    """Sets the network to be compiled at its first use, in training and in validation: once for batches of all shapes,
-    or, as varlen batches have few shapes, once for each of these."""
+def compile_network(network: Network, *, is_gpu: bool, backend: str = "inductor") -> None:
+    """Sets the network to be compiled at its first use, in training and in validation, for batches of all shapes: on a
+    CPU as a whole, which is quicker there, on a GPU by blocks, where those of one kind share what is compiled.
+
+    Args:
+        backend: of torch.compile, that makes code of the graphs.
+    """
     # otherwise lengths that are equal in the first batch are assumed to be always equal, which causes recompilation
     torch.fx.experimental._config.use_duck_shape = False
-    torch._dynamo.config.recompile_limit = _MOST_SHAPES
-    network.compile(dynamic=is_dynamic)
+    for each in (*network.encoder.blocks, *network.decoder.blocks) if is_gpu else (network,):
+        each.compile(dynamic=True, backend=backend)

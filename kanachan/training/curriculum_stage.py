@@ -47,7 +47,7 @@ class CurriculumStage:
         if config.run.compile:
             require_compiler(devices.is_gpu)
             for each in [network] if teacher is None else [network, teacher.network.network]:
-                compile_network(each, is_dynamic=not devices.use_varlen)
+                compile_network(each, is_gpu=devices.is_gpu)
         module = StageModule(
             network, initial.objective, config.optim, steps, config.run.log_every, config.model, teacher
         )

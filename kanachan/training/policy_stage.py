@@ -53,7 +53,7 @@ class PolicyStage:
         network.encoder.recomputes = config.run.recompute
         if config.run.compile:
             require_compiler(devices.is_gpu)
-            compile_network(network, is_dynamic=not devices.use_varlen)
+            compile_network(network, is_gpu=devices.is_gpu)
         module = PolicyModule(
             TemperedNetwork(network, initial.objective, old.temperature),
             old,

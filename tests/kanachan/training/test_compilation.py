@@ -1,0 +1,68 @@
+"""What is compiled of a network: as little as possible."""
+
+import pytest
+import torch
+from torch._dynamo.utils import counters
+
+from annotate.vocabulary import FOUR_PLAYERS
+from kanachan.config import ModelConfig, ObjectiveConfig
+from kanachan.data.batch import Batch, batch_of_annotations
+from kanachan.models.transformer import Network
+from kanachan.objectives.networks import build_network
+from kanachan.objectives.objective import Objective
+from kanachan.training.compilation import compile_network
+from tests.support.on_device import packed
+from tests.support.random_annotations import random_annotations
+
+CONFIG = ModelConfig(width=16, layers=3, heads=2, feedforward=32, decoder_layers=2)
+
+
+def made(device: str) -> tuple[Network, Objective]:
+    torch.manual_seed(0)
+    network, objective = build_network("rank", CONFIG, ObjectiveConfig(), FOUR_PLAYERS)
+    return network.to(device), objective.to(device)
+
+
+def batches() -> list[Batch]:
+    """Returns batches of different shapes."""
+    rows = (random_annotations(16 + 3 * number, seed=number, games=4 + number) for number in range(5))
+    return [batch_of_annotations(each, FOUR_PLAYERS, actor_first=True) for each in rows]
+
+
+def test_one_graph_for_each_kind_of_block_serves_all_shapes_of_packed_batches() -> None:
+    """On the meta device, which computes shapes alone, by the operations of a GPU."""
+    torch.compiler.reset()
+    network, _ = made("meta")
+    compile_network(network, is_gpu=True, backend="eager")
+    before = counters["stats"]["unique_graphs"]
+    graphs = []
+    for is_trained in (True, False):
+        for batch in (packed(batch).to("meta") for batch in batches()):
+            with torch.set_grad_enabled(is_trained):
+                network(batch).candidate_BAK.sum()
+            graphs.append(counters["stats"]["unique_graphs"] - before)
+    assert graphs == [*5 * [2], *5 * [4]]  # for training, then for validation
+    assert not counters["graph_break"]
+
+
+@pytest.mark.parametrize("recomputes", [False, True])
+@pytest.mark.parametrize(("is_gpu", "num_graphs"), [(False, 1), (True, 2)], ids=["whole", "by blocks"])
+def test_compiled_networks_have_the_losses_and_gradients_of_others_in_few_graphs(
+    is_gpu: bool, num_graphs: int, recomputes: bool
+) -> None:
+    torch.compiler.reset()
+    plain, objective = made("cpu")
+    compiled, _ = made("cpu")
+    compile_network(compiled, is_gpu=is_gpu, backend="eager")
+    compiled.encoder.recomputes = recomputes
+    before = counters["stats"]["unique_graphs"]
+    for batch in batches():
+        found = []
+        for network in (plain, compiled):
+            network.zero_grad()
+            loss = objective.loss(network(batch), batch)["loss"]
+            loss.backward()
+            gradients = [p.grad.flatten() for p in network.parameters() if p.grad is not None]
+            found.append(torch.cat([loss.detach()[None], *gradients]))
+        torch.testing.assert_close(*found, rtol=1e-5, atol=1e-6)
+    assert counters["stats"]["unique_graphs"] - before == num_graphs
