@@ -309,9 +309,10 @@ class RunConfig:
     """JSON file of DeepSpeed settings that override those of zero1, zero2 or zero3"""
     precision: Literal["auto", "fp32", "bf16"] = "auto"
     """bf16 stores weights in fp32 and multiplies in bf16; auto uses it if the device has hardware for it"""
-    attention: Literal["auto", "padded", "packed"] = "auto"
+    attention: Literal["auto", "padded", "packed", "flex"] = "auto"
     """attention of decisions of unequal length: padded to grids, or packed, that is concatenated, for the
-    variable-length kernels of a GPU in bf16; auto is packed where these exist"""
+    variable-length kernels of a GPU in bf16; auto is packed where these exist. flex: packed, but by FlexAttention,
+    which does not copy the events that decisions share (not measured yet)"""
     threads: int | None = None
     """CPU threads of the matrix products; without it, torch's choice"""
     compile: bool = False

@@ -32,7 +32,7 @@ class CriticNetwork(nn.Module):
 
     def forward(self, batch: Batch) -> Tensor:
         """Returns value_BS, counted from the actor; the batch must have hidden tokens."""
-        backend = attention_backend(batch)
+        backend = attention_backend(batch, uses_flex=self.encoder.uses_flex)
         encoded_XD = self.encoder(batch.table_BS, batch.standing_BP2, batch.numeric_BN, backend)
         value_BS = self.head(backend.summary(encoded_XD)).float()
         if self.is_zero_sum:

@@ -62,6 +62,8 @@ class Encoder(nn.Module):
     frequency_F: Tensor
     recomputes = False
     """whether blocks are computed again in the backward pass instead of storing their activations"""
+    uses_flex = False
+    """whether concatenated rows are attended to by `kanachan.models.flex_attention`"""
 
     def __init__(
         self, config: ModelConfig, layout: TokenLayout, max_progression: int, *, is_guided: bool = False
@@ -206,7 +208,7 @@ class Network(nn.Module):
 
     def encoded(self, batch: Batch) -> Encoded:
         """Returns the first half of `forward`, which networks with the same encoder have in common."""
-        backend = attention_backend(batch)
+        backend = attention_backend(batch, uses_flex=self.encoder.uses_flex)
         encoded_XD = self.encoder(batch.table_BS, batch.standing_BP2, batch.numeric_BN, backend, batch.hidden_BU)
         return Encoded(encoded_XD, backend)
 
@@ -239,8 +241,12 @@ def with_prior(output: Output, prior: nn.Module | None, batch: Batch) -> Output:
     return output._replace(candidate_BAK=candidate_BAK, summary_BK=output.summary_BK.float() + summary_BK)
 
 
-def attention_backend(batch: Batch) -> AttentionBackend:
-    """Returns the back end for which the batch was made."""
+def attention_backend(batch: Batch, *, uses_flex: bool = False) -> AttentionBackend:
+    """Returns the back end for which the batch was made: one of two for concatenated rows."""
+    if batch.varlen is not None and uses_flex:
+        from kanachan.models.flex_attention import FlexAttention  # slow to import
+
+        return FlexAttention(batch.varlen, batch.candidate_BA, batch.group_B, batch.seen_B)
     if batch.varlen is not None:
         return VarlenAttention(batch.varlen, batch.candidate_BA)
     return PaddedAttention(

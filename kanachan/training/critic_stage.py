@@ -36,6 +36,7 @@ class CriticStage:
         labelling = data.labelling
         network = build_critic(config.model, labelling.utility, data.vocabulary)
         network.encoder.recomputes = config.run.recompute
+        network.encoder.uses_flex = config.run.attention == "flex"
         origin, lineage, games = (
             ("network from scratch", [], NONE)
             if config.init is None or is_resumed

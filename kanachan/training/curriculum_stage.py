@@ -40,6 +40,7 @@ class CurriculumStage:
         initial = initial_network(config, data.vocabulary, inherits=not is_resumed)
         network = initial.network
         network.encoder.recomputes = config.run.recompute
+        network.encoder.uses_flex = config.run.attention == "flex"
         card = {} if initial.prior is None else {PRIOR_KEY: initial.prior}
         teacher = open_teacher(config, data.vocabulary)
         if teacher is not None:

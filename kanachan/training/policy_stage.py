@@ -51,6 +51,7 @@ class PolicyStage:
             )
         network = initial.network
         network.encoder.recomputes = config.run.recompute
+        network.encoder.uses_flex = config.run.attention == "flex"
         if config.run.compile:
             require_compiler(devices.is_gpu)
             compile_network(network, is_gpu=devices.is_gpu)

@@ -284,7 +284,8 @@ def _strategy(config: TrainConfig, devices: Devices, stage: LoggedModule) -> tup
             "--run.strategy ddp, or start a run with --optim.optimizer adamw"
         )
     strategy = make_strategy(name, config.run, devices, config.data.sizes[1])
-    world, attention = devices.world, "packed" if devices.use_varlen else "padded"
+    attention = "padded" if not devices.use_varlen else "flex" if config.run.attention == "flex" else "packed"
+    world = devices.world
     summary = f"{world.size} x {'GPU' if devices.is_gpu else 'CPU'}"
     summary += f" on {world.nodes} machines" if world.nodes > 1 else ""
     return strategy, f"{summary}, {name} ({reason}), {'bf16' if devices.use_bf16 else 'fp32'}, {attention}"

@@ -63,17 +63,16 @@ def test_training(
     figure(**{name: logged(run, f"train/{column}")[-1] for name, column in columns.items()})
 
 
-@pytest.mark.parametrize("use_varlen", [False, True], ids=["padded", "packed"])
+@pytest.mark.parametrize("attention", ["padded", "packed", "flex"])
 @pytest.mark.parametrize("size", ["small", "base", "large"])
-def test_passes_of_whole_situations(
-    gpu: torch.device, size: str, use_varlen: bool, games: Path, figure: Figure
-) -> None:
+def test_passes_of_whole_situations(gpu: torch.device, size: str, attention: str, games: Path, figure: Figure) -> None:
     num = 1024
     loader = TrainLoader(
         open_shards(games, "train"), batch=num, micro_batch=num, seed=0, exchange_suits=False, actor_first=True,
-        neighbours=1, varlen=use_varlen,
+        neighbours=1, varlen=attention != "padded",
     )  # fmt: skip
     trainee = Trainee(gpu, size, use_bf16=True)
+    trainee.network.encoder.uses_flex = attention == "flex"
     batches = [batch.to(gpu) for batch in islice(loader, 4)]
     with torch.inference_mode():
         for _ in range(2):  # the first warms up
