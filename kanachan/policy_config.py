@@ -140,7 +140,7 @@ class SelfPlayConfig:
     device: str = "cpu"
     """device of the networks that play"""
     int8: bool = False
-    """the policy plays with int8 matrices (!int8), on the CPU: more games in the same time; the probabilities in the
+    """the policy plays with int8 matrices (:int8), on the CPU: more games in the same time; the probabilities in the
     games are those of its actions"""
 
     def __post_init__(self) -> None:

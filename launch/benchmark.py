@@ -253,7 +253,7 @@ def _has_bf16() -> bool:
 
 # Games of the shipped imitation, in the arena and written to shards.
 
-_PLAYER, _INT8 = "reference@0.7", "reference!int8@0.7"
+_PLAYER, _INT8 = "reference@0.7", "reference:int8@0.7"
 
 
 def measure_playing(parts: set[str], num_games: int, repeats: int, work: Path) -> list[Estimate]:

@@ -230,7 +230,7 @@ def _decompressed(raw: IO[bytes]) -> bytes:
 def _second_file(record: Record, url: str) -> bytes:
     """Returns the content of the file with a Mahjong Soul game, beside the record with its address."""
     folder, name = os.path.split(record.name)
-    path = os.path.join(folder, f"{_stem(name)}{SECOND_SUFFIX}")
+    path = os.path.join(folder, f"{stem(name)}{SECOND_SUFFIX}")
     what = f"the game itself is not in the file but at {url} (data_url)"
     if record.data is not None:
         raise ValueError(
@@ -259,7 +259,7 @@ def _games(data: bytes, name: str, second_file: SecondFile) -> Iterable[Game | U
     except UnicodeDecodeError:
         raise ValueError(f"not a game record: neither text nor compressed; accepted are {ACCEPTED}") from None
     if _is_tenhou_json(text):
-        return tenhou_json_games(text, _stem(name))
+        return tenhou_json_games(text, stem(name))
     return _events_or_capture(text, name, second_file)
 
 
@@ -281,7 +281,7 @@ def _events_or_capture(text: str, name: str, second_file: SecondFile) -> Iterabl
             problem = error
     is_event = isinstance(document, dict) and "type" in document
     if (document is None or is_event) and is_mjai(text):
-        return mjai_games(text, _stem(name))
+        return mjai_games(text, stem(name))
     if problem is not None:
         raise ValueError(f"JSON, perhaps of Mahjong Soul, that is cut off or damaged: {problem}")
     if not is_capture_json(document):
@@ -289,7 +289,7 @@ def _events_or_capture(text: str, name: str, second_file: SecondFile) -> Iterabl
     return [read_majsoul_json(document, second_file)]
 
 
-def _stem(name: str) -> str:
+def stem(name: str) -> str:
     """Returns `name` without its known suffixes."""
     while name.lower().endswith(SUFFIXES):
         name = name.rpartition(".")[0]

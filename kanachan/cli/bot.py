@@ -13,7 +13,6 @@ from annotate.runtime.arguments import CommandParser
 from annotate.runtime.terminal import require_positive, run_cleanly
 from annotate.vocabulary import NUMS_OF_SEATS, Vocabulary
 from kanachan.cli.environment import set_environment
-from kanachan.cli.extras import require
 from kanachan.cli.int8_players import report_int8
 from kanachan.cli.options import (
     WEIGHTS_HELP,
@@ -21,6 +20,7 @@ from kanachan.cli.options import (
     add_table_options,
     require_policies,
 )
+from kanachan.extras import require
 from kanachan.models.reference import shipped_name
 from kanachan.objectives.stages import REWARD
 from kanachan.play.agent_spec import NamedWeights
@@ -144,7 +144,7 @@ def _policy(arguments: argparse.Namespace) -> "Policy":
 def _adapt(
     arguments: argparse.Namespace, policy: "Policy", style: int, grades: tuple[int, ...]
 ) -> "AdaptToRound | None":
-    """Returns what adapts the policy to a round, if its name has `!adapt`."""
+    """Returns what adapts the policy to a round, if its name has `:adapt`."""
     rollouts = NamedWeights.parse(arguments.weights).rollouts
     if rollouts is None:
         return None
@@ -184,7 +184,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "weights",
         metavar="WEIGHTS",
-        help=f"{WEIGHTS_HELP}, of any stage; WEIGHTS!int8 for int8 matrices, WEIGHTS!adapt=K to adapt them to each "
+        help=f"{WEIGHTS_HELP}, of any stage; WEIGHTS:int8 for int8 matrices, WEIGHTS:adapt=K to adapt them to each "
         "round (see kanachan-arena --help)",
     )
     parser.add_argument(

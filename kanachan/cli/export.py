@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 from annotate.runtime.arguments import CommandParser, add_force_option
 from annotate.runtime.terminal import run_cleanly
 from kanachan.cli.environment import set_environment
-from kanachan.cli.extras import require
 from kanachan.cli.options import WEIGHTS_HELP, require_policies
 from kanachan.config import WEIGHTS_NAME
 from kanachan.data.shard_folder import shards_of
+from kanachan.extras import require
 
 if TYPE_CHECKING:
     from kanachan.inference.policy import NetworkPolicy

@@ -33,7 +33,7 @@ def _compared(weights: str, _hash: str) -> str:
     from kanachan.inference.int8_network import checked_divergence, with_int8
     from kanachan.inference.policy import Policy
 
-    exact, name = Policy.load(weights), f"{weights}!int8"
+    exact, name = Policy.load(weights), f"{weights}:int8"
     found = checked_divergence(with_int8(exact, name), exact, name)
     return (
         f"on {found.decisions:,} decisions of a simulated game, int8 matrices are {found.nats:.2g} nats from the "

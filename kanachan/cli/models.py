@@ -160,7 +160,7 @@ def _described(name: str, weights: "Weights") -> str:
             sections["Calibration"].append(f"of the order of the seats {card['summary_temperature']:.4f}")
     if "int8" in card:
         found = card["int8"]
-        sections["With int8 matrices (WEIGHTS!int8)"] = [
+        sections["With int8 matrices (WEIGHTS:int8)"] = [
             f"{found['nats']:.2g} nats from the network, the same best action in {found['same_best']:.1%} of "
             f"{found['decisions']:,} decisions of the {found['split']} split"
         ]

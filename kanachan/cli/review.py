@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from annotate.game.record import Game
 from annotate.game.settings import add_assumptions
 from annotate.records.addresses import ReplayAddress, is_address, is_record_address, parse_address, seat_in
-from annotate.records.reading import Record, find_records, read_record, records_of
+from annotate.records.finding import IN_ARCHIVE
+from annotate.records.reading import Record, find_records, read_record, records_of, stem
 from annotate.replay.replay import annotate_game
 from annotate.runtime.arguments import CommandParser, add_force_option
 from annotate.runtime.files import check_output, replacing, writing_text
@@ -25,7 +26,7 @@ from kanachan.cli.options import (
     require_policies,
     require_vocabulary,
 )
-from kanachan.models.reference import NAME, is_reference_name, resolved
+from kanachan.models.reference import FIRST_STAGE, NAME, is_reference_name, resolved, shipped_name
 from kanachan.review.seats import chosen_seats
 
 if TYPE_CHECKING:
@@ -61,16 +62,19 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "weights",
         metavar="WEIGHTS",
-        nargs="+",
-        help=f"{WEIGHTS_HELP}; one or several, of any stages, for as many players as the game has",
+        nargs="*",
+        help=f"{WEIGHTS_HELP}; one or several, of any stages, for as many players as the game has (default: {NAME}, "
+        f"for three players {shipped_name(FIRST_STAGE, 3)})",
     )
     parser.add_argument(
         "--seat",
         metavar="SEAT",
         help="whose decisions: 0 is the first dealer of the game, 1 the next to the right, and so on; or the name of a "
-        "player; or all, for one page of all players (default: whose view the address has)",
+        "player; or all, for one page of all players (default: whose view the address has, else all)",
     )
-    parser.add_argument("-o", "--output", metavar="HTML", required=True, help="the page to write")
+    parser.add_argument(
+        "-o", "--output", metavar="HTML", help="the page to write (default: the record's name with .html, here)"
+    )
     parser.add_argument(
         "--json",
         metavar="FILE",
@@ -97,9 +101,13 @@ def _review(arguments: argparse.Namespace) -> None:
     address = parse_address(arguments.record) if is_address(arguments.record) and not holds_record else None
     if address is not None:
         _locate(arguments, address)
+    if arguments.output is None:
+        arguments.output = _default_output(arguments.record, address)
     require_policies(*arguments.weights)
     _check_outputs(arguments)
     game, record = _game(arguments.record, arguments.game)
+    if not arguments.weights:
+        arguments.weights = [shipped_name(FIRST_STAGE, game.vocabulary.num_seats)]
     require_vocabulary(game.vocabulary, record, *arguments.weights)
     if address is not None:
         game = _addressed(game, address, record)
@@ -139,22 +147,27 @@ def _review(arguments: argparse.Namespace) -> None:
         _report(part, arguments.output)
 
 
+def _default_output(record: str, address: ReplayAddress | None) -> str:
+    if address is not None:
+        return f"{address.log}.html"
+    return "review.html" if is_record_address(record) else f"{stem(Path(record.rpartition(IN_ARCHIVE)[2]).name)}.html"
+
+
 def _locate(arguments: argparse.Namespace, address: ReplayAddress) -> None:
     """Replaces an address in the arguments by its record: the next argument, or a file of the current folder.
 
     Raises:
         ValueError: there is none; the message contains where to get it and the command for it.
     """
-    first, *rest = arguments.weights
+    first = arguments.weights[0] if arguments.weights else ""
     if Path(first).is_file() and not first.endswith(".safetensors"):
-        if not rest:
-            raise ValueError(f"no WEIGHTS: give some after {first}, such as {NAME}")
-        arguments.record, arguments.weights = first, rest
+        arguments.record, arguments.weights = first, arguments.weights[1:]
         return
     found = address.file_in(Path())
     if found is None:
         file = f"{address.log}.{'xml' if address.platform == 'tenhou' else 'json'}"
-        command = shlex.join([PROGRAM, address.text, file, *arguments.weights, "-o", arguments.output])
+        output = [] if arguments.output is None else ["-o", arguments.output]
+        command = shlex.join([PROGRAM, address.text, file, *arguments.weights, *output])
         raise ValueError(f"{address.text}: nothing is fetched: {address.advice}, then run: {command}")
     arguments.record = found
 

@@ -92,7 +92,7 @@ def _add_execution(parser: argparse.ArgumentParser) -> None:
         "--backend",
         choices=("inline", "processes", "ray"),
         help="inline: in this process; processes: several on this machine; ray: Ray, on this machine or on a cluster "
-        "(pip install 'kanachan[ray]') (default: processes, inline with -j 1)",
+        "(extra ray) (default: processes, inline with -j 1)",
     )
     parser.add_argument("--address", help="with --backend ray: the cluster, HOST:PORT, or auto on one of its machines")
     add_execution_options(parser, processes="; with --address those of the cluster")

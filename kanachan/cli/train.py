@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from annotate.runtime.terminal import run_cleanly
 from kanachan.cli.environment import set_environment
-from kanachan.cli.extras import require
+from kanachan.extras import require
 from kanachan.training.command_line import PROGRAM, Request, requested
 from kanachan.training.request_checks import require_played, require_shards
 

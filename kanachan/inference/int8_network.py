@@ -10,7 +10,6 @@ import copy
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -22,6 +21,7 @@ from annotate.simulation.simulate import simulate_game
 from annotate.vocabulary import Vocabulary
 from kanachan.data.batch import Batch
 from kanachan.data.columns import columns_of_annotations
+from kanachan.extras import require
 from kanachan.inference.policy import NetworkPolicy
 from kanachan.models.kv_cache import IncrementalBatch
 from kanachan.models.transformer import Network, Output
@@ -234,9 +234,7 @@ def with_int8(policy: NetworkPolicy, name: str) -> NetworkPolicy:
     Raises:
         ValueError: a package is missing, or the weights are not of imitation.
     """
-    missing = [package for package in _PACKAGES if find_spec(package) is None]
-    if missing:
-        raise ValueError(f"{name}: int8 needs {' and '.join(missing)}: pip install 'kanachan[onnx]'")
+    require("onnx", _PACKAGES, f"{name}: int8")
     if "probabilities" not in policy.objective.prediction_fields:
         raise ValueError(
             f"{name}: int8 is for weights of imitation, which have probabilities, not of {policy.stage}: values of "
@@ -273,6 +271,6 @@ def checked_divergence(policy: NetworkPolicy, exact: NetworkPolicy, name: str) -
     if not found.nats <= _MOST_NATS:
         raise ValueError(
             f"{name}: int8 matrices change the policy by {found.nats:.2g} nats, more than {_MOST_NATS:g}: it plays "
-            "only without !int8"
+            "only without :int8"
         )
     return found

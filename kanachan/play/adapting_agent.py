@@ -55,7 +55,7 @@ def load_adapting_agent(
     use_bf16: bool,
     explore: float,
 ) -> AdaptingAgent:
-    """Loads the agent of a specification with `!adapt`.
+    """Loads the agent of a specification with `:adapt`.
 
     Raises:
         ValueError: weights that cannot be read, of another vocabulary or without probabilities.

@@ -18,9 +18,9 @@ SPEC_HELP = f"""A PLAYER is one of
   WEIGHTS                           weights file or run folder of any stage, or weights of the package (reference,
                                     reference/STAGE; see kanachan-models): the action of the highest score
   WEIGHTS@T                         sampled instead, from the softmax of the scores divided by T
-  WEIGHTS!int8, WEIGHTS!int8@T      imitation WEIGHTS with int8 matrices, on the CPU by ONNX Runtime: faster, and not
+  WEIGHTS:int8, WEIGHTS:int8@T      imitation WEIGHTS with int8 matrices, on the CPU by ONNX Runtime: faster, and not
                                     quite the same scores; the difference is reported
-  WEIGHTS!adapt=K, WEIGHTS!adapt=K@T
+  WEIGHTS:adapt=K, WEIGHTS:adapt=K@T
                                     imitation WEIGHTS adapted to each round when it begins, by K roll-outs of it from
                                     deals that agree with the own hand: seconds for a round, where K is 32
   mjai:COMMAND                      a program that speaks mjai over standard input and output, started once for each
@@ -29,8 +29,8 @@ SPEC_HELP = f"""A PLAYER is one of
                                     kanachan-bot does with --rules, --style, --room and --grades)
 """
 _TAIL = re.compile(r"(?P<rest>.+)@(?P<temperature>[0-9.eE+-]+)")
-_INT8 = "!int8"
-_ADAPT = re.compile(r"(?P<weights>.+)!adapt=(?P<rollouts>.*)")
+_INT8 = ":int8"
+_ADAPT = re.compile(r"(?P<weights>.+):adapt=(?P<rollouts>.*)")
 _LEAST_ROLLOUTS = 2
 """their outcomes are compared with each other"""
 
@@ -62,13 +62,13 @@ class NamedWeights(NamedTuple):
 
     weights: str
     is_int8: bool
-    """`!int8`"""
+    """`:int8`"""
     rollouts: int | None
-    """of `!adapt`"""
+    """of `:adapt`"""
 
     @classmethod
     def parse(cls, text: str) -> "NamedWeights":
-        """Parses WEIGHTS, WEIGHTS!int8 or WEIGHTS!adapt=K; a path that exists is taken as it is.
+        """Parses WEIGHTS, WEIGHTS:int8 or WEIGHTS:adapt=K; a path that exists is taken as it is.
 
         Raises:
             ValueError: K is not a number of roll-outs, or both are given.
@@ -81,11 +81,11 @@ class NamedWeights(NamedTuple):
         if match is None:
             return cls(rest, is_int8, None)
         if is_int8 or match["weights"].endswith(_INT8):
-            raise ValueError(f"{text}: int8 matrices cannot be adapted: give {_INT8} or !adapt, not both")
+            raise ValueError(f"{text}: int8 matrices cannot be adapted: give {_INT8} or :adapt, not both")
         given = match["rollouts"]
         if not given.isdecimal() or int(given) < _LEAST_ROLLOUTS:
             raise ValueError(
-                f"{text}: a number of roll-outs, at least {_LEAST_ROLLOUTS}, expected behind !adapt=, such as 32, not "
+                f"{text}: a number of roll-outs, at least {_LEAST_ROLLOUTS}, expected behind :adapt=, such as 32, not "
                 f"{given!r}"
             )
         return cls(match["weights"], False, int(given))

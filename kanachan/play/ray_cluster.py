@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from annotate.runtime.workers import num_cores
+from kanachan.extras import install_command
 
 _CONNECT_SECONDS = 5
 _STORE_BYTES, _STORE_BYTES_PER_WORKER = 128 << 20, 32 << 20  # results of a few units; more than this goes to the disk
@@ -104,7 +105,7 @@ def _imported(is_ours: bool) -> Any:
     try:
         import ray
     except ImportError:
-        raise ValueError("the back end ray needs Ray: pip install 'kanachan[ray]' (in a checkout '.[ray]')") from None
+        raise ValueError(f"the back end ray needs Ray: {install_command('ray')}") from None
     return ray
 
 

@@ -6,15 +6,13 @@ ALL_SEATS = "all"
 
 
 def chosen_seats(given: str | None, game: Game, record: str) -> list[int]:
-    """Returns the seats that an option names: a number, the name of a player, or all.
+    """Returns the seats that an option names: a number, the name of a player, or all, as where nothing is given.
 
     Raises:
-        ValueError: nothing is given, or no player or several have that name; lists the seats.
+        ValueError: no player or several have that name; lists the seats.
     """
     seats = range(game.vocabulary.num_seats)
-    if given is None:
-        raise ValueError(f"{record}: whose decisions? Give --seat SEAT, --seat NAME or --seat all: {_listed(game)}")
-    if given == ALL_SEATS:
+    if given in (None, ALL_SEATS):
         return list(seats)
     if given in map(str, seats):
         return [int(given)]

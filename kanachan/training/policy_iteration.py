@@ -108,7 +108,7 @@ class Iteration:
     def _selfplay(self) -> list[str]:
         selfplay = self.config.selfplay
         assert selfplay.games is not None
-        player = f"{self.policy}{'!int8' if selfplay.int8 else ''}@{selfplay.temperature:g}"
+        player = f"{self.policy}{':int8' if selfplay.int8 else ''}@{selfplay.temperature:g}"
         seats = [f"{player}={selfplay.share_of_policy:.9g}", *selfplay.opponents] if selfplay.opponents else [player]
         options = ["-n", str(selfplay.games), "--explore", f"{selfplay.explore:g}"]
         options += ["--rules", selfplay.rules, "--style", selfplay.style]

@@ -45,7 +45,7 @@ def games_in(folder: Path) -> list[list[str]]:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "vocabulary, modifier, games",
-    [(FOUR_PLAYERS, "", 100), (FOUR_PLAYERS, "!adapt=2", 4), (THREE_PLAYERS, "", 60), (THREE_PLAYERS, "!int8", 6)],
+    [(FOUR_PLAYERS, "", 100), (FOUR_PLAYERS, ":adapt=2", 4), (THREE_PLAYERS, "", 60), (THREE_PLAYERS, ":int8", 6)],
 )
 def test_games_over_pipes_are_the_games_of_the_network_itself(
     vocabulary: Vocabulary, modifier: str, games: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -68,9 +68,9 @@ def test_games_over_pipes_are_the_games_of_the_network_itself(
 @pytest.mark.parametrize(
     "weights, message",
     [
-        ("reference!adapt=0", "a number of roll-outs, at least 2, expected behind !adapt="),
-        ("reference!int8!adapt=8", "int8 matrices cannot be adapted"),
-        ("reference/rank!adapt=8", "only weights of imitation"),
+        ("reference:adapt=0", "a number of roll-outs, at least 2, expected behind :adapt="),
+        ("reference:int8:adapt=8", "int8 matrices cannot be adapted"),
+        ("reference/rank:adapt=8", "only weights of imitation"),
     ],
 )
 def test_weights_that_cannot_be_adapted_are_refused(

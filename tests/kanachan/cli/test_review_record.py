@@ -133,6 +133,19 @@ def test_an_address_alone_is_answered_with_what_to_download_and_run(
     assert f"{uuid}.json" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(("vocabulary", "name"), [(V, "reference"), (V3, "reference/3p")], ids=["four", "three"])
+def test_a_record_alone_is_reviewed_for_all_seats_with_the_weights_of_the_package(
+    vocabulary: Vocabulary, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_record(tmp_path / "my.game.jsonl", events_of(5, vocabulary=vocabulary)[:120])
+    monkeypatch.chdir(tmp_path)
+    assert main(["my.game.jsonl", "--json", "out.json"]) == 0
+    review = json.loads(Path("out.json").read_text())
+    assert [part["seat"] for part in review["reviews"]] == list(range(vocabulary.num_seats))
+    assert {model["name"] for part in review["reviews"] for model in part["models"]} == {name}
+    assert Path("my.game.html").read_text().startswith("<!DOCTYPE html>")
+
+
 def test_the_file_of_an_address_must_be_its_game(
     reviewed: Reviewed, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -156,7 +156,7 @@ def test_int8_networks_play_the_same_games_in_one_process_and_in_two(
     weights: str, network: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pytest.importorskip("onnxruntime", reason="the extra `onnx` is not installed")
-    player = f"{network if weights == 'tiny' else weights}!int8@0.7"
+    player = f"{network if weights == 'tiny' else weights}:int8@0.7"
     options, players = ("--explore", "0.05"), (f"{player}=0.25", "rule=0.75")
     for processes in ("1", "2"):
         assert selfplay(tmp_path / processes, "-j", processes, *options, players=players, games=2) == 0

@@ -65,28 +65,28 @@ def test_the_divergence_of_int8_is_small_and_not_zero(policy: NetworkPolicy) -> 
 
 def test_too_large_a_divergence_is_an_error(policy: NetworkPolicy, tmp_path: Path) -> None:
     other = Policy.load(written(tmp_path, seed=3))
-    with pytest.raises(ValueError, match=r"tiny: int8 matrices change the policy by .* plays only without !int8"):
+    with pytest.raises(ValueError, match=r"tiny: int8 matrices change the policy by .* plays only without :int8"):
         checked_divergence(with_int8(other, "tiny"), policy, "tiny")
 
 
 def test_weights_without_a_policy_are_refused(tmp_path: Path) -> None:
     with pytest.raises(
-        ValueError, match=r"!int8: int8 is for weights of imitation, which have probabilities, not of rank"
+        ValueError, match=r":int8: int8 is for weights of imitation, which have probabilities, not of rank"
     ):
-        report_int8("kanachan-arena", f"{written(tmp_path, 'rank')}!int8")
+        report_int8("kanachan-arena", f"{written(tmp_path, 'rank')}:int8")
 
 
 def test_a_missing_package_is_named(policy: NetworkPolicy, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(int8_network, "_PACKAGES", ("onnxrantime",))
-    with pytest.raises(ValueError, match=r"tiny!int8: int8 needs onnxrantime: pip install 'kanachan\[onnx\]'"):
-        with_int8(policy, "tiny!int8")
+    with pytest.raises(ValueError, match=r"tiny:int8: int8 needs onnxrantime: pip install 'kanachan\[onnx\] @"):
+        with_int8(policy, "tiny:int8")
 
 
 def test_the_bot_reports_the_divergence_of_int8_weights_and_answers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("sys.stdin", open("/dev/null"))  # noqa: SIM115
-    assert main([f"{written(tmp_path)}!int8", "0"]) == 0
+    assert main([f"{written(tmp_path)}:int8", "0"]) == 0
     assert "int8 matrices are" in capsys.readouterr().err
 
 

@@ -53,9 +53,9 @@ def _names(folder: Path, vocabulary: Vocabulary) -> Names:
         "greedy": str(imitation),
         "sampled": f"{imitation}@0.7",
         "absolute seats": str(written(folder / "absolute", actor_first=False, vocabulary=vocabulary)),
-        "adapted": f"{imitation}!adapt=2@0.7",
+        "adapted": f"{imitation}:adapt=2@0.7",
         "mjai": mjai(),
-        "int8": f"{imitation}!int8",
+        "int8": f"{imitation}:int8",
     }
 
 

@@ -20,13 +20,13 @@ def weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("mjai:", "a command expected"),
         ("no/such/folder", "no player of this name, and no weights there"),
         ("{weights}@0", "a temperature must be a positive number, not 0"),
-        ("no/such/folder!int8", "no player of this name, and no weights there"),
-        ("{weights}!adapt=0", "a number of roll-outs, at least 2, expected behind !adapt=, such as 32, not '0'"),
-        ("{weights}!adapt=many", "a number of roll-outs, .* not 'many'"),
-        ("{weights}!adapt=8!int8", "int8 matrices cannot be adapted"),
-        ("{weights}!int8!adapt=8", "int8 matrices cannot be adapted"),
-        ("rule:careful!adapt=8", "only WEIGHTS can be adapted, not rule:careful"),
-        ("no/such/folder!adapt=8", "no player of this name, and no weights there"),
+        ("no/such/folder:int8", "no player of this name, and no weights there"),
+        ("{weights}:adapt=0", "a number of roll-outs, at least 2, expected behind :adapt=, such as 32, not '0'"),
+        ("{weights}:adapt=many", "a number of roll-outs, .* not 'many'"),
+        ("{weights}:adapt=8:int8", "int8 matrices cannot be adapted"),
+        ("{weights}:int8:adapt=8", "int8 matrices cannot be adapted"),
+        ("rule:careful:adapt=8", "only WEIGHTS can be adapted, not rule:careful"),
+        ("no/such/folder:adapt=8", "no player of this name, and no weights there"),
     ],
 )
 def test_a_name_that_is_none_is_refused(text: str, message: str, weights: Path) -> None:
@@ -41,10 +41,10 @@ def test_a_path_that_looks_like_a_temperature_is_a_path(tmp_path: Path) -> None:
 
 
 def test_int8_comes_before_the_temperature(weights: Path) -> None:
-    spec = parse_agent(f"{weights}!int8@0.7")
+    spec = parse_agent(f"{weights}:int8@0.7")
     assert (spec.files, spec.is_int8, spec.temperature) == ([str(weights)], True, 0.7)
 
 
 def test_the_number_of_rollouts_comes_before_the_temperature(weights: Path) -> None:
-    spec = parse_agent(f"{weights}!adapt=32@0.7")
+    spec = parse_agent(f"{weights}:adapt=32@0.7")
     assert (spec.files, spec.rollouts, spec.temperature) == ([str(weights)], 32, 0.7)

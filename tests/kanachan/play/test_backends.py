@@ -149,5 +149,5 @@ def test_only_ray_has_an_address() -> None:
 
 def test_a_missing_ray_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(ValueError, match=r"the back end ray needs Ray: pip install 'kanachan\[ray\]'"):
+    with pytest.raises(ValueError, match=r"the back end ray needs Ray: pip install 'kanachan\[ray\] @"):
         make_backend("ray", [Broken()], 2)

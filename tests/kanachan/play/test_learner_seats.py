@@ -61,7 +61,7 @@ def test_of_three_players_each_has_its_seats(tmp_path: Path) -> None:
     ("players", "words"),
     [
         (("other@3", "rule"), "and is none of the players of"),
-        (("ours", "ours!adapt=8@1"), "drew no actions from its scores in the games"),
+        (("ours", "ours:adapt=8@1"), "drew no actions from its scores in the games"),
         (("ours@1", "ours@2"), "played at several temperatures"),
     ],
 )

@@ -1,0 +1,17 @@
+"""Packages that only some commands need. An extra installs them."""
+
+from importlib.util import find_spec
+
+_SOURCE = "git+https://github.com/kanachan/kanachan"
+
+
+def require(extra: str, packages: tuple[str, ...], what: str = "this") -> None:
+    """Raises ValueError, with the command that installs them, if a package that `what` needs is missing."""
+    missing = [name for name in packages if find_spec(name) is None]
+    if missing:
+        raise ValueError(f"{what} needs {' and '.join(missing)}: {install_command(extra)}")
+
+
+def install_command(extra: str) -> str:
+    """Returns the command that installs an extra."""
+    return f"pip install 'kanachan[{extra}] @ {_SOURCE}' (in a checkout '.[{extra}]')"
