@@ -1,6 +1,7 @@
 """kanachan-review: the record, the game and the seats that are reviewed, and their tables."""
 
 import json
+import re
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from annotate.game.hands import Meld
 from annotate.records.reading import read_games
 from annotate.replay.replay import annotate_game, annotation_of
 from annotate.vocabulary import Vocabulary
+from kanachan.cli.main import main as kanachan
 from kanachan.cli.review import main
 from kanachan.review.board import table_of
 from tests.support.rare_rounds import ROUNDS
@@ -19,6 +21,8 @@ from tests.support.reviewed import events_of, num_public, rounds_of, seen_in, sh
 from tests.support.rounds import V3, V, options, play_round
 from tests.support.writers.all_formats import tenhou_xml
 from tests.support.writers.majsoul_made import simulated
+
+README = Path(__file__).parents[3] / "README.md"
 
 
 @pytest.mark.parametrize("vocabulary", [V, V3], ids=lambda vocabulary: vocabulary.name)
@@ -139,7 +143,8 @@ def test_a_record_alone_is_reviewed_for_all_seats_with_the_weights_of_the_packag
 ) -> None:
     write_record(tmp_path / "my.game.jsonl", events_of(5, vocabulary=vocabulary)[:120])
     monkeypatch.chdir(tmp_path)
-    assert main(["my.game.jsonl", "--json", "out.json"]) == 0
+    (command,) = re.findall(r"^\.venv/bin/kanachan (review GAME)$", README.read_text(), re.MULTILINE)
+    assert kanachan([*command.replace("GAME", "my.game.jsonl").split(), "--json", "out.json"]) == 0
     review = json.loads(Path("out.json").read_text())
     assert [part["seat"] for part in review["reviews"]] == list(range(vocabulary.num_seats))
     assert {model["name"] for part in review["reviews"] for model in part["models"]} == {name}
