@@ -9,8 +9,8 @@ from kanachan.cli.options import are_of_stage, check_json_option
 from kanachan.objectives.stages import CRITIC
 
 if TYPE_CHECKING:
-    from kanachan.evaluation.critic_evaluation import CriticEvaluation
-    from kanachan.inference.critic import Critic
+    from kanachan.reinforcement.critic import Critic
+    from kanachan.reinforcement.critic_evaluation import CriticEvaluation
 
 FORMAT_VERSION = 1
 DESCRIPTION = """ Critics are measured on self-play: explained variance of the returns of rounds, which the reward
@@ -35,11 +35,11 @@ def evaluate_critics(arguments: argparse.Namespace) -> None:
 
     from kanachan.data.round_shards import open_rounds
     from kanachan.data.shards import open_shards
-    from kanachan.evaluation.critic_evaluation import evaluate_critic
-    from kanachan.inference.critic import CRITIC_KEY, Critic
     from kanachan.inference.policy import chosen_device
-    from kanachan.inference.returns import RoundReturns
     from kanachan.inference.reward_predictor import RewardPredictor
+    from kanachan.reinforcement.critic import CRITIC_KEY, Critic
+    from kanachan.reinforcement.critic_evaluation import evaluate_critic
+    from kanachan.reinforcement.returns import RoundReturns
 
     device = chosen_device(arguments.device)
     critics = {path: Critic.load(path, device) for path in arguments.weights}

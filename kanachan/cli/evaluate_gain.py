@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from kanachan.data.columns import Columns
-    from kanachan.evaluation.gain import Gain, SeatRounds
     from kanachan.evaluation.verdicts import GainVerdict
-    from kanachan.inference.critic import Critic
     from kanachan.inference.policy import NetworkPolicy
-    from kanachan.inference.returns import Utility
-    from kanachan.play.learner_seats import LearnerSeats
+    from kanachan.reinforcement.critic import Critic
+    from kanachan.reinforcement.gain import Gain, SeatRounds
+    from kanachan.reinforcement.learner_seats import LearnerSeats
+    from kanachan.reinforcement.returns import Utility
 
 FORMAT_VERSION = 1
 DESCRIPTION = """With --gain NEW OLD SHARDS: what one seat would gain in a game by playing NEW in place of OLD,
@@ -100,9 +100,9 @@ def evaluate_gain(arguments: argparse.Namespace) -> None:
     check_json_option(arguments)
     # Heavy imports come only now, after the arguments have been found valid.
     from kanachan.data.shards import open_shards
-    from kanachan.evaluation.gain import TooFar, gain_of
     from kanachan.evaluation.verdicts import GainVerdict, verdict_on_gain
-    from kanachan.play.learner_seats import LearnerSeats
+    from kanachan.reinforcement.gain import TooFar, gain_of
+    from kanachan.reinforcement.learner_seats import LearnerSeats
 
     returns = _returns(arguments)
     has_critic = returns.critic is not None  # which sees hidden hands and walls
@@ -165,9 +165,9 @@ def _returns(arguments: argparse.Namespace) -> _Returns:
     Raises:
         ValueError: the options contradict each other or the critic.
     """
-    from kanachan.inference.critic import CRITIC_KEY, Critic
     from kanachan.inference.policy import chosen_device
-    from kanachan.inference.returns import Utility
+    from kanachan.reinforcement.critic import CRITIC_KEY, Critic
+    from kanachan.reinforcement.returns import Utility
 
     critic = None if arguments.critic is None else Critic.load(arguments.critic, chosen_device(arguments.device))
     num_seats = vocabulary_of(arguments.weights[0]).num_seats
@@ -193,10 +193,10 @@ def _measured(seats: "LearnerSeats", returns: _Returns, arguments: argparse.Name
     import numpy as np
 
     from kanachan.data.round_shards import open_rounds
-    from kanachan.evaluation.gain import GainMeter, TooFar, num_rows_of
     from kanachan.inference.policy import chosen_device
-    from kanachan.inference.returns import RoundReturns
     from kanachan.inference.reward_predictor import RewardPredictor
+    from kanachan.reinforcement.gain import GainMeter, TooFar, num_rows_of
+    from kanachan.reinforcement.returns import RoundReturns
 
     def value_of_actor(columns: "Columns") -> "NDArray[np.float32]":
         assert returns.critic is not None
@@ -233,8 +233,8 @@ def _policy(path: str, seats: "LearnerSeats", device: Any) -> "NetworkPolicy":
 def _report(
     gain: "Gain", verdict: "GainVerdict", unit: str, seats: "LearnerSeats", arguments: argparse.Namespace
 ) -> str:
-    from kanachan.evaluation.gain import LARGE_WEIGHT
     from kanachan.evaluation.tables import table, with_interval
+    from kanachan.reinforcement.gain import LARGE_WEIGHT
 
     new, old = arguments.weights
     left_out = f", {gain.left_out:,} of them left out, as it is not known what followed" if gain.left_out else ""

@@ -29,7 +29,7 @@ def _train(request: Request) -> int:
         print(f"stage {request.config.stage}: loading torch and the data", file=sys.stderr, flush=True)
     # Heavy imports come only now, after the settings have been found valid.
     if plays:
-        from kanachan.training.policy_iteration import run_iterations
+        from kanachan.reinforcement.policy_iteration import run_iterations
 
         return run_iterations(request.config)
     from kanachan.training.trainer import run_stage

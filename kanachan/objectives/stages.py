@@ -21,10 +21,18 @@ POLICY = "policy"
 stage, or of this one, and predicts the same"""
 
 CRITIC = "critic"
-"""the oracle critic (`kanachan.inference.critic`): trained on games of self-play, with an encoder that sees hidden
+"""the oracle critic (`kanachan.reinforcement.critic`): trained on games of self-play, with an encoder that sees hidden
 tokens, and outside the curriculum"""
 
-_OUTSIDE = {POLICY: "kanachan.objectives.policy:PolicyObjective"}
+OTHER_KINDS: dict[str, str] = {
+    REWARD: "kanachan.training.reward_stage:RewardStage",
+    CRITIC: "kanachan.reinforcement.critic_stage:CriticStage",
+    POLICY: "kanachan.reinforcement.policy_stage:PolicyStage",
+}
+"""By the name of a stage outside the curriculum, the module and the class that make its data and its learner
+(`kanachan.training.learner.StageKind`)."""
+
+_OUTSIDE = {POLICY: "kanachan.reinforcement.policy_objective:PolicyObjective"}
 
 
 def scoring_stages() -> dict[str, str]:

@@ -13,7 +13,6 @@ from kanachan.models.card import weights_file
 from kanachan.models.transformer import Encoded, Network
 from kanachan.objectives.networks import has_same_heads, load_network
 from kanachan.objectives.objective import Objective
-from kanachan.training.policy_gradient import log_probabilities
 
 
 class TemperedNetwork:
@@ -38,6 +37,11 @@ class TemperedNetwork:
         """
         output = self.network(batch) if encoded is None else self.network.decoded(batch, encoded)
         return log_probabilities(self.objective.score(output), self.temperature)
+
+
+def log_probabilities(score_BA: Tensor, temperature: float) -> Tensor:
+    """Returns log_BA of the softmax of the scores divided by the temperature; -inf at padding."""
+    return (score_BA.float() / temperature).log_softmax(dim=1)
 
 
 def load_tempered(path: Path, temperature: float) -> tuple[TemperedNetwork, dict[str, Any]]:

@@ -5,6 +5,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from annotate.runtime.files import locking
 from annotate.runtime.terminal import is_out_of_memory
 from kanachan.config import WEIGHTS_NAME, RunConfig, StageName, TrainConfig
 from kanachan.models.card import read_card
-from kanachan.objectives.stages import CRITIC, POLICY, REWARD
+from kanachan.objectives.stages import OTHER_KINDS
 from kanachan.training.batch_sizes import chosen_batch
 from kanachan.training.best_weights import BestCheckpoint
 from kanachan.training.checkpointing import (
@@ -31,7 +32,6 @@ from kanachan.training.checkpointing import (
     remove_unfinished,
 )
 from kanachan.training.command_line import Request
-from kanachan.training.critic_stage import CriticStage
 from kanachan.training.curriculum_stage import CurriculumStage
 from kanachan.training.data_source import DataSource, SourceData
 from kanachan.training.deepspeed import ZERO_STAGES
@@ -41,11 +41,9 @@ from kanachan.training.learner import Learner, StageKind
 from kanachan.training.logged_module import LoggedModule
 from kanachan.training.loggers import MetricsFile, tensorboard_logger
 from kanachan.training.metric_names import METRICS_NAME, in_words
-from kanachan.training.policy_stage import PolicyStage
 from kanachan.training.processes import World, placement_of, this_rank
 from kanachan.training.profiling import StepProfiler
 from kanachan.training.progress import Progress
-from kanachan.training.reward_stage import RewardStage
 from kanachan.training.run_folder import BEST_NAME, CHECKPOINTS, CONFIG_NAME, save_config
 from kanachan.training.run_length import steps_between_validations, steps_of
 from kanachan.training.strategies import chosen_strategy, is_lost_process, make_strategy, precision_for
@@ -364,8 +362,11 @@ def _announce(
 
 
 def _kind(stage: StageName) -> type[StageKind]:
-    kinds: dict[StageName, type[StageKind]] = {REWARD: RewardStage, CRITIC: CriticStage, POLICY: PolicyStage}
-    return kinds.get(stage, CurriculumStage)
+    if stage not in OTHER_KINDS:
+        return CurriculumStage
+    module, _, name = OTHER_KINDS[stage].partition(":")
+    kind: type[StageKind] = getattr(import_module(module), name)
+    return kind
 
 
 def _finish_wandb(loggers: list[Logger], lineage: list[dict[str, Any]]) -> None:

@@ -21,11 +21,11 @@ LEVELS_OF_KANACHAN = (
     {"inference"},
     {"evaluation"},
     {"play", "review", "training"},
+    {"reinforcement"},
     {"cli"},
     {"__main__"},
 )
-"""A package imports from those before it. Two arrows within a level are allowed by name: training plays its own
-games (self-play), and play never imports training; config has the sections of policy_config."""
+"""A package imports from those before it; only config has the sections of policy_config, on its level."""
 LEVELS_OF_ANNOTATE = (
     {"blocks", "observation", "runtime"},
     {"vocabulary"},
@@ -33,7 +33,7 @@ LEVELS_OF_ANNOTATE = (
     {"records", "replay", "words"},
     {"pipeline", "simulation"},
 )
-WITHIN_A_LEVEL = {("training", "play"), ("config", "policy_config")}
+WITHIN_A_LEVEL = {("config", "policy_config")}
 HEAVY = {"torch", "lightning", "deepspeed", "transformers", "datasets", "pyarrow", "wandb"}
 
 

@@ -6,9 +6,9 @@ import torch
 
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.config import MODEL_SIZES, ObjectiveConfig
-from kanachan.inference.critic import CRITIC_KEY, build_critic, critic_card
-from kanachan.inference.returns import Utility
 from kanachan.models.weights import make_card, write_weights
+from kanachan.reinforcement.critic import CRITIC_KEY, build_critic, critic_card
+from kanachan.reinforcement.returns import Utility
 
 
 def written_critic(folder: Path, reward: str, utility: Utility, *, seed: int = 0) -> Path:

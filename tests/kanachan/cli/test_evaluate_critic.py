@@ -11,9 +11,9 @@ from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.cli.evaluate import main
 from kanachan.data.round_shards import open_rounds
 from kanachan.data.shards import open_shards
-from kanachan.inference.critic import Critic
-from kanachan.inference.returns import RoundReturns
 from kanachan.inference.reward_predictor import RewardPredictor
+from kanachan.reinforcement.critic import Critic
+from kanachan.reinforcement.returns import RoundReturns
 from tests.support.packed import packed
 from tests.support.played_folders import played_folder, train_critic
 from tests.support.tiny_rewards import written_reward

@@ -13,13 +13,13 @@ from kanachan.cli.evaluate import main
 from kanachan.cli.selfplay import main as selfplay
 from kanachan.data.round_shards import open_rounds
 from kanachan.data.shards import open_shards
-from kanachan.evaluation.gain import GainMeter
-from kanachan.inference.behaviour import Behaviour
 from kanachan.inference.policy import Policy
-from kanachan.inference.returns import RoundReturns, Utility
 from kanachan.inference.reward_predictor import RewardPredictor
 from kanachan.models.weights import read_weights, write_weights
-from kanachan.play.learner_seats import LearnerSeats
+from kanachan.reinforcement.behaviour import Behaviour
+from kanachan.reinforcement.gain import GainMeter
+from kanachan.reinforcement.learner_seats import LearnerSeats
+from kanachan.reinforcement.returns import RoundReturns, Utility
 from tests.support.packed import packed
 from tests.support.tiny_critics import written_critic
 from tests.support.tiny_rewards import written_reward

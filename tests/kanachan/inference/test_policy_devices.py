@@ -9,10 +9,10 @@ import torch
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.data.batch import Batch, batch_of_annotations
 from kanachan.evaluation.decision_metrics import DecisionMeter
-from kanachan.inference.behaviour import Behaviour, divergence
 from kanachan.inference.policy import NetworkPolicy, Policy
 from kanachan.inference.suit_averaging import SuitAverage
 from kanachan.objectives.stages import scoring_stages
+from kanachan.reinforcement.behaviour import Behaviour, divergence
 from tests.support.other_device import CopiesRefused, ListsRefused
 from tests.support.random_annotations import random_annotations
 from tests.support.tiny_rewards import written_reward

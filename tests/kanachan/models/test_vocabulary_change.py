@@ -10,11 +10,11 @@ from torch import Tensor, nn
 from annotate.vocabulary import FOUR_PLAYERS, NUM_GRADES, THREE_PLAYERS, Vocabulary
 from kanachan.config import MODEL_SIZES, ObjectiveConfig
 from kanachan.data.batch import TokenLayout
-from kanachan.models.critic_network import CriticNetwork
 from kanachan.models.transformer import Network
 from kanachan.models.vocabulary_change import VocabularyChange
 from kanachan.models.weights import read_weights
 from kanachan.objectives.networks import build_network, inherit_encoder
+from kanachan.reinforcement.critic_network import CriticNetwork
 from tests.support.tiny_weights import written
 
 TINY = MODEL_SIZES["tiny"]

@@ -13,21 +13,21 @@ from annotate.vocabulary import FOUR_PLAYERS, NUM_TILES34
 from kanachan.config import MODEL_SIZES, ObjectiveConfig, OptimConfig, RewardConfig, StageName
 from kanachan.data.batch import Batch, TokenLayout, with_varlen_layout
 from kanachan.data.round_batch import Games, RoundBatch
-from kanachan.inference.critic import build_critic
-from kanachan.inference.returns import Utility
 from kanachan.models.weights import read_weights
 from kanachan.objectives.networks import build_network, load_network
 from kanachan.objectives.reward import build_reward_predictor
 from kanachan.objectives.stages import STAGES
 from kanachan.policy_config import PolicyConfig
-from kanachan.training.critic_module import CriticModule
+from kanachan.reinforcement.critic import build_critic
+from kanachan.reinforcement.critic_module import CriticModule
+from kanachan.reinforcement.policy_gradient import PolicyGradient
+from kanachan.reinforcement.policy_module import PolicyModule
+from kanachan.reinforcement.returns import Utility
 from kanachan.training.distillation import Teacher
 from kanachan.training.logged_module import LoggedModule
 from kanachan.training.module import StageModule
 from kanachan.training.muon import MuonWithAdamW
 from kanachan.training.optimizers import gradient_norms, parameter_groups
-from kanachan.training.policy_gradient import PolicyGradient
-from kanachan.training.policy_module import PolicyModule
 from kanachan.training.reward_module import RewardModule
 from kanachan.training.tempered_network import TemperedNetwork
 from tests.support.other_device import CopiesRefused, ListsRefused

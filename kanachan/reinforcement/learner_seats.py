@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from kanachan.data.columns import Columns, game_key
 from kanachan.data.shards import Shards
-from kanachan.inference.behaviour import Behaviour
 from kanachan.models.card import weights_hash
 from kanachan.play.agent_spec import parse_agent
 from kanachan.play.selfplay import SelfPlay
+from kanachan.reinforcement.behaviour import Behaviour
 
 
 class _Games(NamedTuple):

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from kanachan.inference.behaviour import Behaviour, divergence
 from kanachan.inference.choice import Prediction, choose
+from kanachan.reinforcement.behaviour import Behaviour, divergence
 
 SCORE_BA = torch.tensor([[0.5, -1.0, 2.0, 1.9], [3.0, 1.0, -math.inf, -math.inf]])
 

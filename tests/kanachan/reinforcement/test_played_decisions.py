@@ -12,13 +12,13 @@ from kanachan.config import ObjectiveConfig
 from kanachan.data.columns import Columns
 from kanachan.data.round_shards import open_rounds
 from kanachan.data.shards import Shards, open_shards
-from kanachan.inference.critic import CRITIC_KEY, Critic, build_critic, critic_card
-from kanachan.inference.returns import RoundReturns, Utility
 from kanachan.inference.reward_predictor import RewardPredictor
 from kanachan.models.weights import make_card, write_weights
 from kanachan.policy_config import PolicyConfig
-from kanachan.training.played_decisions import DOMINATING, PlayedDecisions
-from tests.kanachan.training.conftest import EXPLORE, PlayedGames
+from kanachan.reinforcement.critic import CRITIC_KEY, Critic, build_critic, critic_card
+from kanachan.reinforcement.played_decisions import DOMINATING, PlayedDecisions
+from kanachan.reinforcement.returns import RoundReturns, Utility
+from tests.kanachan.reinforcement.conftest import EXPLORE, PlayedGames
 from tests.support.packed import packed
 from tests.support.tiny_stage import MODEL
 from tests.support.tiny_weights import written

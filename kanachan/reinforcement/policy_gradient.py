@@ -23,8 +23,8 @@ from typing import NamedTuple
 from torch import Tensor
 
 from kanachan.data.batch import Batch
-from kanachan.inference.behaviour import divergence
 from kanachan.policy_config import PolicyConfig
+from kanachan.reinforcement.behaviour import divergence
 
 
 class Played(NamedTuple):
@@ -94,11 +94,6 @@ class PolicyGradient:
         loss = means["gradient"] + self.config.kl * means["divergence"] - entropy_weight * means["entropy"]
         loss = loss + self.config.magnet_kl * means["magnet_divergence"]
         return {"loss": loss, **{name: mean.detach() for name, mean in means.items()}, "row_weight": weight_B.mean()}
-
-
-def log_probabilities(score_BA: Tensor, temperature: float) -> Tensor:
-    """Returns log_BA of the softmax of the scores divided by the temperature; -inf at padding."""
-    return (score_BA.float() / temperature).log_softmax(dim=1)
 
 
 def entropy(log_BA: Tensor, mask_BA: Tensor) -> Tensor:

@@ -23,9 +23,9 @@ from kanachan.data.columns import Columns, round_keys
 from kanachan.data.sampler import by_round
 from kanachan.data.shards import Shards
 from kanachan.evaluation.bootstrap import REPLICATES, Estimate, Floats, Statistic, cluster_bootstrap, ratio_statistic
-from kanachan.inference.behaviour import Behaviour, divergence
 from kanachan.inference.policy import DEFAULT_BATCH, NetworkPolicy
 from kanachan.models.transformer import have_same_encoder
+from kanachan.reinforcement.behaviour import Behaviour, divergence
 
 MOST_DIVERGENCE = 0.005
 """nats a decision, beyond which the weights of whole rounds vary too much"""
@@ -112,7 +112,7 @@ class GainMeter:
     Args:
         behaviour: how the old policy's actions were sampled; the new policy is taken to be sampled likewise.
         returns: return_BS of the seats in the round of each decision, NaN where it is not known
-            (`kanachan.inference.returns.RoundReturns.of`).
+            (`kanachan.reinforcement.returns.RoundReturns.of`).
         values: value_B, the return that is expected for the deciding seat before its action; None: 0.
         batch: decisions of a forward pass.
     """

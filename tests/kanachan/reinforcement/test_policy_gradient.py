@@ -8,9 +8,10 @@ import torch
 from torch import Tensor
 
 from kanachan.data.batch import Batch
-from kanachan.inference.behaviour import Behaviour
 from kanachan.policy_config import PolicyConfig
-from kanachan.training.policy_gradient import LogProbabilities, PolicyGradient, log_probabilities
+from kanachan.reinforcement.behaviour import Behaviour
+from kanachan.reinforcement.policy_gradient import LogProbabilities, PolicyGradient
+from kanachan.training.tempered_network import log_probabilities
 from tests.support.random_outputs import random_batch
 
 EXPLORE = 0.1

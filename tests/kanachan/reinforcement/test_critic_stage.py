@@ -10,10 +10,10 @@ from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.cli import train
 from kanachan.data.round_shards import open_rounds
 from kanachan.data.shards import open_shards
-from kanachan.inference.critic import Critic
-from kanachan.inference.returns import RoundReturns, Utility
 from kanachan.inference.reward_predictor import RewardPredictor
 from kanachan.models.weights import read_weights
+from kanachan.reinforcement.critic import Critic
+from kanachan.reinforcement.returns import RoundReturns, Utility
 from kanachan.training.command_line import requested
 from tests.support.packed import packed
 from tests.support.played_folders import played_folder, train_critic

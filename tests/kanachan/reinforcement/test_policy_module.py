@@ -14,8 +14,8 @@ from kanachan.config import MODEL_SIZES, OptimConfig
 from kanachan.data.batch import Batch, batch_of_annotations
 from kanachan.objectives.networks import load_network
 from kanachan.policy_config import PolicyConfig
-from kanachan.training.policy_gradient import PolicyGradient
-from kanachan.training.policy_module import PolicyModule
+from kanachan.reinforcement.policy_gradient import PolicyGradient
+from kanachan.reinforcement.policy_module import PolicyModule
 from kanachan.training.tempered_network import TemperedNetwork
 from tests.support.tiny_stage import Rows, make_trainer
 from tests.support.tiny_weights import written

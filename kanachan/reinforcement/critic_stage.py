@@ -4,20 +4,20 @@ from typing import Any
 
 from annotate.vocabulary import Vocabulary
 from kanachan.config import TrainConfig
-from kanachan.inference.critic import CRITIC_KEY, build_critic, critic_card
-from kanachan.inference.returns import Utility
-from kanachan.models.critic_network import CriticNetwork
 from kanachan.models.learned_games import NONE, LearnedGames
 from kanachan.models.weights import lineage_of, load_tensors, read_weights
 from kanachan.objectives.networks import inherit_encoder
 from kanachan.objectives.stages import CRITIC, REWARD
 from kanachan.policy_config import needs_reward
-from kanachan.training.critic_module import CriticModule
+from kanachan.reinforcement.critic import CRITIC_KEY, build_critic, critic_card
+from kanachan.reinforcement.critic_module import CriticModule
+from kanachan.reinforcement.critic_network import CriticNetwork
+from kanachan.reinforcement.return_labels import ReturnLabelling
+from kanachan.reinforcement.returns import Utility
 from kanachan.training.data_source import DataSource
 from kanachan.training.devices import Devices
 from kanachan.training.initialization import inherited_lineage
 from kanachan.training.learner import Learner
-from kanachan.training.return_labels import ReturnLabelling
 from kanachan.training.shard_source import ShardSource
 
 

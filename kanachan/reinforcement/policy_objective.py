@@ -1,6 +1,6 @@
 """The policy of reinforcement learning: predicts as imitation does, and is trained on games of its own.
 
-How it is trained: `kanachan.training.policy_gradient`.
+How it is trained: `kanachan.reinforcement.policy_gradient`.
 """
 
 from kanachan.objectives.imitation import Imitation

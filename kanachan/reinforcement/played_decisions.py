@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from kanachan.data.columns import Columns, splitmix64
 from kanachan.data.shards import Shards
-from kanachan.inference.behaviour import Behaviour
-from kanachan.inference.critic import Critic
-from kanachan.inference.returns import Utility
 from kanachan.models.card import weights_hash
-from kanachan.play.learner_seats import LearnerSeats
 from kanachan.policy_config import PolicyConfig
-from kanachan.training.return_labels import ReturnLabelling, ReturnLabels
+from kanachan.reinforcement.behaviour import Behaviour
+from kanachan.reinforcement.critic import Critic
+from kanachan.reinforcement.learner_seats import LearnerSeats
+from kanachan.reinforcement.return_labels import ReturnLabelling, ReturnLabels
+from kanachan.reinforcement.returns import Utility
 
 DOMINATING = 0.98
 """the probability above which an action that was taken has next to no gradient"""
@@ -38,7 +38,7 @@ class Scales(NamedTuple):
 
 
 class PlayedLabels:
-    """Labels decisions of the learner (`kanachan.training.policy_gradient.Played`).
+    """Labels decisions of the learner (`kanachan.reinforcement.policy_gradient.Played`).
 
     Args:
         critic: its expectation is subtracted from returns; None: nothing is.

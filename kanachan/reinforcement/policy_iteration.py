@@ -31,11 +31,11 @@ from kanachan.models.card import read_card
 from kanachan.models.interpolation import interpolated
 from kanachan.models.weights import CARD_NAME, read_weights, write_card, write_weights
 from kanachan.policy_config import SelfPlayConfig, needs_reward
+from kanachan.reinforcement.phases import Phase, PhaseStopped, run_phase
+from kanachan.reinforcement.policy_gate import Gate
 from kanachan.training.devices import devices_of
 from kanachan.training.loggers import MetricsFile
 from kanachan.training.metric_names import AXIS, METRICS_NAME
-from kanachan.training.phases import Phase, PhaseStopped, run_phase
-from kanachan.training.policy_gate import Gate
 from kanachan.training.processes import World, is_launched, this_rank
 from kanachan.training.run_folder import CONFIG_NAME, ITERATION, save_config
 from kanachan.training.wandb_run import finish_wandb, wandb_group, wandb_logger, wandb_mode

@@ -6,7 +6,7 @@ import pytest
 
 from kanachan.evaluation.bootstrap import Estimate
 from kanachan.evaluation.verdicts import verdict_on_gain
-from kanachan.training.policy_gate import Gate
+from kanachan.reinforcement.policy_gate import Gate
 
 TOO_FAR: dict[str, object] = {"gain": None, "unit": "ranks"}
 

@@ -14,10 +14,10 @@ from annotate.runtime.files import replacing
 from kanachan.config import ModelConfig, OptimConfig
 from kanachan.data.batch import Batch
 from kanachan.models.transformer import Network, have_same_encoder
+from kanachan.reinforcement.policy_gradient import LogProbabilities, PolicyGradient
 from kanachan.training.distributed_sums import DistributedSums, mean_over_ranks, means_of
 from kanachan.training.logged_module import PREFIX, LoggedModule
 from kanachan.training.oracle_guiding import HiddenShare
-from kanachan.training.policy_gradient import LogProbabilities, PolicyGradient
 from kanachan.training.tempered_network import TemperedNetwork
 from kanachan.training.throughput import FlopCount, count_flops
 

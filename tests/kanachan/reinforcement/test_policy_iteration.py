@@ -17,7 +17,7 @@ import torch
 from kanachan.config import DataConfig, RunConfig, TrainConfig
 from kanachan.models.weights import read_weights, write_weights
 from kanachan.policy_config import PolicyConfig, SelfPlayConfig
-from kanachan.training.policy_iteration import POLICY_NAME, Iteration, _Durations, run_iterations
+from kanachan.reinforcement.policy_iteration import POLICY_NAME, Iteration, _Durations, run_iterations
 from kanachan.training.run_folder import load_config
 from tests.support.packed import packed
 from tests.support.tiny_weights import written

@@ -9,9 +9,9 @@ import pytest
 from annotate.vocabulary import THREE_PLAYERS
 from kanachan.cli.selfplay import main
 from kanachan.data.shards import Shards, open_shards
-from kanachan.inference.behaviour import Behaviour
 from kanachan.models.card import weights_hash
-from kanachan.play.learner_seats import LearnerSeats
+from kanachan.reinforcement.behaviour import Behaviour
+from kanachan.reinforcement.learner_seats import LearnerSeats
 from tests.support.packed import packed
 from tests.support.tiny_weights import written
 

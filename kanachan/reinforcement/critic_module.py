@@ -10,7 +10,7 @@ from torch import Tensor
 
 from kanachan.config import ModelConfig, OptimConfig
 from kanachan.data.batch import Batch
-from kanachan.models.critic_network import CriticNetwork
+from kanachan.reinforcement.critic_network import CriticNetwork
 from kanachan.training.distributed_sums import DistributedSums, means_of
 from kanachan.training.logged_module import PREFIX, LoggedModule, moments, with_explained_variance
 from kanachan.training.throughput import count_flops

@@ -13,19 +13,19 @@ from kanachan.config import DataConfig, TrainConfig
 from kanachan.data.batch import TokenLayout, collate, with_hidden
 from kanachan.data.columns import Ragged
 from kanachan.data.shards import open_shards
-from kanachan.inference.behaviour import Behaviour
 from kanachan.models.weights import read_weights
 from kanachan.objectives.networks import load_network
 from kanachan.policy_config import PolicyConfig
+from kanachan.reinforcement.behaviour import Behaviour
+from kanachan.reinforcement.policy_gradient import Played
+from kanachan.reinforcement.policy_stage import PlayedSource
 from kanachan.training.checkpointing import read_checkpoint
 from kanachan.training.data_source import Share
 from kanachan.training.devices import Devices
 from kanachan.training.metric_names import GUIDING, POLICY
-from kanachan.training.policy_gradient import Played
-from kanachan.training.policy_stage import PlayedSource
 from kanachan.training.processes import World
 from kanachan.training.tempered_network import TemperedNetwork
-from tests.kanachan.training.conftest import CARD_TEMPERATURE, EXPLORE, TEMPERATURE, PlayedGames
+from tests.kanachan.reinforcement.conftest import CARD_TEMPERATURE, EXPLORE, TEMPERATURE, PlayedGames
 from tests.support.tiny_runs import rows_of, same_weights
 from tests.support.tiny_weights import written
 

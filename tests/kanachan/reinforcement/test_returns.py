@@ -12,9 +12,9 @@ from kanachan.data.columns import columns_of_annotations, token_value
 from kanachan.data.round_columns import RoundIndex
 from kanachan.data.round_shards import open_rounds
 from kanachan.data.shards import open_shards
-from kanachan.inference.returns import RoundReturns, Utility
 from kanachan.inference.reward_predictor import RewardPredictor
 from kanachan.models.seat_orders import SeatOrders
+from kanachan.reinforcement.returns import RoundReturns, Utility
 from tests.support.packed import write_lines
 from tests.support.random_annotations import random_annotations
 from tests.support.random_rounds import random_rounds

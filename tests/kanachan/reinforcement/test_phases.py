@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from annotate.runtime.signals import StopRequest
-from kanachan.training.phases import Phase, PhaseStopped, run_phase
+from kanachan.reinforcement.phases import Phase, PhaseStopped, run_phase
 
 
 def models(made: Path, *arguments: str) -> Phase:
@@ -52,7 +52,7 @@ def test_a_command_ends_when_the_program_that_started_it_is_killed(tmp_path: Pat
     code = f"""
 from pathlib import Path
 from annotate.runtime.signals import StopRequest
-from kanachan.training.phases import Phase, run_phase
+from kanachan.reinforcement.phases import Phase, run_phase
 run_phase(Phase("selfplay", ["rule", "-n", "100000", "-j", "1", "-o", {str(folder)!r}], lambda: False),
           Path({str(tmp_path / "log")!r}), StopRequest())
 """

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.data.columns import Columns, columns_of_played
-from kanachan.evaluation.gain import GainMeter, SeatRounds, gain_of, weighed
-from kanachan.inference.behaviour import Behaviour
 from kanachan.inference.choice import log_probabilities
 from kanachan.inference.policy import NetworkPolicy, Policy
+from kanachan.reinforcement.behaviour import Behaviour
+from kanachan.reinforcement.gain import GainMeter, SeatRounds, gain_of, weighed
 from tests.support.random_annotations import random_annotations
 from tests.support.tiny_weights import written
 

@@ -1,7 +1,7 @@
 """The trained oracle critic: what the rest of a round is expected to bring every seat, given all tiles.
 
 It sees more than any player, and nothing of the action that follows: its value is what returns are compared with
-(`kanachan.inference.returns`), and changes no policy's expected gain.
+(`kanachan.reinforcement.returns`), and changes no policy's expected gain.
 
 Shapes: B decisions, S seats.
 """
@@ -21,10 +21,10 @@ from kanachan.config import ModelConfig
 from kanachan.data.batch import Batch, TokenLayout, collate
 from kanachan.data.columns import Columns
 from kanachan.data.symmetry import SeatRotation
-from kanachan.inference.returns import Utility, counted_from_first
-from kanachan.models.critic_network import CriticNetwork
 from kanachan.models.weights import Weights, load_tensors, read_weights
 from kanachan.objectives.stages import CRITIC
+from kanachan.reinforcement.critic_network import CriticNetwork
+from kanachan.reinforcement.returns import Utility, counted_from_first
 
 CRITIC_KEY = "critic"
 """entry of the card of a critic: its utility, and the weights of the reward predictor that it learned by"""

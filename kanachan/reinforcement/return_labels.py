@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from kanachan.data.columns import Columns
 from kanachan.data.round_shards import open_rounds
 from kanachan.data.shards import Shards
-from kanachan.inference.returns import RoundReturns, Utility, counted_from_actor
 from kanachan.inference.reward_predictor import RewardPredictor
 from kanachan.models.card import weights_file
+from kanachan.reinforcement.returns import RoundReturns, Utility, counted_from_actor
 
 
 class ReturnLabels:

@@ -11,8 +11,8 @@ from kanachan.config import MODEL_SIZES
 from kanachan.data.batch import collate
 from kanachan.data.columns import columns_of_played
 from kanachan.data.symmetry import SeatRotation
-from kanachan.inference.critic import Critic, build_critic
-from kanachan.inference.returns import Utility
+from kanachan.reinforcement.critic import Critic, build_critic
+from kanachan.reinforcement.returns import Utility
 from tests.support.random_annotations import random_annotations, with_hidden
 
 _ANNOTATIONS = with_hidden(random_annotations(30, seed=5), seed=1)

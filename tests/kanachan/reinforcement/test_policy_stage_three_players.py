@@ -10,10 +10,10 @@ import pytest
 from annotate.vocabulary import THREE_PLAYERS
 from kanachan.cli import evaluate, train
 from kanachan.data.shards import open_shards
-from kanachan.inference.critic import Critic
 from kanachan.models.weights import read_weights
+from kanachan.reinforcement.critic import Critic
+from kanachan.reinforcement.policy_iteration import Iteration
 from kanachan.training.command_line import requested
-from kanachan.training.policy_iteration import Iteration
 from tests.support.played_folders import played_folder, train_critic
 from tests.support.tiny_rewards import written_reward
 from tests.support.tiny_weights import written
