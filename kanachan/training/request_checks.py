@@ -60,10 +60,9 @@ def require_shards(stage: str, data_path: str) -> None:
     """Raises ValueError if there are no shards to train the stage on in the folder."""
     has_decisions = "train" in splits_in(data_path)
     if stage == REWARD and "train" not in _splits(stage, data_path):
-        found = "no rounds" if has_decisions else "no shards"
         raise ValueError(
-            f"--data.path {data_path}: {found} to train on; kanachan-pack makes them of annotations, or of a folder of "
-            "shards"
+            f"--data.path {data_path}: no rounds to train on; kanachan-annotate --pack and kanachan-selfplay "
+            "write them beside the decisions, annotation lines have none"
         )
     if stage != REWARD and not has_decisions:
         raise ValueError(f"--data.path {data_path}: no shards to train on; kanachan-pack makes them of annotations")

@@ -5,9 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from annotate.simulation.simulate import simulate_game
 from annotate.vocabulary import FOUR_PLAYERS
-from kanachan.cli import pack
 from kanachan.data.columns import columns_of_annotations, token_value
 from kanachan.data.round_columns import RoundIndex
 from kanachan.data.round_shards import open_rounds
@@ -15,7 +13,7 @@ from kanachan.data.shards import open_shards
 from kanachan.inference.reward_predictor import RewardPredictor
 from kanachan.models.seat_orders import SeatOrders
 from kanachan.reinforcement.returns import RoundReturns, Utility
-from tests.support.packed import write_lines
+from tests.support.played_folders import played_folder
 from tests.support.random_annotations import random_annotations
 from tests.support.random_rounds import random_rounds
 from tests.support.tiny_rewards import written_reward
@@ -73,9 +71,8 @@ def test_a_round_before_one_that_is_missing_has_no_return(predictor: RewardPredi
 
 
 def test_a_decision_has_the_return_of_its_round(tmp_path: Path, predictor: RewardPredictor) -> None:
-    lines = write_lines(tmp_path / "games.txt", simulate_game(FOUR_PLAYERS, seed=0).annotations)
-    assert pack.main(["--train", lines, "-o", str(tmp_path / "shards")]) == 0
-    shards, rounds = open_shards(tmp_path / "shards", "train"), open_rounds(tmp_path / "shards", "train")
+    folder = played_folder(tmp_path / "shards", games=1, fractions="1,0,0")
+    shards, rounds = open_shards(folder, "train"), open_rounds(folder, "train")
     columns = shards.gather(np.arange(len(shards)))
     returns = RoundReturns(rounds, predictor, Utility(), FOUR_PLAYERS)
     dealer_B = token_value(columns.sparse, FOUR_PLAYERS, "round")

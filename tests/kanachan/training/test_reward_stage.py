@@ -95,7 +95,7 @@ def test_settings_of_the_reward_predictor_are_refused_in_other_stages(
 
 def test_shards_without_rounds_are_refused_in_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert train.main(["--stage", "reward", "--data.path", str(tmp_path), "--run.wandb", "disabled"]) != 0
-    assert f"--data.path {tmp_path}: no shards to train on; kanachan-pack makes them" in capsys.readouterr().err
+    assert f"--data.path {tmp_path}: no rounds to train on; kanachan-annotate --pack" in capsys.readouterr().err
 
 
 def test_too_few_games_for_a_batch_are_refused(
