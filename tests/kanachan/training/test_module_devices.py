@@ -13,6 +13,7 @@ from annotate.vocabulary import FOUR_PLAYERS, NUM_TILES34
 from kanachan.config import MODEL_SIZES, ObjectiveConfig, OptimConfig, RewardConfig, StageName
 from kanachan.data.batch import Batch, TokenLayout, with_varlen_layout
 from kanachan.data.round_batch import Games, RoundBatch
+from kanachan.models.learned_games import NONE
 from kanachan.models.weights import read_weights
 from kanachan.objectives.networks import build_network, load_network
 from kanachan.objectives.reward import build_reward_predictor
@@ -76,7 +77,7 @@ def stage_module(
     stage: StageName, *, teacher: Teacher | None = None, is_guided: bool = False, **loss: Any
 ) -> StageModule:
     network, objective = build_network(stage, TINY, ObjectiveConfig(**loss), FOUR_PLAYERS, is_guided=is_guided)
-    return StageModule(network, objective, OPTIM, STEPS, STEPS, TINY, None, teacher)
+    return StageModule(network, objective, OPTIM, STEPS, STEPS, TINY, teacher)
 
 
 def tempered(path: Path) -> TemperedNetwork:
@@ -131,7 +132,7 @@ def test_oracle_guiding(batch: Batch) -> None:
 
 
 def test_distillation(batch: Batch, tmp_path: Path) -> None:
-    teacher = Teacher(tempered(written(tmp_path)), TINY, {"sha256": ""})
+    teacher = Teacher(tempered(written(tmp_path)), TINY, {"sha256": ""}, NONE)
     train_elsewhere(stage_module("imitation", teacher=teacher), batch)
 
 
