@@ -149,8 +149,8 @@ def _adapt(
     if rollouts is None:
         return None
     from kanachan.inference.policy import NetworkPolicy
-    from kanachan.play.adaptation import AdaptationConfig, Adapter
     from kanachan.play.agent import Opening
+    from kanachan.reinforcement.adaptation import AdaptationConfig, Adapter
 
     assert isinstance(policy, NetworkPolicy)
     try:

@@ -1,7 +1,8 @@
 """Creates the agents that specifications describe."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from annotate.vocabulary import Vocabulary
@@ -11,6 +12,9 @@ from kanachan.play.baseline_agents import RandomAgent, RuleAgent
 
 if TYPE_CHECKING:
     from kanachan.play.remote_network import ServerAddress
+
+_ADAPTING = "kanachan.reinforcement.adaptation:load_adapting_agent"
+"""makes the agent of weights that are adapted to each round; by name, as it stands on this package"""
 
 
 def make_agent(
@@ -44,9 +48,9 @@ def make_agent(
         return MjaiAgent(spec.command, vocabulary)
     # torch is imported only for agents with a network
     if spec.rollouts is not None:
-        from kanachan.play.adapting_agent import load_adapting_agent
-
-        return load_adapting_agent(spec, sampler, vocabulary, device, use_bf16=use_bf16, explore=explore)
+        module, _, name = _ADAPTING.partition(":")
+        load: Callable[..., Agent] = getattr(import_module(module), name)
+        return load(spec, sampler, vocabulary, device, use_bf16=use_bf16, explore=explore)
     from kanachan.play.policy_agent import load_policy_agent
 
     return load_policy_agent(spec, sampler, vocabulary, device, use_bf16=use_bf16, explore=explore, server=server)

@@ -13,10 +13,10 @@ from annotate.game.deals import SeenDeal
 from annotate.game.tiles import TILE_OF_ID
 from annotate.vocabulary import FOUR_PLAYERS as V
 from kanachan.inference.policy import NetworkPolicy, Policy
-from kanachan.play.adaptation import AdaptationConfig, Adapter, seed_of
 from kanachan.play.agent import SeededSampler
 from kanachan.play.policy_agent import CachedPolicy, PolicyAgent
 from kanachan.play.round_games import PlayedRound, play_rounds
+from kanachan.reinforcement.adaptation import AdaptationConfig, Adapter, seed_of
 from tests.support.matches import opening_of_round
 from tests.support.rounds import tiles
 from tests.support.tiny_weights import written

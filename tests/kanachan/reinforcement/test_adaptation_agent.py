@@ -8,8 +8,6 @@ from annotate.game.deals import SeenDeal
 from annotate.game.tiles import TILE_OF_ID
 from annotate.vocabulary import FOUR_PLAYERS as V
 from kanachan.inference.policy import Policy
-from kanachan.play.adaptation import AdaptationConfig, Adapter
-from kanachan.play.adapting_agent import AdaptingAgent
 from kanachan.play.agent import ActRequest, Agent, GameKey, SeededSampler
 from kanachan.play.agent_factory import make_agent
 from kanachan.play.agent_spec import parse_agent
@@ -17,6 +15,7 @@ from kanachan.play.baseline_agents import RandomAgent
 from kanachan.play.match import Match
 from kanachan.play.match_games import match_games
 from kanachan.play.policy_agent import CachedPolicy
+from kanachan.reinforcement.adaptation import AdaptationConfig, Adapter, AdaptingAgent
 from tests.support.tiny_weights import written
 
 

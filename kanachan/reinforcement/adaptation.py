@@ -20,14 +20,18 @@ from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from annotate.game.deals import SeenDeal
+from annotate.game.record import Event
+from annotate.vocabulary import Vocabulary
 from kanachan.data.batch import Batch
 from kanachan.data.columns import columns_of_observations
+from kanachan.inference.choice import Action
 from kanachan.inference.policy import NetworkPolicy, scale_logits
 from kanachan.models.low_rank import Additions, Factors, LowRankNetwork
 from kanachan.models.transformer import Output, attention_backend, with_prior
-from kanachan.play.agent import Opening, SeededSampler
+from kanachan.play.agent import ActRequest, GameKey, Opening, SeededSampler
+from kanachan.play.agent_spec import AgentSpec
 from kanachan.play.game import LoggedDecision
-from kanachan.play.policy_agent import CachedPolicy, PolicyAgent
+from kanachan.play.policy_agent import CachedPolicy, PolicyAgent, load_policy, seat_of
 from kanachan.play.round_games import play_rounds
 
 _ROWS = 64  # decisions whose situations are encoded together
@@ -209,3 +213,62 @@ def _loss(part: _Encoded, log_policy_BA: Tensor) -> Tensor:
 def _divergence(log_policy_BA: Tensor, log_adapted_BA: Tensor) -> Tensor:
     """Returns the divergence of each decision in nats."""
     return (log_policy_BA.exp() * (log_policy_BA - log_adapted_BA)).sum(dim=1)
+
+
+class AdaptingAgent(PolicyAgent):
+    """Plays by the scores of a policy that is adapted to a round at the seat's first request in it.
+
+    Args:
+        policy: with additions of the rank that `adapter` has; the others are as for `PolicyAgent`.
+    """
+
+    def __init__(
+        self,
+        policy: CachedPolicy,
+        sampler: SeededSampler,
+        temperature: float | None,
+        explore: float,
+        adapter: Adapter,
+    ) -> None:
+        super().__init__(policy, sampler, temperature, explore)
+        self._adapter = adapter
+        self._adapted_to: dict[tuple[GameKey, int], Event] = {}
+        """by game and seat: the start of the round that its additions are for"""
+
+    def act(self, requests: Sequence[ActRequest]) -> list[Action]:
+        for request in requests:
+            seat, opening = seat_of(request), request.opening
+            if self._adapted_to.get(seat) != opening.start:
+                self._adapted_to[seat] = opening.start
+                adapted = self._adapter.adapt(opening, SeenDeal.at_first_turn(request.turn, opening.start))
+                self.policy.set_additions(seat, adapted.additions)
+        return super().act(requests)
+
+    def end(self, game: GameKey, seat: int, events: Sequence[Event]) -> None:
+        super().end(game, seat, events)
+        self._adapted_to.pop((game, seat), None)
+
+
+def load_adapting_agent(
+    spec: AgentSpec,
+    sampler: SeededSampler,
+    vocabulary: Vocabulary,
+    device: str,
+    *,
+    use_bf16: bool,
+    explore: float,
+) -> AdaptingAgent:
+    """Loads the agent of a specification with `:adapt`.
+
+    Raises:
+        ValueError: weights that cannot be read, of another vocabulary or without probabilities.
+    """
+    assert spec.rollouts is not None
+    policy = load_policy(spec, vocabulary, device)
+    config = AdaptationConfig(rollouts=spec.rollouts)
+    try:
+        adapter = Adapter(policy, config, use_bf16=use_bf16)
+    except ValueError as error:
+        raise ValueError(f"{spec.text}: {error}") from None
+    cached = CachedPolicy(policy, use_bf16=use_bf16, rank=config.low_rank)
+    return AdaptingAgent(cached, sampler, spec.temperature, explore, adapter)
