@@ -22,14 +22,12 @@ from tqdm import tqdm
 
 from annotate.records.reading import Record
 from annotate.runtime.workers import in_order
-from tests.fuzz.archives import examine_archive, make_archive
 from tests.fuzz.formats import FORMATS
 from tests.fuzz.oracle import Outcome, examine
 from tests.fuzz.originals import originals
 from tests.fuzz.trees import Original
 
-ARCHIVES = "archives"
-READERS = (*FORMATS, ARCHIVES)
+READERS = tuple(FORMATS)
 MOST_MEMORY = 4 << 30
 _STUCK, _STUCK_EVERY = 300.0, 100
 """seconds for so many inputs, after which a process that cannot be interrupted is given up"""
@@ -91,27 +89,21 @@ class Trial:
 
 
 @cache
-def original_records(source: Source) -> list[tuple[str, bytes]]:
-    """Originals, each with its reader. Most are short, which are fast to play."""
-    if source.reader != ARCHIVES:
-        records = sorted(originals(source.reader, source.is_real, source.most), key=len)
-        return [(source.reader, record) for record in (*records[: len(records) // 2], *records[len(records) // 2 :: 8])]
-    chosen = []
-    for reader in ("mjai", "mjlog", "tenhou-json"):
-        records = sorted(originals(reader, source.is_real, min(source.most, 20)), key=len)
-        chosen += [(reader, record) for record in records[: max(4, len(records) // 4)]]
-    return chosen
+def original_records(source: Source) -> list[bytes]:
+    """Originals. Most are short, which are fast to play."""
+    records = sorted(originals(source.reader, source.is_real, source.most), key=len)
+    return [*records[: len(records) // 2], *records[len(records) // 2 :: 8]]
 
 
 @cache
 def _trees(source: Source) -> list[Original]:
-    return [Original(FORMATS[reader].parse(record)) for reader, record in original_records(source)]
+    return [Original(FORMATS[source.reader].parse(record)) for record in original_records(source)]
 
 
 @cache
 def _lines_of(source: Source, index: int, writes_hidden: bool) -> list[str]:
-    reader, record = original_records(source)[index]
-    return examine(Record("original", 0, record), reader, writes_hidden).lines
+    record = original_records(source)[index]
+    return examine(Record("original", 0, record), source.reader, writes_hidden).lines
 
 
 def make_input(source: Source, number: int) -> bytes:
@@ -121,8 +113,6 @@ def make_input(source: Source, number: int) -> bytes:
 
 def _made(source: Source, number: int) -> tuple[bytes, int]:
     rng = random.Random(f"{source.reader}/{source.seed}/{number}")
-    if source.reader == ARCHIVES:
-        return make_archive(original_records(source), rng), 0
     trees = _trees(source)
     index = rng.randrange(len(trees))
     return FORMATS[source.reader].damage(trees[index], rng.choice(trees), rng), index
@@ -134,12 +124,9 @@ def try_input(source: Source, number: int) -> Trial:
         faulthandler.dump_traceback_later(_STUCK, exit=True)
     data, index = _made(source, number)
     writes_hidden = number % _HIDDEN_EVERY == 0
-    if source.reader == ARCHIVES:
-        outcome, is_changed = examine_archive(data), False
-    else:
-        name = hashlib.sha256(data).hexdigest()[:8] + _SUFFIXES[source.reader]
-        outcome = examine(Record(name, len(data), data), source.reader, writes_hidden)
-        is_changed = bool(outcome.lines) and outcome.lines != _lines_of(source, index, writes_hidden)
+    name = hashlib.sha256(data).hexdigest()[:8] + _SUFFIXES[source.reader]
+    outcome = examine(Record(name, len(data), data), source.reader, writes_hidden)
+    is_changed = bool(outcome.lines) and outcome.lines != _lines_of(source, index, writes_hidden)
     return Trial(number, data if outcome.failures else b"", outcome, is_changed)
 
 
@@ -166,7 +153,7 @@ def run(source: Source, numbers: Sequence[int], processes: int, folder: Path, is
 
 def _keep(source: Source, trial: Trial, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{source.reader}-{source.seed}-{trial.number}{_SUFFIXES.get(source.reader, '')}"
+    path = folder / f"{source.reader}-{source.seed}-{trial.number}{_SUFFIXES[source.reader]}"
     path.write_bytes(trial.data)
     again = f"python -m tests.fuzz.fuzz {source.reader} --seed {source.seed} --first {trial.number} --inputs 1"
     again += "" if source.is_real else " --made"
@@ -199,8 +186,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
     if options.file is not None:
         data = options.file.read_bytes()
-        is_archive = options.reader == ARCHIVES
-        outcome = examine_archive(data) if is_archive else examine(Record("file", 0, data), options.reader)
+        outcome = examine(Record("file", 0, data), options.reader)
         print(*outcome.refused, *outcome.left_out, *outcome.failures, sep="\n")
         return 1 if outcome.failures else 0
     source = Source(options.reader, options.seed, not options.made, 8 if options.made else 150)

@@ -70,12 +70,8 @@ def time_limit(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def examine(record: Record, reader: str, writes_hidden: bool = False, content: bytes | None = None) -> Outcome:
-    """Annotates one record, and compares the result with a plain reading.
-
-    Args:
-        content: of a compressed record, decompressed.
-    """
+def examine(record: Record, reader: str, writes_hidden: bool = False) -> Outcome:
+    """Annotates one record, and compares the result with a plain reading."""
     outcome = Outcome()
     reports: list[ReplayResult] = []
     try:
@@ -101,9 +97,8 @@ def examine(record: Record, reader: str, writes_hidden: bool = False, content: b
         outcome.lines += [line.partition("\t")[2] for line in lines]
         if [parse_line(line, FOUR_PLAYERS) for line in lines] != report.annotations:
             outcome.failures.append("lines: read back they are not the annotations that were written")
-    content = record.data if content is None else content
-    if outcome.lines and content is not None:
-        _check_content(reader, content, reports, outcome)
+    if outcome.lines and record.data is not None:
+        _check_content(reader, record.data, reports, outcome)
     return outcome
 
 
