@@ -313,6 +313,8 @@ class RunConfig:
     """attention of decisions of unequal length: padded to grids, or packed, that is concatenated, for the
     variable-length kernels of a GPU in bf16; auto is packed where these exist. flex: packed, but by FlexAttention,
     which does not copy the events that decisions share (not measured yet)"""
+    timeout_minutes: float = 10.0
+    """time after which a process that waits for the others ends the run, as one of them hangs"""
     threads: int | None = None
     """CPU threads of the matrix products; without it, torch's choice"""
     compile: bool = False
@@ -356,6 +358,7 @@ class RunConfig:
     def __post_init__(self) -> None:
         require(self.out != "", "run.out is empty: name a folder, as in --output runs/imitation")
         require(self.log_every >= 1, f"run.log_every must be at least 1, not {self.log_every}")
+        require(self.timeout_minutes > 0, f"run.timeout_minutes must be positive, not {self.timeout_minutes}")
         require(
             self.checkpoint_minutes >= 0, f"run.checkpoint_minutes must not be negative, not {self.checkpoint_minutes}"
         )

@@ -124,9 +124,10 @@ class SelfPlayConfig:
     opponents: tuple[str, ...] = ()
     """other players and their shares of the seats, such as rule=0.1, as for kanachan-selfplay; the policy has the
     rest. An earlier policy among them keeps it from learning to beat only itself"""
-    critic: bool = True
-    """fit an oracle critic (stage critic) to the games of each iteration, unless policy.critic names one; without any,
-    the return of a round is credited to its actions without a baseline"""
+    critic: bool = False
+    """fit an oracle critic (stage critic) to the games of each iteration, unless policy.critic names one. Of as many
+    games as an iteration usually has it explains next to nothing; without any, the return of a round is credited to its
+    actions without a baseline"""
     rules: Literal["mjsoul", "tenhou"] = "tenhou"
     """rules of the games"""
     style: Literal["east", "south"] = "south"

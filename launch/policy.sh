@@ -3,7 +3,7 @@
 # command resumes an interrupted run; kanachan-train --resume DIR --selfplay.iterations N asks for more iterations.
 #
 #   launch/policy.sh MACHINE WEIGHTS [options] [-- SETTINGS of kanachan-train]
-#     MACHINE           laptop: 2,400 games an iteration, all on the CPU; trains the decoder alone, without a critic
+#     MACHINE           laptop: 2,400 games an iteration, all on the CPU; trains the decoder alone
 #                       gpu:    24,000 games an iteration, networks on the GPU
 #                       ray:    100,000 games an iteration by the workers of a Ray cluster, the rest on this machine
 #     WEIGHTS           what plays and is improved: of stage imitation or policy, such as reference
@@ -39,8 +39,8 @@ done
 case $machine in
     laptop)
         games=(--selfplay.games 2400 --run.accelerator cpu)
-        # the encoder is then computed once for all policies; a critic of so few games explains next to nothing
-        games+=(--optim.encoder_learning_rate 0 --selfplay.critic false)
+        # the encoder is then computed once for all policies
+        games+=(--optim.encoder_learning_rate 0)
         ;;
     gpu) games=(--selfplay.games 24000 --selfplay.device cuda --run.accelerator gpu) ;;
     ray) games=(--selfplay.games 100000 --selfplay.backend ray --selfplay.address "$address") ;;

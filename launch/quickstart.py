@@ -12,11 +12,13 @@ import signal
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
+from annotate.game.record import Game
 from annotate.records.finding import check_paths, find_files
-from annotate.records.reading import num_players_of_first, read_record, records_of
+from annotate.records.reading import games_of, num_players_of_first, read_record, records_of
 from annotate.runtime.files import replacing
 from annotate.runtime.terminal import run_cleanly
 from annotate.vocabulary import FOUR_PLAYERS
@@ -31,6 +33,7 @@ CHECKOUT = Path(__file__).resolve().parents[1]
 GAMES, IMITATION_STEPS, LATER_STEPS, BATCH = 300, 1600, 500, 64
 MOST_TRIED = 50
 """records among which one is looked for that can be reviewed"""
+LEAST_GAMES = 30
 FEW_FILES = 100
 """of records, below which more games are held out, so that they measure something"""
 ADVICE = """
@@ -95,6 +98,8 @@ def quickstart(folder: Path, records: Sequence[str]) -> None:
 
     if records and not (work / "review-reference.html").exists():
         review(records, num_players, [shipped], work / "review-reference.html")
+    if records:
+        require_games(list(files), num_players)
 
     annotations = work / "annotations.txt.zst"
     if not annotations.exists():
@@ -157,6 +162,21 @@ def files_of(paths: Sequence[str]) -> dict[str, list[int]]:
         about = os.stat(path)
         found[path] = [about.st_size, about.st_mtime_ns]
     return found
+
+
+def require_games(files: Sequence[str], num_players: int) -> None:
+    """Raises ValueError if files of records hold too few games to learn from."""
+    found = 0
+    for record in records_of(files):
+        with suppress(ValueError):  # reported when the records are converted
+            games = (game for game in games_of(record) if isinstance(game, Game))
+            found += sum(game.vocabulary.num_seats == num_players for game in games)
+        if found >= LEAST_GAMES:
+            return
+    raise ValueError(
+        f"{found} games of {num_players} players: at least {LEAST_GAMES} are needed to train on, and to hold out some "
+        "that measure something; to review one: kanachan review GAME"
+    )
 
 
 def set_aside_others(work: Path, files: dict[str, list[int]]) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from annotate.game.record import START_SCORE
 from annotate.game.settings import STYLES, add_grades_option, grades_by_seat
 from annotate.runtime.arguments import CommandParser
-from annotate.runtime.terminal import require_positive, run_cleanly
+from annotate.runtime.terminal import run_cleanly
 from annotate.vocabulary import NUMS_OF_SEATS, Vocabulary
 from kanachan.cli.environment import set_environment
 from kanachan.cli.int8_players import report_int8
@@ -54,7 +54,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser.parse_args(argv)
     if arguments.sample is not None and not arguments.sample > 0:
         parser.error(f"--sample must be positive, not {arguments.sample}")
-    require_positive(parser, arguments, "threads")
     if arguments.seed < 0:
         parser.error(f"--seed must not be negative, not {arguments.seed}")
     if arguments.connect is None and arguments.seat is None:
@@ -78,7 +77,7 @@ def _run(arguments: argparse.Namespace) -> None:
     from kanachan.inference.reward_predictor import RewardPredictor
     from kanachan.play.mjai_bot import MjaiBot, final_ranks
 
-    torch.set_num_threads(arguments.threads)
+    torch.set_num_threads(1)  # more are slower for one decision
     policy = _policy(arguments)
     style = STYLES.index(arguments.style)
     is_reviewing = os.environ.get(REVIEW_MODE) == "1"
@@ -211,12 +210,6 @@ def _parser() -> argparse.ArgumentParser:
         "--sample", type=float, metavar="T", help="sample an option from the softmax of the scores divided by T"
     )
     choice.add_argument("--seed", type=int, default=0, help="of the samples (default: %(default)s)")
-    parser.add_argument(
-        "--threads",
-        type=int,
-        default=1,
-        help="CPU threads of the network; more are slower (default: %(default)s)",
-    )
     add_device_option(parser)
     return parser
 

@@ -67,7 +67,7 @@ def model_of(
         "stage": policy.stage,
         "meaning": policy.meaning,
         "quantity": policy.objective.quantity,
-        "unit": "probability" if reviewer.has_probability else "points",
+        "unit": "probability" if reviewer.has_probability else policy.objective.value_unit,
         "steps": policy.card.get("steps"),
         "temperature": policy.temperature,
         "scale": rounded(reviewer.scale(rows)),

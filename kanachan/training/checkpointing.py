@@ -26,6 +26,7 @@ import torch
 from lightning.fabric.plugins.io.checkpoint_io import CheckpointIO
 
 from annotate.runtime.files import replacing
+from kanachan.config import WEIGHTS_NAME
 from kanachan.models.card import FORMAT_VERSION, other_version
 from kanachan.models.learned_games import GAMES_KEY, LearnedGames
 from kanachan.training.trainable_module import trainable
@@ -140,7 +141,11 @@ def _newest_checkpoint(folder: Path, names: Sequence[str]) -> tuple[Path, dict[s
                 for reason in reasons:
                     print(f"{reason}; resuming from {path}, step {checkpoint['global_step']}", file=sys.stderr)
                 return path, checkpoint
-    raise ValueError("; ".join(reasons) or f"{folder}: there is no {' or '.join(names)}")
+    problem = "; ".join(reasons) or f"{folder}: there is no {' or '.join(names)}"
+    weights = folder.parent / WEIGHTS_NAME
+    if weights.is_file():
+        problem += f"; its best weights are whole: begin another run from them with --init {weights} -o ANOTHER"
+    raise ValueError(problem)
 
 
 def remove_unfinished(folder: Path) -> None:

@@ -43,7 +43,7 @@ SECTIONS: dict[str, type] = {
 # Settings that a resumed run may change: where things are and how they are shown, never what is computed.
 _SHOWN = ("wandb", "project", "name", "group", "tensorboard", "measure_peak", "profile")
 _PLACED = ("out", "accelerator", "devices", "nodes", "strategy", "deepspeed", "attention", "threads", "recompute")
-_STORED = ("checkpoint_minutes",)
+_STORED = ("checkpoint_minutes", "timeout_minutes")
 _READ = ("path", "verify")
 _PLAYED = ("backend", "address", "processes", "device")
 MAY_CHANGE = frozenset(

@@ -18,6 +18,38 @@ _GONE = {
     "run.checkpoint_every": "run.checkpoint_minutes",
 }
 """settings of earlier versions, and what there is in their place"""
+_ELSEWHERE = {
+    "lr": "optim.learning_rate",
+    "wd": "optim.weight_decay",
+    "grad_clip": "optim.clip",
+    "gradient_clip": "optim.clip",
+    "gradient_clip_val": "optim.clip",
+    "max_grad_norm": "optim.clip",
+    "ema": "optim.average",
+    "warmup_steps": "optim.warmup",
+    "epochs": "run.passes",
+    "epoch": "run.passes",
+    "num_epochs": "run.passes",
+    "max_epochs": "run.passes",
+    "max_steps": "run.steps",
+    "num_steps": "run.steps",
+    "gpus": "run.devices",
+    "num_gpus": "run.devices",
+    "device": "run.accelerator",
+    "output_dir": "run.out",
+    "patience": "run.early_stopping",
+    "fp16": "run.precision",
+    "amp": "run.precision",
+    "batch_size": "data.batch",
+    "gradient_accumulation_steps": "data.micro_batch",
+    "accumulate_grad_batches": "data.micro_batch",
+    "dataset": "data.path",
+    "hidden_size": "model.width",
+    "d_model": "model.width",
+    "num_heads": "model.heads",
+    "num_layers": "model.layers",
+}
+"""names of settings in other programs, and those here"""
 _NAMES = {int: "a whole number", float: "a number", bool: "true or false"}
 
 
@@ -92,6 +124,9 @@ def _meant(name: str, known: Collection[str], prefix: str = "") -> str:
     """Returns a question with the known name that is most like a wrong one, which may be in another group."""
     if name in _GONE:
         return f": there is {prefix}{_GONE[name]}"
+    usual = _ELSEWHERE.get(name.rpartition(".")[2].lower().replace("-", "_"))
+    if usual in known:
+        return f": did you mean {prefix}{usual}?"
     last = {other.rpartition(".")[2]: other for other in known} | {other: other for other in known}
     close = get_close_matches(name, list(known), n=1, cutoff=0.75)
     close += get_close_matches(name.rpartition(".")[2], list(last), n=1, cutoff=0.75)

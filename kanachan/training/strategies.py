@@ -22,7 +22,6 @@ StrategyName = Literal["plain", "ddp", "zero1", "zero2", "zero3"]
 BYTES_PER_PARAMETER = 16
 """weight, gradient and two states of AdamW, in fp32; Muon has one"""
 _SHARE_FOR_PARAMETERS = 0.6  # of the memory of a device; the rest is for activations and for the communication
-_TIMEOUT = timedelta(minutes=10)
 _PREFIX = "network."  # of the names of the network's tensors in the state of a module
 
 
@@ -60,7 +59,7 @@ def make_strategy(name: StrategyName, run: RunConfig, devices: Devices, micro_ba
     Raises:
         ValueError: `run.deepspeed` does not fit the strategy.
     """
-    is_gpu = devices.is_gpu
+    is_gpu, timeout = devices.is_gpu, timedelta(minutes=run.timeout_minutes)
     if run.deepspeed is not None and name not in ZERO_STAGES:
         raise ValueError(f"--run.deepspeed is for --run.strategy zero1, zero2 or zero3, not for {name}")
     if name == "plain":
@@ -70,9 +69,9 @@ def make_strategy(name: StrategyName, run: RunConfig, devices: Devices, micro_ba
             process_group_backend="nccl" if is_gpu else "gloo",
             gradient_as_bucket_view=True,
             broadcast_buffers=False,  # with every batch; ours are constants
-            timeout=_TIMEOUT,
+            timeout=timeout,
         )
-    return zero_strategy(ZERO_STAGES[name], run, devices, micro_batch, _TIMEOUT)
+    return zero_strategy(ZERO_STAGES[name], run, devices, micro_batch, timeout)
 
 
 def precision_for(strategy: Strategy, devices: Devices) -> Literal["32-true", "bf16-mixed"]:

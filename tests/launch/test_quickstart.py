@@ -85,13 +85,13 @@ def test_too_few_games_can_be_followed_by_more(games: Path, tmp_path: Path, capf
     (few / first.name).write_bytes(first.read_bytes())
     assert run(tmp_path / "quickstart", str(few)) == 1
     error = capfd.readouterr().err
-    assert "too few games of 4 players to hold out some for validation and test (1 files of records)" in error
+    assert "1 games of 4 players: at least 30 are needed to train on" in error
     assert (tmp_path / "quickstart" / "records" / "review-reference.html").exists()
     (few / second.name).write_bytes(second.read_bytes())
     run(tmp_path / "quickstart", str(few))
     again = capfd.readouterr().err
     assert "other records than last time; starting again" in again
-    assert "2 games" in again and "(2 files of records)" in again
+    assert "2 games of 4 players: at least 30" in again
 
 
 def test_games_of_three_are_reviewed_by_weights_of_three_and_others_beside_them_are_left_out(
@@ -106,8 +106,7 @@ def test_games_of_three_are_reviewed_by_weights_of_three_and_others_beside_them_
     printed = capfd.readouterr().err
     assert "reference/3p  agreement" in printed
     assert (tmp_path / "quickstart" / "records" / "review-reference.html").exists()
-    assert "2 games" in printed and "another number of players" in printed
-    assert "too few games of 3 players" in printed  # annotated and packed
+    assert "2 games of 3 players: at least 30" in printed
 
 
 def test_the_game_to_review_is_the_first_whole_one_of_as_many_players(

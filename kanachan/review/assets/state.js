@@ -41,7 +41,7 @@ function modelName(model) {
 
 function unitOf(model) {
   const { unit, stage } = data.models[model];
-  return unit === 'probability' ? t('unit.probability') : known(`unit.${stage}`, t('unit.points'));
+  return known(`unit.${unit === 'points' ? stage : unit}`, unit === 'points' ? t('unit.points') : unit);
 }
 
 // Enough digits to distinguish the candidates of most decisions.

@@ -30,7 +30,7 @@ def reported(value: float, low: float) -> dict[str, object]:
 
 
 def config(folder: Path, **selfplay: object) -> TrainConfig:
-    played = SelfPlayConfig(games=6, **selfplay)  # type: ignore[arg-type]
+    played = SelfPlayConfig(games=6, **{"critic": True, **selfplay})  # type: ignore[arg-type]
     run = RunConfig(out=str(folder / "run"), wandb="disabled", group="group")
     return TrainConfig(stage="policy", data=DataConfig(), selfplay=played, run=run, init="first.safetensors")
 
@@ -86,7 +86,7 @@ def test_an_iteration_consists_of_commands_that_a_user_could_type(tmp_path: Path
 
 def test_a_policy_may_play_with_int8_matrices(tmp_path: Path) -> None:
     found = commands(Iteration(config(tmp_path, int8=True, opponents=("rule=0.25",)), 0, "old"))
-    assert found[0].startswith("kanachan-selfplay 'old:int8@0.7=0.75' rule=0.25 -n 6")
+    assert found[0].startswith("kanachan-selfplay old:int8@0.7=0.75 rule=0.25 -n 6")
     with pytest.raises(ValueError, match="selfplay.int8=True needs selfplay.device=cpu, not cuda"):
         SelfPlayConfig(int8=True, device="cuda")
 

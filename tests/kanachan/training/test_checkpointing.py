@@ -3,7 +3,6 @@
 import os
 import random
 import resource
-import shutil
 import signal
 from pathlib import Path
 
@@ -12,7 +11,7 @@ import torch
 
 from kanachan.cli import pack, train
 from kanachan.data.batch import Batch
-from kanachan.training.checkpointing import read_checkpoint
+from kanachan.training.checkpointing import Schedule, checkpoint_to_resume, read_checkpoint
 from kanachan.training.module import StageModule
 from kanachan.training.run_folder import load_config
 from tests.support.forked import made_by_one
@@ -179,6 +178,11 @@ def test_a_run_without_a_whole_checkpoint_is_refused_with_the_names_of_the_files
     assert run("rank", shards, out, *ENDLESS, "--resume", "auto") == 1
     printed = capsys.readouterr().err
     assert f"error: {last}: truncated" in printed and "previous.ckpt: truncated" in printed
+    assert "best weights" not in printed
+    weights = out / "weights.safetensors"
+    weights.touch()
+    with pytest.raises(ValueError, match=f"{last}: truncated.*begin another run from them with --init {weights}"):
+        checkpoint_to_resume(last.parent, Schedule(0, 1))
 
 
 def test_a_checkpoint_of_another_network_is_refused_with_advice(

@@ -19,6 +19,10 @@ def message_of(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
     ("arguments", "message"),
     [
         (["--data.bach", "3"], "unknown setting --data.bach: did you mean --data.batch?"),
+        (["--lr", "1e-3"], "unknown setting --lr: did you mean --optim.learning_rate?"),
+        (["--epochs", "3"], "unknown setting --epochs: did you mean --run.passes?"),
+        (["--batch_size=3"], "unknown setting --batch_size: did you mean --data.batch?"),
+        (["--batch-size=3"], "unknown setting --batch-size: did you mean --data.batch?"),
         (["--batch=3"], "unknown setting --batch: did you mean --data.batch?"),
         (["--learning_rate", "1e-3"], "unknown setting --learning_rate: did you mean --optim.learning_rate?"),
         (["--nonsense", "3"], "unknown setting --nonsense; kanachan-train --help lists all"),
