@@ -14,7 +14,7 @@ REGISTERING = {"kanachan.inference.huggingface"}  # it is imported in order to b
 MOST_LINES = 400
 MOST_LINES_OF_A_FUNCTION = 60
 LEVELS_OF_KANACHAN = (
-    {"config", "policy_config"},
+    {"config", "extras", "policy_config"},
     {"data"},
     {"models"},
     {"objectives"},
