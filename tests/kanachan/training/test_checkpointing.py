@@ -3,6 +3,7 @@
 import os
 import random
 import resource
+import shutil
 import signal
 from pathlib import Path
 
