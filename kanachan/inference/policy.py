@@ -25,6 +25,7 @@ from kanachan.data.columns import ObservationColumns, columns_of_annotations, co
 from kanachan.data.decisions import Rows, annotations_of, vocabulary_of
 from kanachan.data.symmetry import SeatRotation
 from kanachan.inference.choice import Action, Prediction, choose
+from kanachan.models.attention import avoid_cudnn
 from kanachan.models.transformer import Encoded, Network, Output
 from kanachan.objectives.networks import load_network
 from kanachan.objectives.objective import Objective
@@ -246,10 +247,12 @@ def scale_logits(output: Output, temperature: float, summary_temperature: float 
 
 
 def chosen_device(name: str) -> torch.device:
-    """Returns the device of an option --device; "auto" is a GPU if torch sees one, else the CPU.
+    """Returns the device of an option --device, on which attention is then not cuDNN's; "auto" is a GPU if torch sees
+    one, else the CPU.
 
     Raises ValueError if the device does not exist.
     """
+    avoid_cudnn()
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:

@@ -17,6 +17,7 @@ from lightning.pytorch.strategies import Strategy
 from annotate.runtime.files import locking
 from annotate.runtime.terminal import is_out_of_memory
 from kanachan.config import WEIGHTS_NAME, RunConfig, StageName, TrainConfig
+from kanachan.models.attention import avoid_cudnn
 from kanachan.models.card import read_card
 from kanachan.objectives.stages import OTHER_KINDS
 from kanachan.training.batch_sizes import chosen_batch
@@ -243,8 +244,7 @@ def _set_up(config: RunConfig) -> None:
     logging.getLogger("lightning.fabric.strategies.launchers.subprocess_script").setLevel(logging.INFO)
     warnings.filterwarnings("ignore", module=r"lightning\.")
     warnings.filterwarnings("ignore", category=FutureWarning, module=r"torch\.distributed")  # from DeepSpeed's calls
-    # its gradients are NaN where a row's mask hides much, and it makes a plan for every new shape (pytorch #196678)
-    torch.backends.cuda.enable_cudnn_sdp(False)
+    avoid_cudnn()
     if config.threads is not None:
         torch.set_num_threads(config.threads)
     L.seed_everything(config.seed, verbose=False)

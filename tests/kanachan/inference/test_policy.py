@@ -100,6 +100,12 @@ def test_no_annotations_no_scores(policies: dict[StageName, Policy]) -> None:
     assert policies["imitation"].scores([]) == []
 
 
+def test_the_kernels_of_cudnn_are_not_taken_where_a_device_is_chosen() -> None:
+    torch.backends.cuda.enable_cudnn_sdp(True)
+    chosen_device("cpu")
+    assert not torch.backends.cuda.cudnn_sdp_enabled()
+
+
 def test_a_device_that_does_not_exist_is_refused() -> None:
     assert chosen_device("cpu") == torch.device("cpu")
     for name in ("abacus", "cuda:99"):
