@@ -19,8 +19,9 @@ from kanachan.training.throughput import count_flops
 class CriticModule(LoggedModule):
     """Trains a critic by the squared error of the returns of all seats, in squared units of the utility.
 
-    Decisions whose return is not known (NaN) do not count. Validations measure the loss and the explained variance of
-    the actor's return.
+    Decisions whose return is not known (NaN) count as predicted in training, so that a batch has the same loss however
+    it is shared out, and not at all in validations, which measure the loss and the explained variance of the actor's
+    return.
 
     Args:
         total_steps, log_every: as for `LoggedModule`.
@@ -41,8 +42,8 @@ class CriticModule(LoggedModule):
         return value_BS
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
-        error_BS, is_known_B = self._errors(batch)
-        loss = error_BS.square().mean(dim=1).sum() / is_known_B.sum().clamp(min=1)
+        error_BS, _ = self._errors(batch)
+        loss = error_BS.square().mean()
         self.add_losses({"loss": loss.detach()}, len(batch))
         return loss
 
