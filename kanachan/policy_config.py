@@ -157,6 +157,10 @@ class SelfPlayConfig:
             not self.int8 or self.device == "cpu", f"selfplay.int8=True needs selfplay.device=cpu, not {self.device}"
         )
         require(
+            self.address is None or self.device == "cpu",
+            f"selfplay.device={self.device}: on a cluster (selfplay.address) each worker computes on a core; remove it",
+        )
+        require(
             self.share_of_policy > 0,
             f"selfplay.opponents={list(self.opponents)}: their shares leave no seat to the policy",
         )

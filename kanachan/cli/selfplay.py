@@ -56,6 +56,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     require_positive(parser, arguments, "games", "processes", "together")
     if arguments.address is not None and arguments.backend != "ray":
         parser.error("--address is of a Ray cluster: give it with --backend ray")
+    if arguments.address is not None:
+        if arguments.device not in ("auto", "cpu"):
+            parser.error(
+                f"--device {arguments.device}: on a cluster (--address) each worker computes on a core; remove it"
+            )
+        arguments.device = "cpu"  # each worker would have a network, its cache and a context on the first GPU it finds
     return run_cleanly(PROGRAM, lambda: _run(arguments))
 
 
@@ -113,7 +119,6 @@ def _run(arguments: argparse.Namespace) -> int:
         selfplay=selfplay,
         order_seed=packing.seed,
         together=arguments.together,
-        # on a cluster, another machine would find another one
         device=selfplay.device if arguments.device == "auto" else arguments.device,
         records=Path(arguments.records) if arguments.records else None,
     )

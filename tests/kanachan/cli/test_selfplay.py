@@ -273,6 +273,13 @@ def test_bad_input_is_one_line_and_leaves_nothing(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_gpu_is_refused_for_the_workers_of_a_cluster(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each would have a context, a network and a cache of its own on the first one."""
+    with pytest.raises(SystemExit):
+        selfplay(tmp_path / "shards", "--backend", "ray", "--address", "auto", "--device", "cuda")
+    assert "--device cuda: on a cluster (--address) each worker computes on a core" in capsys.readouterr().err
+
+
 def test_no_other_device_than_that_in_the_settings_computes_the_networks(
     network: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
