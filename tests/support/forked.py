@@ -38,21 +38,30 @@ def made_by_one(argv: list[str], log: Path) -> BaseProcess:
 
 
 def made_by_two(runs: Sequence[Run], folder: Path) -> str:
-    """Runs by two processes, one run after the other, in the environment that torchrun gives; returns what the first
-    process has printed.
+    """Runs by two processes, one run after the other; returns what the first process has printed.
 
     Args:
         folder: for their output, in 0.log and 1.log.
     """
-    job = {"TORCHELASTIC_RUN_ID": "two", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(_free_port())}
-    job |= {"WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2", "GROUP_RANK": "0"}
-    logs = [folder / f"{rank}.log" for rank in range(2)]
-    ranks = [_forked(runs, log, {**job, "RANK": str(r), "LOCAL_RANK": str(r)}) for r, log in enumerate(logs)]
+    printed, statuses = ended(started_by(2, runs, folder), folder)
+    assert statuses == [0, 0], "\n".join(printed)
+    return printed[0]
+
+
+def started_by(world: int, runs: Sequence[Run], folder: Path) -> list[BaseProcess]:
+    """Starts processes that do runs together, one run after the other, in the environment that torchrun gives."""
+    job = {"TORCHELASTIC_RUN_ID": "job", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(_free_port())}
+    job |= {"WORLD_SIZE": str(world), "LOCAL_WORLD_SIZE": str(world), "GROUP_RANK": "0"}
+    ranks = [{**job, "RANK": str(rank), "LOCAL_RANK": str(rank)} for rank in range(world)]
+    return [_forked(runs, folder / f"{of_rank['RANK']}.log", of_rank) for of_rank in ranks]
+
+
+def ended(ranks: Sequence[BaseProcess], folder: Path) -> tuple[list[str], list[int | None]]:
+    """Waits for processes; returns what each has printed, and their statuses."""
     for process in ranks:
         process.join(_MOST_SECONDS)
-    printed = [log.read_text() for log in logs]
-    assert [process.exitcode for process in ranks] == [0, 0], "\n".join(printed)
-    return printed[0]
+    printed = [(folder / f"{rank}.log").read_text() for rank in range(len(ranks))]
+    return printed, [process.exitcode for process in ranks]
 
 
 def _forked(runs: Sequence[Run], log: Path, variables: dict[str, str]) -> BaseProcess:
