@@ -93,55 +93,6 @@ def test_a_config_file_can_name_the_stage(tmp_path: Path) -> None:
     assert requested(["--config", given, "--data.path", "."]).config.run.out == "runs/grading"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "named"),
-    [
-        ([], "--stage and --data.path are required"),
-        (["--data.path", "."], "--stage is required; the stages are imitation"),
-        (["--stage", "ranks", "--data.path", "."], "ranks"),
-        (["--stage", "rank"], "--data.path is required"),
-        (["--stage", "rank", "--data.path", "/nowhere"], "/nowhere"),
-        (["--stage", "rank", "--data.path", ".", "--init", "/no/weights"], "/no/weights"),
-        (["--stage", "rank", "--data.path", ".", "--model.widht", "8"], "--model.widht"),
-        (["--stage", "rank", "--data.path", ".", "--model.widt", "8"], "--model.widt"),
-        (["--stage", "rank", "--data.path", ".", "--model.width", "wide"], "model.width"),
-        (["--stage", "rank", "--data.path", ".", "--model.size", "huge"], "huge"),
-        (["--stage", "rank", "--data.path", __file__], "a file; a folder of shards is needed"),
-        (["--stage", "rank", "--data.path", ".", "--run.seed", "-1"], "run.seed must be from 0 to 4294967295, not -1"),
-        (["--stage", "rank", "--data.path", ".", "--objective.rank_points", "[1,.nan,0,0]"], "must be finite numbers"),
-        (["--stage", "rank", "--data.path", ".", "--model.heads", "3"], "model.heads=3 does not divide"),
-        (
-            ["--stage", "rank", "--data.path", ".", "--data.batch", "16", "--data.micro_batch", "7"],
-            "data.micro_batch=7 does not divide",
-        ),
-        (["--stage", "rank", "--data.path", ".", "--config", "/no.yaml"], "/no.yaml"),
-        (["--stage", "rank", "--data.path", ".", "-o", ""], "run.out is empty: name a folder"),
-        (["--resume", "/no/run"], "/no/run"),
-    ],
-)
-def test_a_wrong_command_line_is_refused_with_the_usage_and_one_line(
-    arguments: list[str], named: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert named in refusal_of(arguments, capsys)
-
-
-@pytest.mark.parametrize(
-    ("text", "named"),
-    [("model: {widht: 8}", "widht"), ("modle: {width: 8}", "modle"), ("- 8", "settings"), ("{", "YAML")],
-)
-def test_a_wrong_config_file_is_refused_by_what_is_wrong_in_it(
-    text: str, named: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    given = yaml_file(tmp_path, text)
-    assert named in refusal_of(["--stage", "rank", "--data.path", ".", "--config", given], capsys)
-
-
-def test_a_config_file_that_is_not_text_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "given.yaml").write_bytes(b"\xff\xfe")
-    refusal = refusal_of(["--stage", "rank", "--data.path", ".", "--config", str(tmp_path / "given.yaml")], capsys)
-    assert f"{tmp_path}/given.yaml: not YAML" in refusal
-
-
 def test_a_saved_configuration_is_read_back_as_it_was(tmp_path: Path) -> None:
     config = config_of("--run.validate_batches", "null", "--objective.rank_points", "[3,1,-1,-3]")
     save_config(config, tmp_path / "config.yaml")
@@ -288,3 +239,15 @@ def test_tensorboard_that_is_not_installed_is_an_error_before_training(
     with pytest.raises(SystemExit):
         requested(["--stage", "imitation", "--data.path", str(tmp_path), "--run.tensorboard", "true"])
     assert "run.tensorboard: TensorBoard is not installed: pip install tensorboard" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--optim.learning_rate", "1e-3", "--run.steps", "null", "--objective.rank_points", "[3, 1, -1, -3]"],
+        ["--optim.warmup", "0.1", "--data.verify=true", "--run.name", "3", "--run.seed", "7"],
+        ["--data", '{"path": ".", "batch": 64}'],
+    ],
+)
+def test_right_values_of_all_types_are_taken(arguments: list[str]) -> None:
+    assert config_of(*arguments).stage == "rank"

@@ -195,25 +195,3 @@ def test_what_does_not_fit_is_refused_in_a_line(
 ) -> None:
     assert run(played, tmp_path / "run", *more) != 0
     assert message in capsys.readouterr().err.splitlines()[-1]
-
-
-@pytest.mark.parametrize(
-    ("more", "message"),
-    [
-        (["--model.dropout", "0.1"], "model.dropout=0.1 has no effect in stage policy"),
-        (["--objective.round_winner", "1"], "objective.round_winner=1.0 has no effect in stage policy"),
-        (["--policy.keep", "0"], "policy.keep must be a share above 0 and at most 1, not 0"),
-        (["--policy.clip", "0"], "policy.clip must be positive, not 0"),
-        (["--policy.kl", "-1"], "policy.kl must not be negative, not -1"),
-        (["--policy.oracle", "2"], "policy.oracle must be in [0, 1], not 2.0"),
-        (["--policy.oracle_decay", "0"], "policy.oracle_decay must be in (0, 1], not 0.0"),
-        (["--policy.oracle_limit", "1"], "policy.oracle_limit must be above 1, not 1.0"),
-        (["--objective.oracle", "1"], "objective.oracle=1.0 has no effect in stage policy"),
-    ],
-)
-def test_a_setting_that_makes_no_sense_is_refused_at_once(
-    more: list[str], message: str, played: PlayedGames, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit):
-        run(played, tmp_path / "run", *more)
-    assert message in capsys.readouterr().err.splitlines()[-1]

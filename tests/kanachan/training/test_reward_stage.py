@@ -64,35 +64,6 @@ def test_a_resumed_run_ends_with_the_same_weights(shards: Path, tmp_path: Path) 
     assert rows_of(tmp_path / "whole") == rows_of(tmp_path / "half")
 
 
-@pytest.mark.parametrize(
-    ("more", "message"),
-    [
-        (["--init", "reference"], "--init reference: stage reward has no encoder to start from; remove --init"),
-        (["--model.width", "64"], "model.width=64 has no effect in stage reward; leave it at 128"),
-        (["--objective.round_winner", "1"], "objective.round_winner=1.0 has no effect in stage reward"),
-        (["--optim.optimizer", "muon"], "optim.optimizer=muon has no effect in stage reward; leave it at adamw"),
-        (["--objective.loss", "mse", "--objective.bins", "51"], "objective.bins=51 has no effect in stage reward"),
-        (["--data.neighbours", "1"], "data.neighbours=1 has no effect in stage reward; leave it at 8"),
-        (["--reward.width", "0"], "reward.width must be at least 1, not 0"),
-        (["--reward.network", "lstm"], "reward.network: one of round, gru expected"),
-    ],
-)
-def test_a_setting_without_effect_is_refused_in_a_line(
-    more: list[str], message: str, shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit):
-        train.main(["--stage", "reward", "--data.path", str(shards), "-o", str(tmp_path / "run"), *more])
-    assert message in capsys.readouterr().err.splitlines()[-1]
-
-
-def test_settings_of_the_reward_predictor_are_refused_in_other_stages(
-    shards: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit):
-        train.main(["--stage", "rank", "--data.path", str(shards), "--reward.network", "gru"])
-    assert "reward.network=gru has no effect in stage rank; leave it at round" in capsys.readouterr().err
-
-
 def test_shards_without_rounds_are_refused_in_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert train.main(["--stage", "reward", "--data.path", str(tmp_path), "--run.wandb", "disabled"]) != 0
     assert f"--data.path {tmp_path}: no rounds to train on; kanachan-annotate --pack" in capsys.readouterr().err

@@ -1,0 +1,126 @@
+"""What kanachan-train refuses before torch is loaded: by stage, arguments and words of the message."""
+
+import shlex
+from pathlib import Path
+
+import pytest
+
+from kanachan.training.command_line import requested
+
+REFUSALS = [
+    ("", "", "--stage and --data.path are required"),
+    ("", "--data.path .", "--stage is required; the stages are imitation"),
+    ("", "--stage ranks --data.path .", "ranks"),
+    ("", "--stage rank", "--data.path is required"),
+    ("", "--stage rank --data.path /nowhere", "/nowhere"),
+    ("", "--resume /no/run", "/no/run"),
+    (
+        "",
+        "--stage imitate --data.path .",
+        "imitation, round_delta, rank, grading, reward, critic, policy expected, got 'imitate'",
+    ),
+    ("rank", "--init /no/weights", "/no/weights"),
+    ("rank", "--model.widht 8", "--model.widht"),
+    ("rank", "--model.width wide", "model.width"),
+    ("rank", "--model.size huge", "huge"),
+    ("rank", "--run.seed -1", "run.seed must be from 0 to 4294967295, not -1"),
+    ("rank", "--objective.rank_points '[1,.nan,0,0]'", "must be finite numbers"),
+    ("rank", "--model.heads 3", "model.heads=3 does not divide"),
+    ("rank", "--data.batch 16 --data.micro_batch 7", "data.micro_batch=7 does not divide"),
+    ("rank", "-o ''", "run.out is empty: name a folder"),
+    ("rank", "--data.bach 3", "unknown setting --data.bach: did you mean --data.batch?"),
+    ("rank", "--lr 1e-3", "unknown setting --lr: did you mean --optim.learning_rate?"),
+    ("rank", "--epochs 3", "unknown setting --epochs: did you mean --run.passes?"),
+    ("rank", "--batch_size=3", "unknown setting --batch_size: did you mean --data.batch?"),
+    ("rank", "--batch-size=3", "unknown setting --batch-size: did you mean --data.batch?"),
+    ("rank", "--batch=3", "unknown setting --batch: did you mean --data.batch?"),
+    ("rank", "--learning_rate 1e-3", "unknown setting --learning_rate: did you mean --optim.learning_rate?"),
+    ("rank", "--nonsense 3", "unknown setting --nonsense; kanachan-train --help lists all"),
+    ("rank", "--data shards", "--data is a group of settings: did you mean --data.path shards?"),
+    ("rank", "shards", "shards: no option before it; did you mean --data.path shards?"),
+    ("rank", "--run.steps abc", "run.steps: a whole number (or null) expected, got 'abc'"),
+    ("rank", "--data.batch 2.5", "data.batch: a whole number (or null) expected, got '2.5'"),
+    ("rank", "--run.compile maybe", "run.compile: true or false expected, got 'maybe'"),
+    ("rank", "--optim.beta1 x", "optim.beta1: a number expected, got 'x'"),
+    ("rank", "--objective.baseline nan", "objective.baseline: a number expected, got 'nan'"),
+    ("rank", "--objective.conservative 1e400", "objective.conservative: a number expected, got '1e400'"),
+    ("rank", "--model.layers 1001", "model.layers must be at most 1,000, not 1001"),
+    ("rank", "--objective.sigma '[1]'", "objective.sigma: a number expected, got '[1]'"),
+    (
+        "rank",
+        "--run.validate_every 3",
+        "unknown setting --run.validate_every: there is --run.validation_interval, a number of decisions",
+    ),
+    ("rank", "--run.steps", "--run.steps: a value is missing"),
+    ("rank", "--run.steps --run.seed 1", "--run.steps: a value is missing"),
+    ("rank", "--config /no.yaml", "--config /no.yaml: no such file or folder"),
+    ("rank", "--config /", "--config /: a folder, not a YAML file"),
+    ("rank", "--objective.rank_points [x]", "objective.rank_points: a list of numbers such as [90,45,0,-135] expected"),
+    ("rank", "--model.feedforward 99999999999", "model.feedforward must be at most 1,048,576, not 99999999999"),
+    ("rank", "--reward.network gru", "reward.network=gru has no effect in stage rank; leave it at round"),
+    ("rank", "--critic.reward reference/reward", "critic.reward=reference/reward has no effect in stage rank"),
+    ("reward", "--init reference", "--init reference: stage reward has no encoder to start from; remove --init"),
+    ("reward", "--model.width 64", "model.width=64 has no effect in stage reward; leave it at 128"),
+    ("reward", "--objective.round_winner 1", "objective.round_winner=1.0 has no effect in stage reward"),
+    ("reward", "--optim.optimizer muon", "optim.optimizer=muon has no effect in stage reward; leave it at adamw"),
+    ("reward", "--objective.loss mse --objective.bins 51", "objective.bins=51 has no effect in stage reward"),
+    ("reward", "--data.neighbours 1", "data.neighbours=1 has no effect in stage reward; leave it at 8"),
+    ("reward", "--reward.width 0", "reward.width must be at least 1, not 0"),
+    ("reward", "--reward.network lstm", "reward.network: one of round, gru expected"),
+    ("critic", "--objective.round_winner 1", "objective.round_winner=1.0 has no effect in stage critic"),
+    ("critic", "--reward.width 8", "reward.width=8 has no effect in stage critic"),
+    ("critic", "--run.compile true", "run.compile=True has no effect in stage critic"),
+    ("critic", "--critic.utility rank", "critic.utility: one of ranks, grading_points, round_points expected"),
+    (
+        "critic",
+        "--critic.utility grading_points --critic.points '[1,0,0,-1]'",
+        "critic.points=[1.0, 0.0, 0.0, -1.0] has no effect with critic.utility=grading_points",
+    ),
+    ("policy", "--model.dropout 0.1", "model.dropout=0.1 has no effect in stage policy"),
+    ("policy", "--objective.round_winner 1", "objective.round_winner=1.0 has no effect in stage policy"),
+    ("policy", "--policy.keep 0", "policy.keep must be a share above 0 and at most 1, not 0"),
+    ("policy", "--policy.clip 0", "policy.clip must be positive, not 0"),
+    ("policy", "--policy.kl -1", "policy.kl must not be negative, not -1"),
+    ("policy", "--policy.oracle 2", "policy.oracle must be in [0, 1], not 2.0"),
+    ("policy", "--policy.oracle_decay 0", "policy.oracle_decay must be in (0, 1], not 0.0"),
+    ("policy", "--policy.oracle_limit 1", "policy.oracle_limit must be above 1, not 1.0"),
+    ("policy", "--objective.oracle 1", "objective.oracle=1.0 has no effect in stage policy"),
+]
+"""without a stage the arguments are all that is given, else they follow the stage and a folder of data"""
+FILES = [
+    ("model: {widht: 8}", "model.widht"),
+    ("modle: {width: 8}", "unknown setting modle"),
+    ("run: {stepz: 3}", "unknown setting run.stepz: did you mean run.steps?"),
+    ("run: {steps: abc}", "run.steps: a whole number (or null) expected, got 'abc'"),
+    ("stage: imitate", "stage: one of imitation, round_delta, rank, grading, reward, critic, policy expected"),
+    ("- 8", "settings"),
+    ("{", "YAML"),
+    ("\udcff", "not YAML"),
+]
+"""texts of a file that --config names"""
+
+
+def refusal_of(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    with pytest.raises(SystemExit) as error:
+        requested(arguments)
+    usage, _, message = capsys.readouterr().err.rstrip("\n").rpartition("\n")
+    assert error.value.code == 2 and usage.startswith("usage: kanachan-train")
+    return message.removeprefix("kanachan-train: error: ")
+
+
+@pytest.mark.parametrize(("stage", "arguments", "words"), REFUSALS)
+def test_a_wrong_command_line_is_refused_in_a_line(
+    stage: str, arguments: str, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = ["--stage", stage, "--data.path", "."] if stage else []
+    assert words in refusal_of([*given, *shlex.split(arguments)], capsys)
+
+
+@pytest.mark.parametrize(("text", "words"), FILES)
+def test_a_wrong_file_of_settings_is_refused_by_its_name(
+    text: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "given.yaml"
+    file.write_bytes(text.encode(errors="surrogateescape"))
+    message = refusal_of(["--stage", "rank", "--data.path", ".", "--config", str(file)], capsys)
+    assert message.startswith(f"{file}: ") and words in message
