@@ -18,7 +18,7 @@ from kanachan.policy_config import PolicyConfig
 from kanachan.reinforcement.critic import CRITIC_KEY, Critic, build_critic, critic_card
 from kanachan.reinforcement.played_decisions import DOMINATING, PlayedDecisions
 from kanachan.reinforcement.returns import RoundReturns, Utility
-from tests.kanachan.reinforcement.conftest import EXPLORE, PlayedGames
+from tests.kanachan.conftest import EXPLORE, PlayedGames
 from tests.support.packed import packed
 from tests.support.tiny_stage import MODEL
 from tests.support.tiny_weights import written

@@ -25,7 +25,7 @@ from kanachan.training.devices import Devices
 from kanachan.training.metric_names import GUIDING, POLICY
 from kanachan.training.processes import World
 from kanachan.training.tempered_network import TemperedNetwork
-from tests.kanachan.reinforcement.conftest import CARD_TEMPERATURE, EXPLORE, TEMPERATURE, PlayedGames
+from tests.kanachan.conftest import CARD_TEMPERATURE, EXPLORE, TEMPERATURE, PlayedGames
 from tests.support.tiny_runs import rows_of, same_weights
 from tests.support.tiny_weights import written
 

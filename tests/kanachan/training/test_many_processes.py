@@ -7,7 +7,7 @@ import pytest
 
 from kanachan.cli import train
 from kanachan.objectives.stages import CRITIC, POLICY, REWARD, STAGES
-from tests.kanachan.training.conftest import PlayedGames
+from tests.kanachan.conftest import PlayedGames
 from tests.support.forked import Run, ended, started_by
 from tests.support.paths import CONFIGS
 from tests.support.round_folders import round_folder

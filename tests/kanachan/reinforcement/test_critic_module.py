@@ -7,8 +7,8 @@ import torch
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.config import ModelConfig, OptimConfig
 from kanachan.data.batch import Batch, batch_of_annotations
-from kanachan.models.critic_network import CriticNetwork
-from kanachan.training.critic_module import CriticModule
+from kanachan.reinforcement.critic_module import CriticModule
+from kanachan.reinforcement.critic_network import CriticNetwork
 from tests.support.random_annotations import random_annotations
 from tests.support.tiny_stage import make_trainer
 
