@@ -73,7 +73,7 @@ def load_config(path: Path) -> TrainConfig:
 
     Raises ValueError naming the file and the key if a key is unknown or missing.
     """
-    values = _in_decisions(settings_in(path))
+    values = _converted(settings_in(path))
     try:
         for name in ("reward", "critic", "policy", "selfplay"):
             values.setdefault(name, {})  # older runs have none
@@ -97,17 +97,21 @@ def load_config(path: Path) -> TrainConfig:
 def convert_config(path: Path) -> None:
     """Converts the settings of a run that an earlier version began, in their file."""
     values = settings_in(path)
-    if (converted := _in_decisions(values)) != values:
+    if (converted := _converted(values)) != values:
         _write(converted, path)
 
 
-def _in_decisions(values: dict[str, Any]) -> dict[str, Any]:
-    """Converts the intervals of a run of an earlier version, which were in optimiser steps."""
+def _converted(values: dict[str, Any]) -> dict[str, Any]:
+    """Converts the settings of a run of an earlier version: its intervals were in optimiser steps, and a run without
+    self-play had another default of `selfplay.critic`."""
     run, batch = dict(values.get("run") or {}), (values.get("data") or {}).get("batch")
     run.pop("checkpoint_every", None)
     every = run.pop("validate_every", None)
     if every is not None and batch is not None:
         run["validation_interval"] = every * batch
+    selfplay = values.get("selfplay") or {}
+    if selfplay.get("games") is None and selfplay.get("critic"):
+        values = {**values, "selfplay": {**selfplay, "critic": False}}
     return {**values, "run": run}
 
 
