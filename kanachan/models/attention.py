@@ -16,6 +16,7 @@ from typing import Protocol
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch._compile import _disable_dynamo  # torch.compiler.disable imports the whole compiler, for 1.2 s
 
 from kanachan.data.varlen import VarlenLayout
 
@@ -298,7 +299,7 @@ def _attend_in_segments(
     return (mixed[:, :, :width] if padding else mixed).flatten(1)
 
 
-@torch.compiler.disable
+@_disable_dynamo
 def _attend_one_by_one(
     query_LHW: Tensor, key_MHW: Tensor, value_MHW: Tensor, query_starts_N: Tensor, key_starts_N: Tensor, is_causal: bool
 ) -> Tensor:

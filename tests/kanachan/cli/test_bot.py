@@ -140,3 +140,9 @@ def test_wrong_options_are_refused(options: list[str], message: str, capsys: pyt
 def test_missing_weights_are_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["nowhere", "0"]) == 1
     assert "nowhere" in capsys.readouterr().err
+
+
+def test_what_takes_seconds_to_load_is_not_loaded_to_play() -> None:
+    code = "import sys, kanachan.play.mjai_bot; sys.exit(str({'torch._dynamo', 'sympy', 'lightning'} & {*sys.modules}))"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert found.stderr.strip() == "set()"
