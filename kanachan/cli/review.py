@@ -218,10 +218,14 @@ def _game(path: str, number: int | None) -> tuple[Game, str]:
 def _reviewers(arguments: argparse.Namespace) -> "list[Reviewer]":
     from kanachan.inference.policy import Policy, chosen_device
     from kanachan.review.models import Reviewer
+    from kanachan.review.ratings import scale_of
 
     device = chosen_device(arguments.device)
     names = _names(arguments.weights)
-    return [Reviewer(name, Policy.load(path, device)) for name, path in zip(names, arguments.weights, strict=True)]
+    return [
+        Reviewer(name, Policy.load(path, device), scale_of(resolved(path)) if is_reference_name(path) else None)
+        for name, path in zip(names, arguments.weights, strict=True)
+    ]
 
 
 def _names(paths: Sequence[str]) -> list[str]:

@@ -14,6 +14,9 @@ from kanachan.review.board import TableView
 from kanachan.review.tile_names import NORTH, kind_of_tile
 
 _COPIES = 4
+_FIRST_HONOUR = 27
+_USED = {"pon": 2, "daiminkan": 3, "ankan": 4, "kakan": 1, "kita": 1}
+"""how many tiles of one kind from the hand an action takes"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,14 +95,47 @@ class HandShape:
             self._after[kind] = self._accepted(rest)
         return self._after[kind]
 
+    def after_action(self, kind: str, tiles: Sequence[str]) -> tuple[Accepted, str | None] | None:
+        """Returns what the hand accepts after an action, and the discard of the most accepted tiles of the lowest
+        shanten where the action asks for one; None for an action that ends the round.
+
+        Args:
+            kind: see annotate.game.decisions.KINDS.
+            tiles: of the action; of a chi the hand's two and the called one.
+        """
+        if kind in ("discard", "riichi"):
+            return self.after_discard(tiles[0]), None
+        kinds = list(map(kind_of_tile, tiles))
+        if kind not in (*_USED, "chi", "skip"):
+            return None
+        used = kinds[:2] if kind == "chi" else kinds[:1] * _USED.get(kind, 0)
+        rest = list(self._all)
+        for each in used:
+            rest.remove(each)
+        called = kinds[-1:] if kind in ("chi", "pon", "daiminkan") else []
+        laid_open = [*self._laid_open, *used, *called]
+        if len(rest) % 3 == 1:
+            return self._accepted(rest, laid_open), None
+        forbidden = set(called) | ({_other_end(used, called[0])} if kind == "chi" else set())
+        options = [(self._without(rest, each, laid_open), each) for each in sorted({*rest} - forbidden)]
+        if not options:
+            return None
+        found, discard = min(options, key=lambda option: (option[0].shanten, -sum(option[0].left.values())))
+        return found, TILE_NAMES[tile_of(discard)]
+
+    def _without(self, hand: Sequence[int], kind: int, laid_open: Sequence[int]) -> Accepted:
+        rest = list(hand)
+        rest.remove(kind)
+        return self._accepted(rest, laid_open)
+
     def is_furiten_after(self, tile: str) -> bool:
         """Returns whether the waits after a discard include a tile that the seat has discarded. What it let pass does
         not count any more, except after riichi, where there is no choice of discards."""
         return not self.after_discard(tile).left.keys().isdisjoint({*self._discarded, kind_of_tile(tile)})
 
-    def _accepted(self, hand: Sequence[int]) -> Accepted:
+    def _accepted(self, hand: Sequence[int], laid_open: Sequence[int] | None = None) -> Accepted:
         distance = self._shanten(hand)
-        held = [*hand, *self._laid_open]
+        held = [*hand, *(self._laid_open if laid_open is None else laid_open)]
         left = {}
         for kind in self._vocabulary.kinds:
             if held.count(kind) < _COPIES and self._shanten([*hand, kind]) < distance:
@@ -108,3 +144,12 @@ class HandShape:
 
     def _shanten(self, kinds: Sequence[int]) -> int:
         return shanten([_COPIES * kind for kind in kinds], self._vocabulary.num_seats)
+
+
+def _other_end(used: Sequence[int], called: int) -> int:
+    """Returns the kind at the other end of a chi's two tiles, not to be discarded after it; -1 if there is none."""
+    low, high = sorted(used)
+    if high - low != 1:
+        return -1
+    other = high + 1 if called < low else low - 1
+    return other if other >= 0 and other // 9 == low // 9 and other < _FIRST_HONOUR else -1

@@ -16,6 +16,9 @@ from annotate.runtime.json_output import rounded
 from kanachan.evaluation.decision_metrics import KINDS
 from kanachan.inference.policy import Policy
 from kanachan.review.predictions import ReviewedPrediction
+from kanachan.review.ratings import percentile
+
+Data = dict[str, Any]
 
 ALL = "all"
 """the row of the summary over all kinds of decision"""
@@ -24,8 +27,6 @@ BAD_MOVE = 0.05
 _SPREAD_QUANTILE = 0.9
 _NOT_EVALUATED = "not evaluated: whether these values are better than the scores and the round alone is not known"
 
-Data = dict[str, Any]
-
 
 @dataclass(frozen=True, slots=True)
 class Reviewer:
@@ -33,6 +34,8 @@ class Reviewer:
 
     name: str
     policy: Policy
+    rating_scale: Data | None = None
+    """of kanachan.review.ratings, if the network has one"""
 
     @property
     def has_probability(self) -> bool:
@@ -62,6 +65,7 @@ def model_of(
     policy = reviewer.policy
     num_bad = sum(answer["is_bad"] for answer in answers)
     has_rating = reviewer.has_probability and bool(rows)
+    rating = rating_of(annotations, rows) if has_rating else 0.0
     return {
         "name": reviewer.name,
         "stage": policy.stage,
@@ -72,7 +76,8 @@ def model_of(
         "temperature": policy.temperature,
         "scale": rounded(reviewer.scale(rows)),
         **_standing(policy),
-        "rating": rounded(_rating(annotations, rows)) if has_rating else None,
+        "rating": rounded(rating) if has_rating else None,
+        "rating_scale": _place_in(reviewer.rating_scale, rating) if has_rating else None,
         "differing": sum(answer["differs"] for answer in answers),
         "bad_moves": num_bad if has_rating else None,
         "bad_moves_per_100": rounded(100 * num_bad / len(rows)) if has_rating else None,
@@ -119,9 +124,18 @@ def _standing(policy: Policy) -> Data:
     return found
 
 
-def _rating(annotations: Sequence[Annotation], rows: Sequence[ReviewedPrediction]) -> float:
+def rating_of(annotations: Sequence[Annotation], rows: Sequence[ReviewedPrediction]) -> float:
+    """Returns 100 times the mean share of the most probable action."""
     shares = [row.shown[a.chosen] / row.shown.max() for row, a in zip(rows, annotations, strict=True)]
     return 100 * float(np.mean(shares))
+
+
+def _place_in(scale: Data | None, rating: float) -> Data | None:
+    """Returns where a rating stands in a scale."""
+    if scale is None:
+        return None
+    known = {key: scale[key] for key in ("games", "mean", "standard_deviation")}
+    return known | {"percentile": percentile(rating, scale)}
 
 
 def _rounded(value: Any) -> Any:

@@ -115,18 +115,21 @@ class ReviewedRound:
         for token, places in zip(choices.annotation.actions, choices.places, strict=True):
             candidate, deal_in = candidate_of(token, vocabulary), danger.deal_in[places[0]]
             data = asdict(candidate) | {
+                "discard": None,
                 "shanten": None,
                 "ukeire": None,
                 "ukeire_tiles": None,
                 "furiten": None,
                 "danger": deal_in,
             }
-            if vocabulary.action.describe(token)[0] == "discard":
-                accepted = shape.after_discard(candidate.tiles[0])
+            after = shape.after_action(candidate.kind, candidate.tiles)
+            if after is not None:
+                accepted, data["discard"] = after
                 data["shanten"] = accepted.shanten
                 data["ukeire"] = sum(accepted.left.values())
                 data["ukeire_tiles"] = accepted.tiles
-                data["furiten"] = shape.is_furiten_after(candidate.tiles[0]) if accepted.is_tenpai else None
+                if candidate.kind in ("discard", "riichi") and accepted.is_tenpai:
+                    data["furiten"] = shape.is_furiten_after(candidate.tiles[0])
             found.append(data)
         return found
 

@@ -9,26 +9,24 @@ a player is not connected: the server passes and discards what it draws.
 import hashlib
 import re
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import replace
 from urllib.parse import unquote
-from xml.parsers import expat
 
 from annotate.game import grading
 from annotate.game.origin import TENHOU_LOG, Origin, Player, players_of
 from annotate.game.record import Event, Game, LostRound, Round, require_a_round
 from annotate.game.tiles import NUM_TILE_IDS
 from annotate.records.tenhou.absence import Absence
-from annotate.records.tenhou.attributes import Attributes, attribute_of, integer_of, integers_of, tiles_of
+from annotate.records.tenhou.attributes import Attributes, integer_of, integers_of, tiles_of
 from annotate.records.tenhou.meld import decode_meld, tile_name
 from annotate.records.tenhou.wall import SEED_PREFIX, walls_of_seed, with_indicators
+from annotate.records.tenhou.xml_events import SEATS_OF_TABLE, payments, start_kyoku
+from annotate.records.tenhou.xml_parts import CONNECTIONS, ENDS, PartsOfDocument
 from annotate.vocabulary import Vocabulary, vocabulary_of_seats
 
 # bits of <GO type>
 HUMANS, NO_RED_FIVES, NO_OPEN_TANYAO, SOUTH, THREE_PLAYERS, TOKUJOU, FAST, JOUKYUU = 1, 2, 4, 8, 0x10, 0x20, 0x40, 0x80
 KNOWN_BITS = 0xFF
-_SEATS_OF_TABLE = 4
-"""in the lists of a record: that of three players has an empty seat"""
 
 DRAW_REASONS = {
     None: "exhaustive_draw",
@@ -44,11 +42,7 @@ DRAW_REASONS = {
 _DRAWS = {f"{letter}{tile}": (seat, tile) for seat, letter in enumerate("TUVW") for tile in range(NUM_TILE_IDS)}
 _DISCARDS = {f"{letter}{tile}": (seat, tile) for seat, letter in enumerate("DEFG") for tile in range(NUM_TILE_IDS)}
 _MOVE = re.compile(r"[DEFGTUVW]\d+$")
-_ROOT = b"<mjloggm>"
 _ROUND = re.compile(rb"<INIT\b")
-_CONNECTIONS, _ENDS = ("UN", "BYE"), ("AGARI", "RYUUKYOKU")
-"""elements that tell something even where their round is lost: who is connected, and the final scores"""
-_KEPT = re.compile(rf"<(?:{'|'.join((*_CONNECTIONS, *_ENDS))})\b[^<>]*/>".encode())
 
 
 def read_tenhou_xml(data: bytes, name: str) -> Game:
@@ -72,17 +66,13 @@ def _game_id(data: bytes, name: str) -> str:
     return found[0] if found else f"mjlog-{hashlib.sha256(data).hexdigest()[:16]}"
 
 
-class _Reader:
+class _Reader(PartsOfDocument):
     """Collects rounds from the elements of a document."""
 
     def __init__(self, data: bytes) -> None:
-        self._data = data
-        self._parser, self._offset, self._depth = expat.ParserCreate(), 0, 0
-        """the parser of a part of the document, where its input starts, and how many elements are open"""
-        self._number = 0
-        """of the round, from 1"""
+        super().__init__(data)
         self._type: int | None = None
-        self._num_seats = _SEATS_OF_TABLE
+        self._num_seats = SEATS_OF_TABLE
         self._seed: str | None = None
         self._is_ranked = False
         self._dan: tuple[int, ...] | None = None
@@ -127,58 +117,6 @@ class _Reader:
             self._wall = None if self._walls is None else tuple(map(tile_name, next(self._walls)))
             is_cut_off = self._parse(start, *starts[self._number : self._number + 1])
         return is_cut_off
-
-    def _parse(self, start: int, end: int | None = None) -> bool:
-        """Parses a part of a document: all before the first round, or a round; returns whether the last is cut off."""
-        part = self._data[start:end]
-        self._open(start)
-        try:
-            self._parser.Parse(part, False)
-        except expat.ExpatError as error:
-            problem = f"malformed XML: {expat.ErrorString(error.code)}"
-            if self._number == 0 or self._depth == 0:
-                raise ValueError(f"{problem} {self._place}") from None
-            self._lose(problem)
-            for kept in _KEPT.finditer(part, self._parser.ErrorByteIndex + self._offset - start):
-                self._parse_kept(kept[0], start + kept.start())
-        except ValueError as error:
-            raise ValueError(f"{error} {self._place}") from None
-        else:
-            if end is None:
-                return self._is_unfinished()
-            if self._depth == 0:
-                raise ValueError(f"a round after the end of the document {self._place}")
-        if end is not None:
-            self._finish_round()
-        return False
-
-    def _is_unfinished(self) -> bool:
-        try:
-            self._parser.Parse(b"", True)
-        except expat.ExpatError:
-            return True
-        return False
-
-    def _open(self, start: int) -> None:
-        """Starts to parse at a place of the document."""
-        self._parser, self._offset, self._depth = expat.ParserCreate(), start, 0
-        self._parser.StartElementHandler = self._start
-        self._parser.EndElementHandler = self._end
-        self._parser.CharacterDataHandler = self._text
-        self._parser.StartDoctypeDeclHandler = self._doctype
-        if start:
-            self._parser.Parse(_ROOT, False)
-            self._offset -= len(_ROOT)
-
-    def _parse_kept(self, element: bytes, start: int) -> None:
-        self._open(start)
-        with suppress(expat.ExpatError):  # the round is lost for a fault before it
-            self._parser.Parse(element, False)
-
-    @property
-    def _place(self) -> str:
-        *lines, last = self._data[: self._offset + self._parser.CurrentByteIndex].split(b"\n")
-        return f"(line {len(lines) + 1}, column {len(last)})"
 
     def _lose(self, problem: str) -> None:
         """Leaves out the round that is being read, or what follows after one that has ended."""
@@ -266,14 +204,14 @@ class _Reader:
             return
         self._require_one_game(tag)
         try:
-            if self._is_lost and tag in _ENDS:
+            if self._is_lost and tag in ENDS:
                 self._owari(attributes, tag)
             elif self._depth > 2:
                 raise ValueError(f"unexpected element <{tag}>")
-            elif not self._is_lost or tag in ("INIT", *_CONNECTIONS):
+            elif not self._is_lost or tag in ("INIT", *CONNECTIONS):
                 self._element(tag, attributes)
         except ValueError as error:
-            if self._number == 0 and tag in ("GO", *_CONNECTIONS):
+            if self._number == 0 and tag in ("GO", *CONNECTIONS):
                 raise
             self._lose(str(error))
 
@@ -304,12 +242,9 @@ class _Reader:
         if handler is not None:
             handler(attributes)
         elif _MOVE.match(tag):
-            seats = f" and {self._num_seats} seats" if self._num_seats < _SEATS_OF_TABLE else ""
+            seats = f" and {self._num_seats} seats" if self._num_seats < SEATS_OF_TABLE else ""
             raise ValueError(f"<{tag}/>: there are {NUM_TILE_IDS} tiles, 0 ... {NUM_TILE_IDS - 1}{seats}")
         # other elements (TAIKYOKU, later additions) are not moves; if one were, the round would not replay
-
-    def _end(self, tag: str) -> None:
-        self._depth -= 1
 
     def _text(self, text: str) -> None:
         if text.strip():
@@ -347,22 +282,22 @@ class _Reader:
             raise ValueError(f'<GO type="{kind}">: an unknown rule variant')
         self._type = kind
         table = "般上特鳳"[(2 if kind & TOKUJOU else 0) + (1 if kind & JOUKYUU else 0)]
-        self._num_seats = 3 if kind & THREE_PLAYERS else _SEATS_OF_TABLE
+        self._num_seats = 3 if kind & THREE_PLAYERS else SEATS_OF_TABLE
         seats = "三" if kind & THREE_PLAYERS else ""
         self._words = f"{seats}{table}{'南' if kind & SOUTH else '東'}喰赤{'速' if kind & FAST else ''}"
         self._is_ranked = bool(kind & HUMANS) and attributes.get("lobby", "0") == "0"
 
     def _bye(self, attributes: Attributes) -> None:
-        self._absence.seats.add(integer_of(attributes, "BYE", "who", 0, _SEATS_OF_TABLE))
+        self._absence.seats.add(integer_of(attributes, "BYE", "who", 0, SEATS_OF_TABLE))
 
     def _un(self, attributes: Attributes) -> None:
-        self._absence.seats -= {seat for seat in range(_SEATS_OF_TABLE) if f"n{seat}" in attributes}
+        self._absence.seats -= {seat for seat in range(SEATS_OF_TABLE) if f"n{seat}" in attributes}
         if not self._players:  # later ones are reconnections
-            names = [unquote(attributes.get(f"n{seat}", "")) for seat in range(_SEATS_OF_TABLE)]
-            self._players = players_of(names, _SEATS_OF_TABLE, rates=attributes.get("rate", "").split(","))
+            names = [unquote(attributes.get(f"n{seat}", "")) for seat in range(SEATS_OF_TABLE)]
+            self._players = players_of(names, SEATS_OF_TABLE, rates=attributes.get("rate", "").split(","))
         if "dan" not in attributes or self._dan is not None:
             return  # a reconnection, or a record without dans
-        dan = integers_of(attributes, "UN", "dan", _SEATS_OF_TABLE)
+        dan = integers_of(attributes, "UN", "dan", SEATS_OF_TABLE)
         if not all(0 <= number <= grading.TENHOUI for number in dan):
             raise ValueError(f'<UN dan="{attributes["dan"]}">: a dan is 0 ... {grading.TENHOUI}')
         self._dan = dan
@@ -372,7 +307,7 @@ class _Reader:
         self._is_lost = self._ended = False
         self._drawn = self._last_discard = None
         self._absence.start_round()
-        self._events = [_start_kyoku(attributes, self._num_seats)]
+        self._events = [start_kyoku(attributes, self._num_seats)]
 
     def _call(self, attributes: Attributes) -> None:
         seat = integer_of(attributes, "N", "who", 0, self._num_seats)
@@ -405,7 +340,7 @@ class _Reader:
             "target": integer_of(attributes, "AGARI", "fromWho", 0, self._num_seats),
             "pai": tile_name(integer_of(attributes, "AGARI", "machi", 0, NUM_TILE_IDS)),
             "ura_markers": [],
-            **_payments(attributes, "AGARI", self._num_seats),
+            **payments(attributes, "AGARI", self._num_seats),
         }
         if "doraHaiUra" in attributes:
             event["ura_markers"] = [tile_name(tile) for tile in tiles_of(attributes, "AGARI", "doraHaiUra")]
@@ -423,7 +358,7 @@ class _Reader:
             raise ValueError(f'<RYUUKYOKU type="{kind}">: an unknown kind of draw')
         self._require_sticks(attributes, "RYUUKYOKU")
         self._add(
-            {"type": "ryukyoku", "reason": DRAW_REASONS[kind], **_payments(attributes, "RYUUKYOKU", self._num_seats)}
+            {"type": "ryukyoku", "reason": DRAW_REASONS[kind], **payments(attributes, "RYUUKYOKU", self._num_seats)}
         )
         self._ended = True
 
@@ -443,38 +378,3 @@ class _Reader:
             scores = ",".join(attributes["owari"].split(",")[: 2 * self._num_seats : 2])
             final = integers_of({"owari": scores}, tag, "owari", self._num_seats)
             self._final_scores = tuple(100 * score for score in final)
-
-
-def _start_kyoku(attributes: Attributes, num_seats: int) -> Event:
-    # the two dice, seed[3:5], are empty in some old records
-    seed = attribute_of(attributes, "INIT", "seed").split(",")
-    played = ",".join(seed[:3] + seed[5:])
-    number, honba, deposits, dora = integers_of({"seed": played}, "INIT", "seed", 4)
-    dealer = integer_of(attributes, "INIT", "oya", 0, num_seats)
-    if not (0 <= number < 4 * _SEATS_OF_TABLE and honba >= 0 and deposits >= 0 and 0 <= dora < NUM_TILE_IDS):
-        raise ValueError(f'<INIT seed="{attributes["seed"]}">: out of range')
-    wind, expected = divmod(number, _SEATS_OF_TABLE)
-    if dealer != expected:
-        raise ValueError(f'<INIT oya="{dealer}">: the dealer of round {number} is seat {expected}')
-    hands = [tiles_of(attributes, "INIT", f"hai{seat}") for seat in range(num_seats)]
-    dealt = [dora, *(tile for hand in hands for tile in hand)]
-    if len(dealt) != 1 + 13 * num_seats or len(set(dealt)) != len(dealt):
-        raise ValueError("<INIT>: 13 tiles for each seat and an indicator, all different, expected")
-    return {
-        "type": "start_kyoku",
-        "bakaze": "ESWN"[wind],
-        "dora_marker": tile_name(dora),
-        "kyoku": dealer + 1,
-        "honba": honba,
-        "kyotaku": deposits,
-        "oya": dealer,
-        "scores": [100 * score for score in integers_of(attributes, "INIT", "ten", _SEATS_OF_TABLE)][:num_seats],
-        "tehais": [[tile_name(tile) for tile in hand] for hand in hands],
-    }
-
-
-def _payments(attributes: Attributes, tag: str, num_seats: int) -> Event:
-    """Returns what each seat pays or gets, and the resulting scores."""
-    numbers = [100 * number for number in integers_of(attributes, tag, "sc", 2 * _SEATS_OF_TABLE)]
-    before, deltas = numbers[: 2 * num_seats : 2], numbers[1 : 2 * num_seats : 2]
-    return {"deltas": deltas, "scores": [score + change for score, change in zip(before, deltas, strict=True)]}

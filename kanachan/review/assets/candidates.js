@@ -40,7 +40,7 @@ function candidateRows(decision, index, model, { hasShape, hasDanger }, openTile
   const isPlayed = index === decision.chosen;
   const words = actionWords(candidate);
   const cells = decision.answers.map((answer, i) => valueCell(decision, answer, i, index, i === model));
-  const isOpen = state.opened === index && candidate.ukeire_tiles !== null;
+  const isOpen = state.opened.has(index) && candidate.ukeire_tiles !== null;
   const row = html('tr', { class: isPlayed ? 'played' : null, 'data-token': candidate.token },
     html('th', { scope: 'row', title: words, 'aria-label': isPlayed ? `${words} (${t('candidates.played')})` : words },
       html('span', { class: 'action' }, inlineTiles(candidate.tiles, 21), actionLabel(candidate),
@@ -51,7 +51,8 @@ function candidateRows(decision, index, model, { hasShape, hasDanger }, openTile
       candidate.danger === null ? '' : share(candidate.danger)) : null);
   if (!isOpen) return [row];
   const width = 1 + cells.length + hasShape + hasDanger;
-  return [row, html('tr', { class: 'accepted' }, html('td', { colspan: width }, tilesLeft(candidate.ukeire_tiles)))];
+  return [row, html('tr', { class: 'accepted' }, html('td', { colspan: width },
+    tilesLeft(candidate.ukeire_tiles), ...comparison(candidate, isPlayed ? null : decision.candidates[decision.chosen])))];
 }
 
 function valueCell(decision, answer, model, index, isSelected) {
@@ -68,7 +69,8 @@ function valueCell(decision, answer, model, index, isSelected) {
 // Shanten and the number of tiles that improve the hand; a press shows the tiles.
 function shapeCell(candidate, isOpen, open) {
   if (candidate.shanten === null) return html('td', { class: 'shape' });
-  const text = [shanten(candidate.shanten), html('b', {}, t('tiles', { number: candidate.ukeire }))];
+  const discard = candidate.discard === null ? null : html('span', { class: 'then' }, '\u2192', inlineTiles([candidate.discard], 15));
+  const text = [discard, shanten(candidate.shanten), html('b', {}, t('tiles', { number: candidate.ukeire }))];
   const furiten = candidate.furiten ? html('em', {}, t('hand.furiten')) : null;
   const about = { class: 'link', onclick: open, 'aria-expanded': isOpen, title: t('candidates.shape.about') };
   return html('td', { class: 'shape' }, html('button', about, text, furiten));
@@ -77,6 +79,14 @@ function shapeCell(candidate, isOpen, open) {
 function tilesLeft(tiles) {
   return tiles.map(({ tile, left }) =>
     html('span', { class: 'tile-left', title: tileName(tile) }, inlineTiles([tile], 18), `\u00d7${left}`));
+}
+
+// The tiles that an action accepts and the one played does not, and the other way round.
+function comparison(candidate, played) {
+  if (!played?.ukeire_tiles) return [];
+  const more = (one, other) => one.ukeire_tiles.filter(({ tile }) => !other.ukeire_tiles.some((each) => each.tile === tile));
+  const part = (key, tiles) => (tiles.length ? [html('span', { class: 'lead' }, t(key)), ...tilesLeft(tiles)] : []);
+  return [...part('candidates.gained', more(candidate, played)), ...part('candidates.lost', more(played, candidate))];
 }
 
 function dangerLevel(danger) {

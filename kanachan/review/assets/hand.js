@@ -3,22 +3,24 @@
 const HAND = { tile: 62, top: 846 };
 const MELD_TILE = 48;
 const BAR_HEIGHT = 42;
+const NORTH_GAP = 36;
 
 function ownHand(decision, model) {
   const { table } = decision;
   const melds = table.melds[table.seat];
   const widths = melds.map((one) => meldWidth(one, MELD_TILE));
   const norths = table.norths[table.seat];
-  const closed = table.hand.length * HAND.tile + (table.drawn ? HAND.tile + 14 : 0);
-  const aside = norths ? norths * MELD_TILE + 14 : 0;
+  // Norths stand behind the place of the drawn tile, whether there is one or not.
+  const closed = table.hand.length * HAND.tile + (table.drawn || norths ? HAND.tile + 14 : 0);
+  const aside = norths ? norths * MELD_TILE + NORTH_GAP : 0;
   const total = widths.reduce((sum, width) => sum + width + 14, closed + aside);
   let x = (BOARD.width - total) / 2;
   const places = table.hand.map((name, i) => ({ name, x: x + i * HAND.tile, isDrawn: false }));
   x += table.hand.length * HAND.tile;
   if (table.drawn) {
     places.push({ name: table.drawn, x: x + 14, isDrawn: true });
-    x += HAND.tile + 14;
   }
+  if (table.drawn || norths) x += HAND.tile + 14;
   const bottom = HAND.top + (HAND.tile * 4) / 3;
   const parts = places.map((place, i) => handTile(decision, model, place, discardsOf(decision, places, i)));
   melds.forEach((one, i) => {
@@ -26,7 +28,7 @@ function ownHand(decision, model) {
     parts.push(meld(one, table.seat, table.scores.length, x, bottom, MELD_TILE));
     x += widths[i];
   });
-  if (norths) parts.push(setAside(norths, x + 14, bottom, MELD_TILE));
+  if (norths) parts.push(setAside(norths, x + NORTH_GAP, bottom, MELD_TILE));
   // Several kans, or Norths, are wider than the table.
   return svg('g', { id: 'hand', transform: shrunk(total, BOARD.width - 16, BOARD.width / 2, HAND.top + 40) }, parts);
 }

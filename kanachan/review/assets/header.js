@@ -26,7 +26,11 @@ function rulesText({ platform, rules }) {
 function seatOptions() {
   return reviews.map((review) =>
     html('option', { value: review.seat, selected: review.seat === data.seat ? '' : null },
-      data.players[review.seat].name ?? t('header.seat', { number: review.seat + 1 })));
+      seatName(review.seat)));
+}
+
+function seatName(seat) {
+  return data.players[seat].name ?? t('header.seat', { number: seat + 1 });
 }
 
 function ratingText() {

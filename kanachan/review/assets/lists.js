@@ -51,7 +51,16 @@ function figures(model) {
 function figuresNote(model) {
   const name = modelName(model);
   const differing = t('note.differing', { threshold: thresholdText(model) });
-  return `${hasProbabilities(model) ? t('note.rating', { name }) : t('note.cost', { unit: unitOf(model) })} ${differing}`;
+  const about = hasProbabilities(model) ? t('note.rating', { name }) : t('note.cost', { unit: unitOf(model) });
+  return [about, scaleText(model), differing].filter(Boolean).join(' ');
+}
+
+// Where the rating stands among those of strong players.
+function scaleText(model) {
+  const { rating_scale: scale } = data.models[model];
+  if (!scale) return null;
+  const { mean, standard_deviation: deviation, games, percentile } = scale;
+  return t('note.scale', { mean: mean.toFixed(1), deviation: deviation.toFixed(1), games, percentile });
 }
 
 function thresholdText(model) {
@@ -74,6 +83,25 @@ function summaryTable(model) {
   return [html('thead', {}, html('tr', {}, names.map((name) => html('th', {}, t(name))))), html('tbody', {}, rows)];
 }
 
+// 100 times the mean share of the most probable action, as over the whole game.
+function ratingOf(decisions, model) {
+  const shares = decisions.map(({ answers, chosen }) => answers[model].shown[chosen] / Math.max(...answers[model].shown));
+  return (100 * shares.reduce((a, b) => a + b, 0)) / shares.length;
+}
+
+// The ratings of all players in the file, side by side.
+function playersTable(model) {
+  const rows = reviews.map((review) => {
+    const { rating, differing } = review.models[model];
+    return html('tr', { class: review.seat === data.seat ? 'current' : null },
+      html('th', { scope: 'row' }, html('button', { class: 'link', onclick: () => switchTo(review.seat) }, seatName(review.seat))),
+      html('td', {}, rating === null ? '' : rating.toFixed(1)),
+      html('td', {}, t('figure.of', { number: differing, all: review.decisions.length })));
+  });
+  const names = ['players.player', 'figure.rating', 'figure.differing'];
+  return [html('thead', {}, html('tr', {}, names.map((name) => html('th', {}, t(name))))), html('tbody', {}, rows)];
+}
+
 function roundsTable(model, visit) {
   const rows = data.rounds.map((round, i) => {
     const decisions = data.decisions.slice(round.first, round.first + round.decisions);
@@ -81,12 +109,15 @@ function roundsTable(model, visit) {
     const isEmpty = decisions.length === 0;
     const name = roundName(round);
     const start = { decision: round.first, ending: null };
+    const rating = isEmpty || !hasProbabilities(model) ? null : ratingOf(decisions, model).toFixed(1);
     return html('tr', {},
       html('th', { scope: 'row' }, isEmpty ? name : linkTo(start, visit, {}, name)),
       html('td', { class: 'words' }, linkTo({ decision: null, ending: i }, visit, {}, endingWords(round))),
       html('td', {}, round.deltas[data.seat] ? signed(round.deltas[data.seat]) : '0'),
-      html('td', {}, isEmpty ? t('rounds.none') : t('figure.of', { number: found, all: decisions.length })));
+      html('td', {}, isEmpty ? t('rounds.none') : t('figure.of', { number: found, all: decisions.length })),
+      hasProbabilities(model) ? html('td', {}, rating ?? '') : null);
   });
   const names = ['rounds.round', 'rounds.ending', 'rounds.points', 'figure.differing'];
+  if (hasProbabilities(model)) names.push('figure.rating');
   return [html('thead', {}, html('tr', {}, names.map((name) => html('th', {}, t(name))))), html('tbody', {}, rows)];
 }

@@ -8,7 +8,7 @@ function go(decision) {
 function show(place) {
   state.decision = place.decision ?? decisionBefore(place.ending);
   state.ending = place.ending;
-  state.opened = null;
+  state.opened.clear();
   clearTimeout(state.remembering);
   state.remembering = setTimeout(remember, 300);
   draw();
@@ -65,7 +65,7 @@ function follow(address) {
 function selectSeat(seat) {
   if (seat === data.seat) return;
   data = reviews.find((review) => review.seat === seat);
-  Object.assign(state, { decision: 0, ending: null, opened: null, isLong: false, drawnGame: null });
+  Object.assign(state, { decision: 0, ending: null, opened: new Set(), isLong: false, drawnGame: null });
 }
 
 // Decisions in turn, and after the last one of a round its end.

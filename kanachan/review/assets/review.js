@@ -64,6 +64,8 @@ function drawGame() {
   byId('threshold-text').replaceChildren(thresholdText(model));
   byId('figures').replaceChildren(...figures(model));
   byId('figures-note').replaceChildren(figuresNote(model));
+  byId('players').hidden = reviews.length < 2;
+  byId('players-table').replaceChildren(...playersTable(model));
   byId('summary-table').replaceChildren(...summaryTable(model));
   byId('rounds-table').replaceChildren(...roundsTable(model, visit));
   byId('course-title').replaceChildren(courseTitle(model));
@@ -116,8 +118,14 @@ function toggleHands() {
 }
 
 function openTiles(candidate) {
-  state.opened = state.opened === candidate ? null : candidate;
+  if (!state.opened.delete(candidate)) state.opened.add(candidate);
   draw();
+}
+
+function switchTo(seat) {
+  selectSeat(seat);
+  drawHeader();
+  go(0);
 }
 
 async function copyLink() {
@@ -148,7 +156,7 @@ function listen() {
   on('worst-more', 'click', () => { state.isLong = !state.isLong; draw(); });
   on('threshold', 'input', (event) => { state.threshold = event.target.valueAsNumber / 100; draw(); });
   on('threshold', 'change', (event) => event.target.blur());
-  on('seat', 'change', (event) => { selectSeat(Number(event.target.value)); drawHeader(); go(0); event.target.blur(); });
+  on('seat', 'change', (event) => { switchTo(Number(event.target.value)); event.target.blur(); });
   on('language', 'change', (event) => { setLanguage(event.target.value); drawHeader(); draw(); event.target.blur(); });
   document.addEventListener('keydown', pressed);
   listenForSwipes(byId('board'));

@@ -11,7 +11,7 @@ const state = {
   threshold: file.threshold,
   isRevealed: false, // the hands of the others
   isLong: false, // the whole list of differences
-  opened: null, // the candidate with its tiles shown
+  opened: new Set(), // the candidates with their tiles shown
 };
 
 // The side of the table at which a seat is, as seen from another: 0 its own, 1 to the right, 2 across, 3 to the left. Of

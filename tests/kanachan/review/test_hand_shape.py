@@ -3,6 +3,8 @@
 from collections.abc import Collection, Sequence
 from typing import Any
 
+import pytest
+
 from annotate.game.hands import Meld
 from annotate.vocabulary import Vocabulary
 from kanachan.review.board import Discard, TableView
@@ -86,6 +88,29 @@ def test_each_discard_has_the_shanten_and_the_tiles_accepted_after_it() -> None:
     assert (broken.shanten, broken.is_tenpai) == (1, False) and broken.left[27] == 3
     assert not shape.is_furiten_after("1z")
     assert shape_of("123m456p789s1178s", drawn="9s").is_furiten_after("9s")
+
+
+@pytest.mark.parametrize(
+    ("hand", "kind", "tiles", "expected"),
+    [
+        ("234m678s45p11z99m5s", "pon", ["1z"], (0, "5s", {"3p": 4, "6p": 4})),
+        ("234m678s45p11z99m5s", "chi", ["4p", "5p", "3p"], (0, "5s", {"9m": 2, "1z": 2})),
+        ("234m678s45p11z99m3p", "chi", ["4p", "5p", "6p"], (1, "9m", None)),  # 3p may not be discarded
+        ("234m678s45p111z99m", "daiminkan", ["1z"], (0, None, {"3p": 4, "6p": 4})),
+        ("234m678s45p11z99m5s", "skip", [], (1, None, None)),
+        ("234m678s45p11z99m5s", "ron", [], None),
+    ],
+)
+def test_a_call_has_the_shape_after_its_best_discard(hand: str, kind: str, tiles: list[str], expected: Any) -> None:
+    after = shape_of(hand).after_action(kind, tiles)
+    if expected is None:
+        assert after is None
+        return
+    assert after is not None
+    accepted, discard = after
+    assert (accepted.shanten, discard) == expected[:2]
+    if expected[2] is not None:
+        assert {each["tile"]: each["left"] for each in accepted.tiles} == expected[2]
 
 
 def test_red_fives_are_fives_and_melds_are_seen() -> None:

@@ -1,0 +1,45 @@
+"""Converts elements of Tenhou's mjlog that are the longest to events: the deal, and payments."""
+
+from annotate.game.record import Event
+from annotate.game.tiles import NUM_TILE_IDS
+from annotate.records.tenhou.attributes import Attributes, attribute_of, integer_of, integers_of, tiles_of
+from annotate.records.tenhou.meld import tile_name
+
+SEATS_OF_TABLE = 4
+"""in the lists of a record: that of three players has an empty seat"""
+
+
+def start_kyoku(attributes: Attributes, num_seats: int) -> Event:
+    """Returns the start of a round as <INIT> has it; raises ValueError if it can be none."""
+    # the two dice, seed[3:5], are empty in some old records
+    seed = attribute_of(attributes, "INIT", "seed").split(",")
+    played = ",".join(seed[:3] + seed[5:])
+    number, honba, deposits, dora = integers_of({"seed": played}, "INIT", "seed", 4)
+    dealer = integer_of(attributes, "INIT", "oya", 0, num_seats)
+    if not (0 <= number < 4 * SEATS_OF_TABLE and honba >= 0 and deposits >= 0 and 0 <= dora < NUM_TILE_IDS):
+        raise ValueError(f'<INIT seed="{attributes["seed"]}">: out of range')
+    wind, expected = divmod(number, SEATS_OF_TABLE)
+    if dealer != expected:
+        raise ValueError(f'<INIT oya="{dealer}">: the dealer of round {number} is seat {expected}')
+    hands = [tiles_of(attributes, "INIT", f"hai{seat}") for seat in range(num_seats)]
+    dealt = [dora, *(tile for hand in hands for tile in hand)]
+    if len(dealt) != 1 + 13 * num_seats or len(set(dealt)) != len(dealt):
+        raise ValueError("<INIT>: 13 tiles for each seat and an indicator, all different, expected")
+    return {
+        "type": "start_kyoku",
+        "bakaze": "ESWN"[wind],
+        "dora_marker": tile_name(dora),
+        "kyoku": dealer + 1,
+        "honba": honba,
+        "kyotaku": deposits,
+        "oya": dealer,
+        "scores": [100 * score for score in integers_of(attributes, "INIT", "ten", SEATS_OF_TABLE)][:num_seats],
+        "tehais": [[tile_name(tile) for tile in hand] for hand in hands],
+    }
+
+
+def payments(attributes: Attributes, tag: str, num_seats: int) -> Event:
+    """Returns what each seat pays or gets, and the resulting scores."""
+    numbers = [100 * number for number in integers_of(attributes, tag, "sc", 2 * SEATS_OF_TABLE)]
+    before, deltas = numbers[: 2 * num_seats : 2], numbers[1 : 2 * num_seats : 2]
+    return {"deltas": deltas, "scores": [score + change for score, change in zip(before, deltas, strict=True)]}

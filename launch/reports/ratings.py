@@ -1,0 +1,82 @@
+"""Computes the scale of a review's rating: how the networks of the package rate the players of a set of games.
+
+    python launch/reports/ratings.py RECORDS… --games 100
+
+Writes kanachan/review/ratings.json anew for the networks whose number of players the games have. The games must be
+others than those that the networks have learned from.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+import numpy as np
+
+from annotate.game.record import Game
+from annotate.records.reading import find_records, games_of, records_of
+from annotate.replay.replay import annotate_game
+from annotate.runtime.terminal import run_cleanly
+from kanachan.inference.policy import Policy
+from kanachan.models.reference import FIRST_STAGE, resolved, shipped_name
+from kanachan.review.choices import all_choices
+from kanachan.review.models import rating_of
+from kanachan.review.predictions import reviewed_predictions
+from kanachan.review.ratings import PERCENTILES, SCALES, fingerprint
+from kanachan.review.rounds import value_of
+
+CHUNK = 256
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser("ratings", description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("records", metavar="RECORDS", nargs="+")
+    parser.add_argument("--games", type=int, default=100, help="whole games to rate (default: %(default)s)")
+    arguments = parser.parse_args(argv)
+    return run_cleanly(parser.prog, lambda: write(arguments.records, arguments.games))
+
+
+def write(records: Sequence[str], number: int) -> None:
+    games = list(islice(whole_games(records), number))
+    num_seats = games[0].vocabulary.num_seats
+    name = shipped_name(FIRST_STAGE, num_seats)
+    policy = Policy.load(name)
+    ratings = [rating for game in games for rating in ratings_of(game, policy)]
+    scales = json.loads(SCALES.read_text()) if SCALES.exists() else {}
+    scales[name] = {
+        "weights": fingerprint(resolved(name)),
+        "games": len(games),
+        "mean": round(float(np.mean(ratings)), 2),
+        "standard_deviation": round(float(np.std(ratings, ddof=1)), 2),
+        "percentiles": [round(float(value), 2) for value in np.percentile(ratings, PERCENTILES)],
+    }
+    SCALES.write_text(json.dumps(scales, indent=1) + "\n")
+    print(json.dumps(scales[name]), file=sys.stderr)
+
+
+def whole_games(records: Sequence[str]) -> Iterator[Game]:
+    """Yields the games that have ended, of as many players as the first."""
+    num_seats = None
+    for record in records_of(find_records(records)):
+        for game in games_of(record):
+            if isinstance(game, Game) and game.incomplete is None and num_seats in (None, game.vocabulary.num_seats):
+                num_seats = game.vocabulary.num_seats
+                yield game
+
+
+def ratings_of(game: Game, policy: Policy) -> list[float]:
+    """Returns the rating of each seat."""
+    annotations = annotate_game(game).annotations
+    (rows,) = reviewed_predictions([policy], annotations, CHUNK).predictions
+    choices = [of.annotation for of in all_choices(annotations, game.vocabulary)]
+    seats = [value_of(annotation, game.vocabulary, "seat") for annotation in annotations]
+    found = []
+    for seat in range(game.vocabulary.num_seats):
+        own = [i for i, actor in enumerate(seats) if actor == seat]
+        found.append(rating_of([choices[i] for i in own], [rows[i] for i in own]))
+    return found
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,28 @@
+"""The scale of ratings by the networks of the package."""
+
+from pathlib import Path
+
+import pytest
+
+from kanachan.models.reference import resolved
+from kanachan.review.ratings import PERCENTILES, percentile, scale_of
+
+
+@pytest.mark.parametrize("name", ["reference"])
+def test_the_networks_that_review_by_default_have_a_scale(name: str) -> None:
+    scale = scale_of(resolved(name))
+    assert scale is not None, "other weights than those of the scale: run launch/reports/ratings.py"
+    values = scale["percentiles"]
+    assert len(values) == len(PERCENTILES) and values == sorted(values)
+    assert values[5] < scale["mean"] < values[-5]
+
+
+def test_a_rating_has_its_place_among_those_of_others() -> None:
+    scale = {"percentiles": [60.0 + step for step in range(len(PERCENTILES))]}
+    assert [percentile(rating, scale) for rating in (10, 60, 60.5, 70, 80, 99)] == [0, 0, 2, 50, 100, 100]
+
+
+def test_a_network_of_ones_own_has_no_scale(tmp_path: Path) -> None:
+    own = tmp_path / "weights.safetensors"
+    own.write_bytes(b"own")
+    assert scale_of(own) is None
