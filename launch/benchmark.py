@@ -267,14 +267,15 @@ def measure_playing(parts: set[str], num_games: int, repeats: int, work: Path) -
     backends: list[tuple[BackendName, int]] = [("inline", 1)]
     backends += [("processes", cores)] if cores > 1 else []
     backends += [("ray", cores)] if _has("ray") else []
-    num_decisions: dict[str, int] = {}
+    done: dict[str, tuple[int, int]] = {}
+    """decisions and games"""
 
     def play(what: str, match: Match) -> None:
         runner = MatchRunner(match, num_games, Journal(None, match), ExecutionConfig())
         run = runner.run(lambda _: None, StopRequest())
         if run.error is not None:
             raise run.error
-        num_decisions[what] = run.num_decisions
+        done[what] = run.num_decisions, len(run.results)
 
     def write(what: str, backend: BackendName, workers: int) -> None:
         settings = SelfPlay(vocabulary=_V, players=(_PLAYER,), shares=(1.0,), style=0)
@@ -283,7 +284,7 @@ def measure_playing(parts: set[str], num_games: int, repeats: int, work: Path) -
         with played.opened():
             execution = Execution(backend=backend, workers=workers)
             run_selfplay(Roller(selfplay=settings), played, execution, lambda _: None, StopRequest())
-            num_decisions[what] = played.num_decisions
+            done[what] = played.num_decisions, num_games
             played.publish()
 
     bodies: dict[str, Callable[[], None]] = {}
@@ -297,7 +298,7 @@ def measure_playing(parts: set[str], num_games: int, repeats: int, work: Path) -
         }
     seconds = in_turns(list(bodies.values()), repeats)
     return [
-        Estimate(what.partition(" ")[0].rstrip(","), what, num_decisions[what] / s, games=num_games / s)
+        Estimate(what.partition(" ")[0].rstrip(","), what, done[what][0] / s, games=done[what][1] / s)
         for what, s in zip(bodies, seconds, strict=True)
     ]
 
