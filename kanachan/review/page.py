@@ -29,6 +29,7 @@ _SCRIPTS = (
     "events.js",
     "ending.js",
     "lists.js",
+    "scroll.js",
     "charts.js",
     "header.js",
     "navigation.js",

@@ -15,7 +15,7 @@ function shownText(model, value) {
   return hasProbabilities(model) ? share(value) : signed(value, digitsOf(model));
 }
 
-function candidateTable(decision, model, selectModel, openTiles) {
+function candidateTable(decision, model, selectModel, openTiles, isOpen = false) {
   const { shown } = decision.answers[model];
   const order = decision.candidates.map((_, i) => i);
   order.sort((a, b) => decision.plausible[b] - decision.plausible[a] || shown[b] - shown[a]);
@@ -31,16 +31,16 @@ function candidateTable(decision, model, selectModel, openTiles) {
   const head = html('tr', {}, html('th', {}, t('candidates.action')), heads,
     columns.hasShape ? narrow(t('candidates.shape.about'), t('candidates.shape')) : null,
     columns.hasDanger ? narrow(t('candidates.danger.about'), t('candidates.danger')) : null);
-  const rows = order.flatMap((index) => candidateRows(decision, index, model, columns, openTiles));
+  const rows = order.flatMap((index) => candidateRows(decision, index, model, columns, openTiles, isOpen));
   return [html('thead', {}, head), html('tbody', {}, rows)];
 }
 
-function candidateRows(decision, index, model, { hasShape, hasDanger }, openTiles) {
+function candidateRows(decision, index, model, { hasShape, hasDanger }, openTiles, isListed) {
   const candidate = decision.candidates[index];
   const isPlayed = index === decision.chosen;
   const words = actionWords(candidate);
   const cells = decision.answers.map((answer, i) => valueCell(decision, answer, i, index, i === model));
-  const isOpen = state.opened.has(index) && candidate.ukeire_tiles !== null;
+  const isOpen = !isListed && state.opened.has(index) && candidate.ukeire_tiles !== null;
   const row = html('tr', { class: isPlayed ? 'played' : null, 'data-token': candidate.token },
     html('th', { scope: 'row', title: words, 'aria-label': isPlayed ? `${words} (${t('candidates.played')})` : words },
       html('span', { class: 'action' }, inlineTiles(candidate.tiles, 21), actionLabel(candidate),

@@ -70,6 +70,7 @@ function drawGame() {
   byId('rounds-table').replaceChildren(...roundsTable(model, visit));
   byId('course-title').replaceChildren(courseTitle(model));
   drawChart();
+  drawScroll();
 }
 
 function drawChart() {
@@ -149,6 +150,7 @@ function listen() {
   on('next-difference', 'click', KEYS.n);
   on('hands', 'click', toggleHands);
   on('show-ending', 'click', goEnding);
+  on('open-scroll', 'click', toggleScroll);
   on('open-help', 'click', KEYS['?']);
   on('close-help', 'click', () => byId('help').close());
   on('copy-link', 'click', copyLink);
@@ -160,6 +162,7 @@ function listen() {
   on('language', 'change', (event) => { setLanguage(event.target.value); drawHeader(); draw(); event.target.blur(); });
   document.addEventListener('keydown', pressed);
   listenForSwipes(byId('board'));
+  listenForPrinting();
   window.addEventListener('resize', drawChart);
   window.addEventListener('hashchange', () => {
     if (follow(location.hash)) {

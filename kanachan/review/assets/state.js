@@ -11,6 +11,7 @@ const state = {
   threshold: file.threshold,
   isRevealed: false, // the hands of the others
   isLong: false, // the whole list of differences
+  isScroll: false, // all decisions below each other
   opened: new Set(), // the candidates with their tiles shown
 };
 

@@ -173,3 +173,26 @@ def test_the_page_has_words_for_players(page: Browser) -> None:
         assert "_" not in text
         assert " ." not in text
         assert "log p" not in text
+
+
+def test_all_decisions_stand_below_each_other_and_the_differences_are_printed(
+    page: Browser, made: tuple[Path, Any]
+) -> None:
+    decisions = made[1]["reviews"][0]["decisions"]
+    articles = "document.querySelectorAll('#scroll article').length"
+    assert page.run(articles) == 0
+    page.run("toggleScroll()")
+    assert page.run(articles) == len(decisions) == page.run("document.querySelectorAll('#scroll .candidates').length")
+    page.run("toggleScroll()")
+    page.run("window.dispatchEvent(new Event('beforeprint'))")
+    assert page.run(articles) == page.run("differences(state.model).length") > 0
+    page.run("window.dispatchEvent(new Event('afterprint'))")
+    assert page.run(articles) == 0
+
+
+def test_the_players_stand_side_by_side_and_several_rows_of_tiles_open(page: Browser) -> None:
+    assert page.run("document.querySelectorAll('#players-table tbody tr').length") == page.run("reviews.length")
+    page.run("go(0); openTiles(0); openTiles(1)")
+    assert page.run("document.querySelectorAll('#candidates tr.accepted').length") == 2
+    page.run("openTiles(0)")
+    assert page.run("document.querySelectorAll('#candidates tr.accepted').length") == 1

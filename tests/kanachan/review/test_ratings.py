@@ -8,7 +8,7 @@ from kanachan.models.reference import resolved
 from kanachan.review.ratings import PERCENTILES, percentile, scale_of
 
 
-@pytest.mark.parametrize("name", ["reference"])
+@pytest.mark.parametrize("name", ["reference", "reference/3p"])
 def test_the_networks_that_review_by_default_have_a_scale(name: str) -> None:
     scale = scale_of(resolved(name))
     assert scale is not None, "other weights than those of the scale: run launch/reports/ratings.py"
