@@ -9,6 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from annotate.game.origin import Player
 from annotate.game.record import Game
 from annotate.game.settings import add_assumptions
 from annotate.records.addresses import ReplayAddress, is_address, is_record_address, parse_address, seat_in
@@ -89,6 +90,9 @@ def _parser() -> argparse.ArgumentParser:
         help="from which difference on a decision differs: of the probability of the best action and of the one "
         "played, 0 ... 1, or of their values as a share of a large difference in this game (default: %(default)s)",
     )
+    parser.add_argument(
+        "--anonymous", action="store_true", help="leave out the names of the players, the game and its address"
+    )
     parser.add_argument("--game", type=int, metavar="N", help="which game (from 1) of a record that holds several")
     add_assumptions(parser)
     add_batch_option(parser, "a network")
@@ -137,6 +141,8 @@ def _review(arguments: argparse.Namespace) -> None:
     for each in reviewers:
         if LearnedGames.of_card(each.policy.card, each.name).has(key_1)[0]:
             print(f"{PROGRAM}: {each.name} has learned from this game, so it agrees too often", file=sys.stderr)
+    if arguments.anonymous:
+        game, record = _anonymous(game), "a game"
     review = review_of(record, game, replayed, seats, reviewers, arguments.batch, arguments.threshold)
     with replacing(Path(arguments.output)) as temporary:
         temporary.write_text(page(review), encoding="utf-8")
@@ -182,6 +188,11 @@ def _addressed(game: Game, address: ReplayAddress, record: str) -> Game:
     if origin.log not in (None, address.log):
         raise ValueError(f"{record}: the game {origin.log}, but the address is of {address.log}")
     return replace(game, origin=replace(origin, platform=address.platform, log=address.log))
+
+
+def _anonymous(game: Game) -> Game:
+    players = tuple(Player(grade=player.grade) for player in game.origin.players)
+    return replace(game, id="a game", origin=replace(game.origin, log=None, players=players))
 
 
 def _check_outputs(arguments: argparse.Namespace) -> None:

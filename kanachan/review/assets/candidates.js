@@ -150,6 +150,19 @@ function verdict(decision, model) {
   return phrase(best === decision.chosen ? `verdict.agrees.${kind}` : `verdict.${kind}`, values);
 }
 
+// The actions alone, for a choice before the opinion is shown.
+function guessTable(decision, guess) {
+  const rows = decision.candidates.map((candidate, index) => html('tr', { 'data-token': candidate.token },
+    html('th', { scope: 'row' }, html('button', { class: 'action', title: actionWords(candidate), onclick: () => guess(index) },
+      inlineTiles(candidate.tiles, 21), actionLabel(candidate)))));
+  return [html('tbody', {}, rows)];
+}
+
+function guessText(decision, guess, model) {
+  const amount = hasProbabilities(model) ? share(decision.answers[model].shown[guess]) : shownText(model, decision.answers[model].shown[guess]);
+  return phrase('guess.chosen', { action: pictured(decision.candidates[guess]), amount });
+}
+
 // What the bars of a column mean, and what is known about the values.
 function legend(model) {
   const bars = hasProbabilities(model)

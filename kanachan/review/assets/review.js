@@ -31,7 +31,7 @@ function tableOf(round) {
 
 function drawTable(decision, round, isEnd) {
   const shown = isEnd && round.decisions ? decisionAtEnd(decision, round) : decision;
-  const picture = round.decisions ? board(shown, state.model, state.isRevealed || isEnd) : emptyBoard(round);
+  const picture = round.decisions ? board(isHidden() ? { ...shown, candidates: [], chosen: -1 } : shown, state.model, state.isRevealed || isEnd) : emptyBoard(round);
   byId('board').replaceChildren(picture);
 }
 
@@ -41,9 +41,19 @@ function drawDecision(decision) {
   byId('since').replaceChildren(html('span', { class: 'lead' }, t('since')), ...events);
   byId('since').hidden = events.length === 0;
   byId('hand-state').replaceChildren(...handState(decision));
+  byId('guess').replaceChildren(t(state.isHiding ? 'guess.stop' : 'guess.start'));
+  byId('legend').hidden = isHidden();
+  if (isHidden()) {
+    byId('models').hidden = byId('caveat').hidden = true;
+    byId('verdict').replaceChildren(t('guess.ask'));
+    byId('verdict').classList.remove('differs');
+    byId('candidates').replaceChildren(...guessTable(decision, guess));
+    return;
+  }
   byId('models').replaceChildren(...modelButtons(selectModel));
   byId('models').hidden = data.models.length < 2;
-  byId('verdict').replaceChildren(...verdict(decision, model));
+  const guessed = state.isHiding ? guessText(decision, state.guesses.get(addressOf(state)), model) : [];
+  byId('verdict').replaceChildren(...guessed, ' ', ...verdict(decision, model));
   byId('verdict').classList.toggle('differs', isDifferent(decision, model));
   byId('caveat').replaceChildren(caveat(model));
   byId('caveat').hidden = caveat(model) === '';
@@ -107,6 +117,21 @@ function drawHeader() {
   byId('notes').replaceChildren(...notesOnRecord());
 }
 
+function isHidden() {
+  return state.isHiding && state.ending === null && !state.guesses.has(addressOf(state));
+}
+
+function guess(index) {
+  state.guesses.set(addressOf(state), index);
+  draw();
+}
+
+function toggleGuessing() {
+  state.isHiding = !state.isHiding;
+  state.guesses.clear();
+  draw();
+}
+
 function selectModel(model) {
   if (model >= data.models.length) return;
   state.model = model;
@@ -150,6 +175,7 @@ function listen() {
   on('next-difference', 'click', KEYS.n);
   on('hands', 'click', toggleHands);
   on('show-ending', 'click', goEnding);
+  on('guess', 'click', toggleGuessing);
   on('open-scroll', 'click', toggleScroll);
   on('open-help', 'click', KEYS['?']);
   on('close-help', 'click', () => byId('help').close());

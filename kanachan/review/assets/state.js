@@ -11,6 +11,8 @@ const state = {
   threshold: file.threshold,
   isRevealed: false, // the hands of the others
   isLong: false, // the whole list of differences
+  isHiding: false, // the opinion until an action is chosen
+  guesses: new Map(), // what was chosen, by the address of the decision
   isScroll: false, // all decisions below each other
   opened: new Set(), // the candidates with their tiles shown
 };

@@ -165,4 +165,9 @@ def test_a_player_is_chosen_by_name(reviewed: Reviewed, tmp_path: Path, capsys: 
     record = write_record(tmp_path / "named.jsonl", [{**start, "names": ["Alice", "Bob", "Carol", "Dave"]}, *events])
     assert review_with(reviewed, tmp_path, "--seat", "Carol", record=record)["seat"] == 2
     assert main([str(record), reviewed.weights["imitation"], "-o", str(tmp_path / "x.html"), "--seat", "Eve"]) == 1
+    review_with(reviewed, tmp_path, "--seat", "Carol", "--anonymous", record=record)
+    written = (tmp_path / "out.json").read_text() + (tmp_path / "out.html").read_text()
+    assert not any(name in written for name in ("Alice", "Carol", "named.jsonl", "sim-5"))
+    capsys.readouterr()
+    assert main([str(record), reviewed.weights["imitation"], "-o", str(tmp_path / "x.html"), "--seat", "Eve"]) == 1
     assert "no player has this name: 0 Alice, 1 Bob, 2 Carol, 3 Dave, all" in capsys.readouterr().err

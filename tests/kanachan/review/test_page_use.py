@@ -190,6 +190,22 @@ def test_all_decisions_stand_below_each_other_and_the_differences_are_printed(
     assert page.run(articles) == 0
 
 
+def test_the_opinion_can_be_hidden_until_an_action_is_chosen(page: Browser) -> None:
+    values = "document.querySelectorAll('#candidates td.value').length"
+    marks = "document.querySelectorAll('#hand .bar, #hand .dot, #hand .played').length"
+    page.run("go(0)")
+    assert page.run(values) > 0 and page.run(marks) > 0
+    page.run("toggleGuessing()")
+    assert page.run(values) == page.run(marks) == 0
+    page.run("document.querySelectorAll('#candidates button')[1].click()")
+    assert page.run(values) > 0 and page.run(marks) > 0
+    assert page.run("byId('verdict').innerText").startswith("Your choice:")
+    page.run("go(1)")
+    assert page.run(values) == 0
+    page.run("toggleGuessing()")
+    assert page.run(values) > 0
+
+
 def test_the_players_stand_side_by_side_and_several_rows_of_tiles_open(page: Browser) -> None:
     assert page.run("document.querySelectorAll('#players-table tbody tr').length") == page.run("reviews.length")
     page.run("go(0); openTiles(0); openTiles(1)")
