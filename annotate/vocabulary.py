@@ -74,10 +74,6 @@ class Vocabulary:
         """Physical tiles of a wall."""
         return 4 * len(self.kinds)
 
-    @property
-    def has_chi(self) -> bool:
-        return "chi" in self.action.blocks
-
     @cached_property
     def place_of_sparse(self) -> tuple[int, ...]:
         """By sparse token, the place that it fills, or -1. Each observation has one token for each place; places are

@@ -31,11 +31,6 @@ class AnnotatedGame:
     report: Report
     num_players: int
 
-    @property
-    def lines(self) -> str:
-        """The annotation lines, if they were encoded as text."""
-        return self.data.decode()
-
 
 @no_search_for_cycles()
 def annotate_record(

@@ -65,8 +65,3 @@ def union(sets: Iterable[NDArray[np.uint64]]) -> NDArray[np.uint64]:
 def contains(key_G: NDArray[np.uint64], game_X: NDArray[np.uint64]) -> NDArray[np.bool_]:
     """Returns whether each game, by its whole key, is in a set [X]; a few that are not seem to be."""
     return np.isin(truncated(game_X), key_G)
-
-
-def false_positive_rate(key_G: NDArray[np.uint64]) -> float:
-    """Returns the probability that a game seems to be in a set that it is not in."""
-    return len(key_G) / 2.0**BITS

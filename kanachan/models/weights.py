@@ -29,7 +29,6 @@ PRIOR_KEY = "prior"
 """entry of the card of weights with a prior: the card of the reward predictor that it was, its hash and its name"""
 TEACHER_KEY = "teacher"
 """entry of the card of weights that learned the probabilities of others: these, as in a lineage"""
-ENCODER_PREFIX = "encoder."
 _Settings = TypeVar("_Settings", ModelConfig, ObjectiveConfig, RewardConfig)
 
 

@@ -187,7 +187,7 @@ def test_a_vocabulary_goes_to_another_process_as_its_name() -> None:
 
 
 def test_a_game_of_four_has_all_tiles_of_which_seventy_are_drawn_and_six_orders_of_suits() -> None:
-    assert (V.num_tile_ids, V.num_live, V.has_chi) == (136, 70, True)
+    assert (V.num_tile_ids, V.num_live) == (136, 70)
     assert V.num_tile_ids == HAND_SLOT_FIRST[NUM_TILES]
     assert len(V.suit_orders) == 6 and V.suit_orders[0] == (0, 1, 2)
 
@@ -227,7 +227,7 @@ def test_three_players_have_no_other_blocks() -> None:
 
 def test_a_game_of_three_is_without_the_middle_characters_and_chi() -> None:
     vocabulary = THREE_PLAYERS
-    assert (vocabulary.num_tile_ids, vocabulary.num_live, vocabulary.has_chi) == (108, 55, False)
+    assert (vocabulary.num_tile_ids, vocabulary.num_live) == (108, 55)
     assert [TILE_NAMES[tile_of(kind)] for kind in vocabulary.kinds[:4]] == ["1m", "9m", "1p", "2p"]
     assert (len(vocabulary.numeric), len(vocabulary.results), vocabulary.num_round_results) == (5, 10, 12)
 
