@@ -28,12 +28,18 @@ def test_reference_is_the_imitation_network_of_the_package() -> None:
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_the_smaller_networks_are_imitations_that_the_reference_taught(size: str) -> None:
-    smaller, teacher = read_weights(f"reference/{size}"), read_weights("reference")
-    assert smaller.model == MODEL_SIZES[size] and teacher.model == MODEL_SIZES["small"]
-    assert smaller.card["teacher"]["sha256"] == lineage_of(teacher)[-1]["sha256"]
-    ours, theirs = (w.card["evaluation"]["agreement"]["top1"]["value"] for w in (smaller, teacher))
-    assert abs(ours - theirs) < 0.005
+def test_the_smaller_networks_are_imitations_that_a_reference_taught(size: str) -> None:
+    smaller, reference = read_weights(f"reference/{size}"), read_weights("reference")
+    assert smaller.model == MODEL_SIZES[size] and reference.model == MODEL_SIZES["small"]
+    assert smaller.card["teacher"]["name"] == "reference"
+    ours, theirs = (w.card["evaluation"]["agreement"]["top1"]["value"] for w in (smaller, reference))
+    assert 0 < theirs - ours < 0.05
+
+
+@pytest.mark.parametrize("name", shipped_weights())
+def test_the_games_that_shipped_weights_have_learned_from_are_all_known(name: str) -> None:
+    games = read_weights(name).learned_games
+    assert games.is_complete and len(games.key_G) > 100
 
 
 def test_every_shipped_file_has_a_name_that_leads_to_it() -> None:
