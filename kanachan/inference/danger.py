@@ -1,12 +1,14 @@
-"""Estimates the probability that a discard deals in, from what a network predicts of the hidden hands and the winner.
+"""Estimates who wins a round, and the probability that a discard deals in, from what a network predicts of the hidden
+hands and the winner and from what the table shows.
 
 An estimate, not a search through hands: a wait on a tile is likely where a seat probably holds its neighbours or a pair
 of it, and where that seat probably wins the round. Tiles that a seat has discarded itself, or that were discarded after
-its riichi, are safe from it (furiten). A logistic regression combines these features; its coefficients were fitted to
-the discards of validation games of four players, and `launch/reports/danger.py` fits and measures them again.
+its riichi, are safe from it (furiten). Two regressions combine these features with riichi, melds and turn: one over who
+wins, one over what deals in. Their coefficients were fitted to validation games of four players, and
+`launch/reports/danger.py` fits and measures them again.
 
-Shapes: B decisions, H other seats (next, opposite, previous), K kinds of tiles, L counts (at least 1, 2, …),
-F features.
+Shapes: B decisions, S seats from the actor on, O outcomes of a round (S, and nobody last), H other seats (next,
+opposite, previous), K kinds of tiles, L counts (at least 1, 2, …), F features.
 """
 
 from typing import NamedTuple
@@ -22,14 +24,21 @@ from kanachan.data.columns import ObservationColumns
 from kanachan.inference.policy import Policy
 from kanachan.objectives.auxiliary import HiddenHands, RoundWinner
 
-FEATURES = ("constant", "winner", "riichi", "turn", "wait")
-COEFFICIENTS = (-9.70, 0.11, 2.24, 1.51, 0.80)
+WIN_FEATURES = (
+    *("head", "riichi", "riichi x turn", "melds", "melds x turn", "against riichi", "against riichi x turn"),
+    *("nobody", "nobody x turn", "actor"),
+)
+WIN_COEFFICIENTS = (0.74, 3.48, -0.77, 0.63, -0.05, 1.89, -0.69, -0.51, 0.22, 0.08)
+"""of `WIN_FEATURES`: the logarithm of what the head predicts, and what each outcome has of the rest"""
+FEATURES = ("constant", "winner", "riichi", "riichi x turn", "called", "called x turn", "melds", "turn", "wait")
+COEFFICIENTS = (-14.40, 0.12, 11.34, -2.20, 7.45, -1.61, 0.31, 2.53, 0.75)
 """of `FEATURES`"""
 FITTED_SEATS = 4
 """seats of the games to which they were fitted"""
 _LEAST_WAIT = 0.01
 _RANKS_OF_SUIT = 9
 _NUM_SUITED = 27
+_CALLS = ("chi", "pon", "daiminkan")
 
 
 class Danger(NamedTuple):
@@ -37,8 +46,8 @@ class Danger(NamedTuple):
 
     deal_in_BHK: Tensor
     """probability that a discard of this kind deals in to the seat"""
-    win_BH: Tensor
-    """probability that the seat wins the round"""
+    win_BO: Tensor
+    """probability that the round is won by a seat, the actor first, or by nobody"""
 
     @property
     def deal_in_BK(self) -> Tensor:
@@ -57,39 +66,71 @@ def estimate_danger(policy: Policy, columns: ObservationColumns) -> Danger:
     assert policy.vocabulary.num_seats == FITTED_SEATS, "the coefficients are for other games"
     inputs = danger_inputs(policy, columns)
     logit_BHK = (inputs.feature_BHKF * torch.tensor(COEFFICIENTS)).sum(dim=3)
-    return Danger(logit_BHK.sigmoid().masked_fill(inputs.is_safe_BHK, 0.0), inputs.win_BH)
+    return Danger(logit_BHK.sigmoid().masked_fill(inputs.is_safe_BHK, 0.0), inputs.win_BO)
 
 
 class DangerInputs(NamedTuple):
-    """What the regression needs."""
+    """What the regressions need."""
 
+    win_feature_BOF: Tensor
+    win_BO: Tensor
+    """as of `Danger`; of games of other than `FITTED_SEATS` as the head predicts it"""
     feature_BHKF: Tensor
     is_safe_BHK: Tensor
     """whether the seat cannot win on a discard of this kind, as it is furiten"""
-    win_BH: Tensor
 
 
 @torch.inference_mode()
 def danger_inputs(policy: Policy, columns: ObservationColumns) -> DangerInputs:
-    """Computes the features of the regression for some decisions."""
+    """Computes the features of the regressions for some decisions."""
     auxiliary = policy.objective.auxiliary
     output_BO = policy.output(policy.batch(columns).to(policy.device)).auxiliary_BK
     assert output_BO is not None, "a network without auxiliary heads"
     outputs = auxiliary.outputs(output_BO)
     hands, winner = auxiliary.targets["hidden_hands"], auxiliary.targets["round_winner"]
     assert isinstance(hands, HiddenHands) and isinstance(winner, RoundWinner)
-    win_BH = winner.probability(outputs["round_winner"])[:, 1:-1].cpu()  # without the actor and without nobody
-    wait_BHK = wait_weight(hands.probability(outputs["hidden_hands"]).cpu())
     public = _public(columns, policy.vocabulary)
+    by_head_BO = winner.probability(outputs["round_winner"]).cpu()
+    win_feature_BOF = _win_features(by_head_BO, public)
+    is_fitted = policy.vocabulary.num_seats == FITTED_SEATS
+    win_BO = (win_feature_BOF @ torch.tensor(WIN_COEFFICIENTS)).softmax(dim=1) if is_fitted else by_head_BO
+    wait_BHK = wait_weight(hands.probability(outputs["hidden_hands"]).cpu())
+    riichi_BH1, melds_BH1 = (each[:, 1:, None].float() for each in (public.is_riichi_BS, public.melds_BS))
+    turn_B11 = public.discards_B.float().log1p()[:, None, None]
     parts = {
         "constant": torch.ones(()),
-        "winner": win_BH.clamp(1e-6, 1 - 1e-6).logit()[:, :, None],
-        "riichi": torch.from_numpy(public.is_riichi_BH).float()[:, :, None],
-        "turn": torch.from_numpy(public.discards_B).float().log1p()[:, None, None],
+        "winner": win_BO[:, 1:-1].clamp(1e-6, 1 - 1e-6).logit()[:, :, None],
+        "riichi": riichi_BH1,
+        "riichi x turn": riichi_BH1 * turn_B11,
+        "called": (melds_BH1 > 0).float(),
+        "called x turn": (melds_BH1 > 0) * turn_B11,
+        "melds": melds_BH1,
+        "turn": turn_B11,
         "wait": wait_BHK.add(_LEAST_WAIT).log(),
     }
     feature_BHKF = torch.stack([parts[name].expand(wait_BHK.shape) for name in FEATURES], dim=3)
-    return DangerInputs(feature_BHKF, torch.from_numpy(public.is_safe_BHK), win_BH)
+    return DangerInputs(win_feature_BOF, win_BO, feature_BHKF, public.is_safe_BHK)
+
+
+def _win_features(by_head_BO: Tensor, public: "_Public") -> Tensor:
+    riichi_BO, melds_BO = (F.pad(each.float(), (0, 1)) for each in (public.is_riichi_BS, public.melds_BS))
+    turn_B1 = public.discards_B.float().log1p()[:, None]
+    against_BO = F.pad((~public.is_riichi_BS & public.is_riichi_BS.any(dim=1, keepdim=True)).float(), (0, 1))
+    nobody_BO, actor_BO = torch.zeros_like(by_head_BO), torch.zeros_like(by_head_BO)
+    nobody_BO[:, -1] = actor_BO[:, 0] = 1
+    parts = {
+        "head": by_head_BO.clamp(min=1e-6).log(),
+        "riichi": riichi_BO,
+        "riichi x turn": riichi_BO * turn_B1,
+        "melds": melds_BO,
+        "melds x turn": melds_BO * turn_B1,
+        "against riichi": against_BO,
+        "against riichi x turn": against_BO * turn_B1,
+        "nobody": nobody_BO,
+        "nobody x turn": nobody_BO * turn_B1,
+        "actor": actor_BO,
+    }
+    return torch.stack([parts[name] for name in WIN_FEATURES], dim=2)
 
 
 def wait_weight(held_BHKL: Tensor) -> Tensor:
@@ -117,32 +158,45 @@ def wait_weight(held_BHKL: Tensor) -> Tensor:
 class _Public(NamedTuple):
     """What everybody at the table has seen."""
 
-    is_riichi_BH: NDArray[np.bool_]
-    is_safe_BHK: NDArray[np.bool_]
-    discards_B: NDArray[np.int64]
+    is_riichi_BS: Tensor
+    melds_BS: Tensor
+    """open ones"""
+    is_safe_BHK: Tensor
+    discards_B: Tensor
     """of all seats so far"""
 
 
 def _public(columns: ObservationColumns, vocabulary: Vocabulary) -> _Public:
-    block = vocabulary.progression["discard"]
-    progression, num_others = columns.progression, vocabulary.num_seats - 1
-    event = progression.values.astype(np.int64) - block.first
-    row = np.repeat(np.arange(len(columns)), progression.lengths)
-    is_discard = (event >= 0) & (event < block.size)
-    event, row = event[is_discard], row[is_discard]
-    seat, tile, _, riichi = np.unravel_index(event, [factor.size for factor in block.factors])
-    kind = np.array([tile34_of(tile) for tile in range(block.factors[1].size)])[tile]
-    place = np.arange(len(event))
-    other = (seat - columns.seat[row] - 1) % vocabulary.num_seats
-    is_riichi_BH = np.zeros((len(columns), num_others), bool)
-    is_safe_BHK = np.zeros((len(columns), num_others, NUM_TILES34), bool)
-    for h in range(num_others):
-        own = other == h
-        is_safe_BHK[row[own], h, kind[own]] = True
-        declared_at = np.full(len(columns), len(event))
+    num_seats, num_rows = vocabulary.num_seats, len(columns)
+    row, seat, tile, _, riichi = _events(columns, vocabulary, "discard")
+    kind = np.array([tile34_of(tile) for tile in range(vocabulary.progression["discard"].factors[1].size)])[tile]
+    place = np.arange(len(row))
+    is_riichi_BS = np.zeros((num_rows, num_seats), bool)
+    is_safe_BHK = np.zeros((num_rows, num_seats - 1, NUM_TILES34), bool)
+    for s in range(num_seats):
+        own = seat == s
+        declared_at = np.full(num_rows, len(row))
         declares = own & (riichi == 1)
         declared_at[row[declares]] = place[declares]
-        is_riichi_BH[:, h] = declared_at < len(event)
-        later = place > declared_at[row]
-        is_safe_BHK[row[later], h, kind[later]] = True
-    return _Public(is_riichi_BH, is_safe_BHK, np.bincount(row, minlength=len(columns)))
+        is_riichi_BS[:, s] = declared_at < len(row)
+        if s > 0:
+            later = own | (place > declared_at[row])
+            is_safe_BHK[row[later], s - 1, kind[later]] = True
+    melds_BS = np.zeros((num_rows, num_seats), np.int64)
+    for name in _CALLS:
+        if name in vocabulary.progression.blocks:
+            row_of_call, seat_of_call, *_ = _events(columns, vocabulary, name)
+            np.add.at(melds_BS, (row_of_call, seat_of_call), 1)
+    discards_B = np.bincount(row, minlength=num_rows)
+    return _Public(*map(torch.from_numpy, (is_riichi_BS, melds_BS, is_safe_BHK, discards_B)))
+
+
+def _events(columns: ObservationColumns, vocabulary: Vocabulary, name: str) -> list[NDArray[np.int64]]:
+    """Returns the row, the seat from the actor on, and the further factors of each event of a kind."""
+    block, progression = vocabulary.progression[name], columns.progression
+    event = progression.values.astype(np.int64) - block.first
+    row = np.repeat(np.arange(len(columns)), progression.lengths)
+    is_of_kind = (event >= 0) & (event < block.size)
+    row = row[is_of_kind]
+    seat, *rest = np.unravel_index(event[is_of_kind], [factor.size for factor in block.factors])
+    return [row, (seat - columns.seat[row]) % vocabulary.num_seats, *rest]

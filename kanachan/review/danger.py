@@ -19,7 +19,7 @@ class Danger(NamedTuple):
     deal_in: list[float | None]
     """[A] that the discard deals in; None for other actions, and where the estimate is not fitted to such games"""
     win: list[float | None]
-    """[S] that the seat wins the round; None for the own seat"""
+    """[S] that the seat wins the round"""
 
 
 def dangers(policies: Sequence[Policy], annotations: Sequence[Annotation], chunk: int) -> list[Danger]:
@@ -39,9 +39,9 @@ def dangers(policies: Sequence[Policy], annotations: Sequence[Annotation], chunk
         by_kind: Sequence[Sequence[float] | None]
         if policy.vocabulary.num_seats == FITTED_SEATS:
             estimate = estimate_danger(policy, columns)
-            by_kind, win = estimate.deal_in_BK.tolist(), estimate.win_BH.tolist()
+            by_kind, win = estimate.deal_in_BK.tolist(), estimate.win_BO.tolist()
         else:
-            by_kind, win = [None] * len(part), danger_inputs(policy, columns).win_BH.tolist()
+            by_kind, win = [None] * len(part), danger_inputs(policy, columns).win_BO.tolist()
         for i, annotation in enumerate(part):
             found.append(_danger(annotation, int(columns.seat[i]), by_kind[i], win[i], policy.vocabulary))
     return found
@@ -50,12 +50,12 @@ def dangers(policies: Sequence[Policy], annotations: Sequence[Annotation], chunk
 def _danger(
     annotation: Annotation, seat: int, by_kind: Sequence[float] | None, win: Sequence[float], vocabulary: Vocabulary
 ) -> Danger:
-    """Sorts an estimate, by kind of tile and by seats after the own one, by candidate and by seat."""
+    """Sorts an estimate, by kind of tile and by seats from the own one on, by candidate and by seat."""
     deal_in: list[float | None] = []
     for token in annotation.actions:
         name, values = vocabulary.action.describe(token)
         deal_in.append(None if by_kind is None or name != "discard" else round(by_kind[tile34_of(values["tile"])], 5))
     wins: list[float | None] = [None] * vocabulary.num_seats
-    for step, probability in enumerate(win, start=1):
+    for step, probability in enumerate(win[: vocabulary.num_seats]):
         wins[(seat + step) % vocabulary.num_seats] = round(probability, 5)
     return Danger(deal_in, wins)

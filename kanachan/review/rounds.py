@@ -96,6 +96,7 @@ class ReviewedRound:
                     "shanten": shape.shanten,
                     "waits": shape.waiting.tiles if shape.waiting else [],
                     "furiten": shape.is_furiten,
+                    "win": danger.win[seat],
                     "opponents": _opponents(table, danger),
                     "candidates": self._candidates(annotation, shape, danger),
                     "link": self.link(seat),

@@ -1,4 +1,4 @@
-"""Fits the coefficients of the danger estimate to the discards of one split, and measures them on another.
+"""Fits the coefficients of the danger estimate to one split, and measures them on another by groups of situations.
 
 python launch/reports/danger.py WEIGHTS SHARDS
 
@@ -6,11 +6,14 @@ The weights need the auxiliary heads (`--objective.hidden_hands`, `--objective.r
 it is its seat's last decision of a round in which that seat dealt in. Discards after the own riichi are left out, as
 they are no decisions. The coefficients are not fitted to the games that the network has learned, about which it is too
 sure.
+
+Shapes: N discards against each seat that could win on them, W decisions, O outcomes of a round, F features.
 """
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -21,19 +24,34 @@ from annotate.runtime.terminal import run_cleanly
 from annotate.vocabulary import Vocabulary, tile34_of
 from kanachan.data.columns import Columns, round_keys
 from kanachan.data.loader import held_out_columns
-from kanachan.inference.danger import COEFFICIENTS, FEATURES, danger_inputs, predicts_danger
+from kanachan.inference.danger import (
+    COEFFICIENTS,
+    FEATURES,
+    WIN_COEFFICIENTS,
+    WIN_FEATURES,
+    danger_inputs,
+    predicts_danger,
+)
 from kanachan.inference.policy import Policy
+from kanachan.objectives.auxiliary import RoundWinner
 
 _CHUNK = 256
 _BINS = 8
 _NEWTON_STEPS = 30
+_EARLY, _LATE = 24, 48
+"""discards of all seats: before, between and after them a round is early, in the middle and late"""
 
 
-class Discards(NamedTuple):
-    """Discards against each seat that could win on them: N pairs."""
+class Samples(NamedTuple):
+    """What the two regressions are fitted to and measured on."""
 
     feature_NF: NDArray[np.float64]
     dealt_in_N: NDArray[np.bool_]
+    win_feature_WOF: NDArray[np.float32]
+    winner_W: NDArray[np.int64]
+    """the outcome: a seat from the actor on, or nobody"""
+    turn_W: NDArray[np.int64]
+    """discards of all seats so far"""
 
 
 def main() -> int:
@@ -44,13 +62,13 @@ def main() -> int:
     )
     parser.add_argument("weights", help="weights with the auxiliary heads hidden_hands and round_winner")
     parser.add_argument("shards", type=Path, help="folder of shards")
-    parser.add_argument("--decisions", type=int, help="of the validation split (default: all)")
+    parser.add_argument("--decisions", type=int, help="of each split (default: all)")
     arguments = parser.parse_args()
     return run_cleanly(parser.prog, lambda: print(report(arguments.weights, arguments.shards, arguments.decisions)))
 
 
 def report(weights: str, shards: Path, decisions: int | None) -> str:
-    """Formats the fitted coefficients and a table of predicted and observed frequencies.
+    """Formats the fitted coefficients and tables of predicted and observed frequencies.
 
     Raises:
         ValueError: the weights have no auxiliary heads, or the shards no validation or test split.
@@ -58,45 +76,108 @@ def report(weights: str, shards: Path, decisions: int | None) -> str:
     policy = Policy.load(weights)
     if not predicts_danger(policy):
         raise ValueError(f"{weights}: trained without objective.hidden_hands or objective.round_winner")
-    fitted = fit(discards(policy, held_out_columns(shards, "validation", policy.vocabulary), decisions))
-    test = discards(policy, held_out_columns(shards, "test", policy.vocabulary), None)
-    lines = [f"{'coefficient':<12}{'fitted':>8}{'in use':>8}"]
-    lines += [f"{name:<12}{new:8.2f}{old:8.2f}" for name, new, old in zip(FEATURES, fitted, COEFFICIENTS, strict=True)]
+    fitted_to, test = (
+        samples(policy, held_out_columns(shards, split, policy.vocabulary), decisions)
+        for split in ("validation", "test")
+    )
+    win_fitted = fit_winner(fitted_to)
+    fitted = fit(fitted_to)
+    lines = _coefficients("who wins", WIN_FEATURES, win_fitted, WIN_COEFFICIENTS)
+    lines += ["", *_coefficients("dealing in", FEATURES, fitted, COEFFICIENTS)]
+    return "\n".join([*lines, "", *_winner_lines(test), "", *_danger_lines(test, fitted)])
+
+
+def _coefficients(title: str, names: Sequence[str], new_F: Sequence[float], used_F: Sequence[float]) -> list[str]:
+    rows = [f"{name:<24}{new:8.2f}{used:8.2f}" for name, new, used in zip(names, new_F, used_F, strict=True)]
+    return [f"{title:<24}{'fitted':>8}{'in use':>8}", *rows]
+
+
+def _winner_lines(test: Samples) -> list[str]:
+    """Formats the chances of the other seats to win against what happened, by riichi, melds and turn."""
+    probability_WO = win_probability(test.win_feature_WOF, np.array(WIN_COEFFICIENTS))
+    won_WO = np.eye(probability_WO.shape[1])[test.winner_W]
+    riichi_WO = test.win_feature_WOF[..., WIN_FEATURES.index("riichi")] > 0
+    melds_WO = test.win_feature_WOF[..., WIN_FEATURES.index("melds")].astype(int)
+    others = slice(1, -1)
+    is_riichi_W = riichi_WO[:, others].any(axis=1)
+    early, middle = test.turn_W < _EARLY, (test.turn_W >= _EARLY) & (test.turn_W < _LATE)
+    phases = {"early": early, "middle": middle, "late": test.turn_W >= _LATE}
+    lines = [f"{'another seat wins':<40}{'predicted %':>12}{'observed %':>12}{'seats':>9}"]
+
+    def add(name: str, where_WO: NDArray[np.bool_]) -> None:
+        chosen = where_WO[:, others]
+        if chosen.any():
+            predicted_, observed = (100 * each[:, others][chosen].mean() for each in (probability_WO, won_WO))
+            lines.append(f"{name:<40}{predicted_:12.1f}{observed:12.1f}{chosen.sum():9,}")
+
+    for phase, is_phase_W in phases.items():
+        for count in range(4):
+            add(f"{phase}, {count} melds, nobody in riichi", (melds_WO == count) & (is_phase_W & ~is_riichi_W)[:, None])
+        add(f"{phase}, in riichi", riichi_WO & is_phase_W[:, None])
+        add(f"{phase}, closed against a riichi", ~riichi_WO & (melds_WO == 0) & (is_phase_W & is_riichi_W)[:, None])
+    own = 100 * probability_WO[:, 0].mean(), 100 * won_WO[:, 0].mean()
+    return [*lines, f"{'the actor':<40}{own[0]:12.1f}{own[1]:12.1f}{len(won_WO):9,}"]
+
+
+def _danger_lines(test: Samples, fitted: NDArray[np.float64]) -> list[str]:
+    """Formats how well the coefficients predict what deals in, in all and by groups."""
     frequency = test.dealt_in_N.mean()
     chance = log_loss(np.full(len(test.dealt_in_N), frequency), test.dealt_in_N)
-    lines += ["", f"test: {len(test.dealt_in_N):,} pairs of a discard and a seat, {test.dealt_in_N.sum()} dealt in"]
+    lines = [f"test: {len(test.dealt_in_N):,} pairs of a discard and a seat, {test.dealt_in_N.sum()} dealt in"]
     for name, coefficient_F in (("fitted", fitted), ("in use", np.array(COEFFICIENTS))):
-        probability_N = predicted(test, coefficient_F)
+        probability_N = predicted(test.feature_NF, coefficient_F)
         area = area_under_curve(probability_N, test.dealt_in_N)
         loss = log_loss(probability_N, test.dealt_in_N)
         lines.append(f"{name}: area under the ROC curve {area:.3f}, {loss:.5f} nats (constant {chance:.5f})")
-    probability_N = predicted(test, np.array(COEFFICIENTS))
-    lines += ["", f"{'predicted %':>12}{'observed %':>12}{'pairs':>9}"]
+    probability_N = predicted(test.feature_NF, np.array(COEFFICIENTS))
+    riichi_N, melds_N, turn_N = (test.feature_NF[:, FEATURES.index(name)] for name in ("riichi", "melds", "turn"))
+    groups = {
+        "closed, no riichi": (riichi_N == 0) & (melds_N == 0),
+        **{f"{count} melds": (riichi_N == 0) & (melds_N == count) for count in (1, 2, 3)},
+        "riichi, early or middle": (riichi_N > 0) & (turn_N < np.log1p(_LATE)),
+        "riichi, late": (riichi_N > 0) & (turn_N >= np.log1p(_LATE)),
+    }
+    lines += ["", f"{'deals in':<24}{'predicted':>12}{'observed':>12}{'pairs':>11}"]
+    for name, where_N in groups.items():
+        counts = probability_N[where_N].sum(), test.dealt_in_N[where_N].sum()
+        lines.append(f"{name:<24}{counts[0]:12.1f}{counts[1]:12,}{where_N.sum():11,}")
+    lines += ["", f"{'predicted %':>12}{'observed %':>12}{'pairs':>11}"]
     for part in np.array_split(probability_N.argsort(), _BINS):
         observed = test.dealt_in_N[part].mean()
-        lines.append(f"{100 * probability_N[part].mean():12.2f}{100 * observed:12.2f}{len(part):9,}")
-    return "\n".join(lines)
+        lines.append(f"{100 * probability_N[part].mean():12.2f}{100 * observed:12.2f}{len(part):11,}")
+    return lines
 
 
-def discards(policy: Policy, columns: Columns, limit: int | None) -> Discards:
-    """Returns the discards of some decisions, drawn in chunks with a fixed seed, against each seat not furiten."""
+def samples(policy: Policy, columns: Columns, limit: int | None) -> Samples:
+    """Returns what happened after some decisions, drawn in chunks with a fixed seed, and the discards among them
+    against each seat not furiten."""
     kind_B, counts_B = _discarded_kind(columns, policy.vocabulary)
     winners = (dealt_in_to(result, policy.vocabulary.num_seats) for result in columns.results[:, 0])
     target_B = np.array([-1 if winner is None else winner for winner in winners])
+    winner_of_result = RoundWinner(policy.vocabulary).winner_of_result.numpy()
     is_last_B = _last_of_round(columns, policy.vocabulary)
     starts = np.random.default_rng(0).permutation(np.arange(0, len(columns), _CHUNK))
-    features, dealt_in = [], []
+    parts = []
     for start in starts[: None if limit is None else -(-limit // _CHUNK)].tolist():
         chunk = slice(start, start + _CHUNK)
-        inputs = danger_inputs(policy, columns.rows(start, min(start + _CHUNK, len(columns))))
+        rows = columns.rows(start, min(start + _CHUNK, len(columns)))
+        inputs = danger_inputs(policy, rows)
         row = np.flatnonzero(counts_B[chunk])
         kind = kind_B[chunk][row]
         may_win_NH = ~inputs.is_safe_BHK.numpy()[row, :, kind]
         seat = np.arange(may_win_NH.shape[1])
         dealt_in_NH = is_last_B[chunk][row, None] & (target_B[chunk][row, None] == seat)
-        features.append(inputs.feature_BHKF.numpy()[row, :, kind][may_win_NH])
-        dealt_in.append(dealt_in_NH[may_win_NH])
-    return Discards(np.concatenate(features).astype(np.float64), np.concatenate(dealt_in))
+        turn_BHK = inputs.feature_BHKF[..., FEATURES.index("turn")]
+        parts.append(
+            Samples(
+                inputs.feature_BHKF.numpy()[row, :, kind][may_win_NH].astype(np.float64),
+                dealt_in_NH[may_win_NH],
+                inputs.win_feature_BOF.numpy(),
+                winner_of_result[rows.results[:, 0]],
+                np.expm1(turn_BHK[:, 0, 0].numpy()).round().astype(np.int64),
+            )
+        )
+    return Samples(*(np.concatenate(each) for each in zip(*parts, strict=True)))
 
 
 def _discarded_kind(columns: Columns, vocabulary: Vocabulary) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
@@ -126,21 +207,40 @@ def _last_of_round(columns: Columns, vocabulary: Vocabulary) -> NDArray[np.bool_
     return is_last_B
 
 
-def fit(discards: Discards) -> NDArray[np.float64]:
+def fit(discards: Samples) -> NDArray[np.float64]:
     """Returns the coefficients of the logistic regression with the greatest likelihood, by Newton's method."""
     feature_NF, target_N = discards.feature_NF, discards.dealt_in_N.astype(np.float64)
     coefficient_F = np.zeros(feature_NF.shape[1])
     for _ in range(_NEWTON_STEPS):
-        probability_N = predicted(discards, coefficient_F)
+        probability_N = predicted(feature_NF, coefficient_F)
         curvature_FF = feature_NF.T @ (feature_NF * (probability_N * (1 - probability_N))[:, None])
         ridge_FF = 1e-6 * np.eye(len(coefficient_F))
         coefficient_F += np.linalg.solve(curvature_FF + ridge_FF, feature_NF.T @ (target_N - probability_N))
     return coefficient_F
 
 
-def predicted(discards: Discards, coefficient_F: NDArray[np.float64]) -> NDArray[np.float64]:
+def fit_winner(of: Samples) -> NDArray[np.float64]:
+    """Returns the coefficients of the multinomial regression over who wins, likewise."""
+    feature_WOF = of.win_feature_WOF.astype(np.float64)
+    coefficient_F = np.eye(feature_WOF.shape[2])[0]  # the head as it is
+    for _ in range(_NEWTON_STEPS):
+        probability_WO = win_probability(feature_WOF, coefficient_F)
+        mean_WF = np.einsum("wo,wof->wf", probability_WO, feature_WOF)
+        gradient_F = (feature_WOF[np.arange(len(mean_WF)), of.winner_W] - mean_WF).sum(axis=0)
+        second_FF = np.einsum("wo,wof,wog->fg", probability_WO, feature_WOF, feature_WOF, optimize=True)
+        curvature_FF = second_FF - mean_WF.T @ mean_WF
+        coefficient_F = coefficient_F + np.linalg.solve(curvature_FF + 1e-6 * np.eye(len(gradient_F)), gradient_F)
+    return coefficient_F
+
+
+def win_probability(feature_WOF: NDArray[Any], coefficient_F: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Returns the probability of each outcome [W, O]."""
+    return np.asarray(torch.from_numpy(feature_WOF @ coefficient_F).softmax(dim=1))
+
+
+def predicted(feature_NF: NDArray[np.float64], coefficient_F: NDArray[np.float64]) -> NDArray[np.float64]:
     """Returns the probability of each pair."""
-    return np.asarray(torch.from_numpy(discards.feature_NF @ coefficient_F).sigmoid())
+    return np.asarray(torch.from_numpy(feature_NF @ coefficient_F).sigmoid())
 
 
 def log_loss(probability_N: NDArray[np.float64], is_true_N: NDArray[np.bool_]) -> float:

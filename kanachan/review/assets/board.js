@@ -87,7 +87,7 @@ function plate(decision, seat, side) {
 // Riichi, or how probable it is that the player wins the round.
 function mood(decision, seat) {
   if (decision.table.rivers[seat].some((discard) => discard.riichi)) return t('action.riichi');
-  const win = decision.opponents.find((one) => one.seat === seat)?.win ?? null;
+  const win = [{ seat: decision.table.seat, win: decision.win }, ...decision.opponents].find((one) => one.seat === seat)?.win ?? null;
   return win === null ? '' : t('board.win', { share: share(win) });
 }
 

@@ -14,7 +14,7 @@ function decisionAtEnd(decision, { after, end }) {
   table.norths = end.hands.map((hand) => hand.norths);
   table.dora_indicators = end.dora_indicators;
   const hands = end.hands.map(({ tiles }) => ({ tiles, drawn: null }));
-  return { ...decision, table, hands, candidates: [], answers: [], opponents: [] };
+  return { ...decision, table, hands, candidates: [], answers: [], opponents: [], win: null };
 }
 
 // How a round ended: hands with their yaku, or who was tenpai; then the points of all.

@@ -89,7 +89,7 @@ def test_safe_tiles_have_no_danger_and_the_others_a_probability() -> None:
     assert (found.deal_in_BHK[safe] == 0).all()
     assert ((found.deal_in_BHK[~safe] > 0) & (found.deal_in_BHK[~safe] < 1)).all()
     assert (found.deal_in_BK >= found.deal_in_BHK.amax(dim=1) - 1e-6).all()
-    assert (found.win_BH.sum(dim=1) < 1).all()
+    assert found.win_BO.sum(dim=1).tolist() == pytest.approx([1.0] * 20)
 
 
 def test_a_riichi_makes_what_is_not_safe_more_dangerous() -> None:
@@ -99,7 +99,7 @@ def test_a_riichi_makes_what_is_not_safe_more_dangerous() -> None:
     before, after = (estimate_danger(policy, columns_of_annotations([a], V)) for a in (quiet, declared))
     unsafe = tile34_of(MAN_8)
     assert after.deal_in_BHK[0, 1, unsafe] > before.deal_in_BHK[0, 1, unsafe]
-    assert after.deal_in_BHK[0, 0, unsafe] == pytest.approx(float(before.deal_in_BHK[0, 0, unsafe]))
+    assert after.deal_in_BHK[0, 0, unsafe] <= before.deal_in_BHK[0, 0, unsafe]  # it wins more seldom
 
 
 def test_the_hidden_hands_of_an_annotation_change_nothing() -> None:
