@@ -2,7 +2,7 @@
 
     python launch/reports/ratings.py RECORDS… --games 100
 
-Writes kanachan/review/ratings.json anew for the networks whose number of players the games have. The games must be
+Writes kanachan/review/ratings.json again for the networks whose number of players the games have. The games must be
 others than those that the networks have learned from.
 """
 
