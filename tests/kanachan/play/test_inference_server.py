@@ -64,7 +64,8 @@ def played(roller: Roller, *numbers: int) -> dict[int, list[str]]:
     schema = keyed_schema(roller.selfplay.vocabulary, hidden=True, behaviour=True)
     games = {}
     for number, game in roller(iter(numbers), StopRequest()):
-        rows = pa.ipc.read_record_batch(pa.py_buffer(game.rows), schema).to_pylist()
+        length = int.from_bytes(game.rows[:8], "little")  # of the decisions, before the rounds
+        rows = pa.ipc.read_record_batch(pa.py_buffer(game.rows[8 : 8 + length]), schema).to_pylist()
         games[number] = sorted(map(str, rows))
     return games
 

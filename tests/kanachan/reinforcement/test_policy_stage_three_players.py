@@ -121,7 +121,7 @@ def test_points_of_four_places_do_not_fit_games_of_three(
 
 
 def test_iterations_of_a_policy_of_three_have_its_points(played: ThreePlayers, tmp_path: Path) -> None:
-    games = ["--selfplay.games", "10", "-o", str(tmp_path / "run")]
+    games = ["--selfplay.games", "10", "--selfplay.critic", "true", "-o", str(tmp_path / "run")]
     config = requested(["--stage", "policy", "--init", str(played.weights), *games]).config
     iteration = Iteration(config, 0, str(played.weights))
     iteration.folder.mkdir(parents=True)
