@@ -47,9 +47,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         hint = suggestion(name, names) or f"; {PROGRAM} --help lists them"
         print(f"{PROGRAM}: error: {name}: no such command{hint}", file=sys.stderr)
         return 2
-    CALLED_AS.set(f"{PROGRAM} {name}")
     module, function = _ELSEWHERE.get(name, (f"kanachan.cli.{name}", "main"))
-    return getattr(import_module(module), function)(rest)
+    token = CALLED_AS.set(f"{PROGRAM} {name}")
+    try:
+        return getattr(import_module(module), function)(rest)
+    finally:
+        CALLED_AS.reset(token)
 
 
 def _usage() -> str:
