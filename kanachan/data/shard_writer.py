@@ -25,21 +25,6 @@ from kanachan.data.shard_file import FORMAT_VERSION
 from kanachan.data.shard_folder import ROUNDS, names_in, require_no_shards
 from kanachan.data.shards import publish_shards
 
-_SOURCES = (
-    "columns.py",
-    "pack_options.py",
-    "external_sort.py",
-    "shard_writer.py",
-    "shards.py",
-    "shard_file.py",
-    "round_columns.py",
-    "round_merge.py",
-    "round_shards.py",
-    "shard_folder.py",
-    "dataset_card.py",
-)
-"""files of this folder on which shards and their temporary files depend"""
-
 
 def encode_rows(
     annotations: Sequence[Annotation], summary: GameSummary | None, seed: int, vocabulary: Vocabulary
@@ -82,7 +67,7 @@ class ShardOutput:
         self.left_out: Path | None = folder / "left-out.txt"
         self.settings: dict[str, Any] = {
             "output": f"shards, format {FORMAT_VERSION}",
-            "writer of shards": hash_of_sources(Path(__file__).with_name(name) for name in _SOURCES),
+            "writer of shards": hash_of_sources(Path(__file__).parent.glob("*.py")),
             "records": sources,
             "fractions": packing.fractions,
             "rows per shard": packing.rows_per_shard,

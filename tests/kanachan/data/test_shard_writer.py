@@ -20,7 +20,6 @@ from annotate.simulation.simulate import simulate
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.cli import pack
 from kanachan.cli.annotate import main
-from kanachan.data import shard_writer
 from kanachan.data.columns import columns_of_annotations
 from kanachan.data.external_sort import Runs, encode_game, keyed_schema, splits_of_games
 from kanachan.data.pack_options import UNFINISHED, Packing
@@ -28,7 +27,6 @@ from kanachan.data.shard_folder import names_in, splits_in
 from kanachan.data.shard_writer import ShardOutput, encode_rows
 from kanachan.data.shards import open_shards, rows_of_columns
 from kanachan.data.text import parse_block
-from tests.support.imports import MODULES, reached_from
 from tests.support.interrupted import COMMAND, finish, size_of, stop_when
 from tests.support.paths import ROOT
 from tests.support.random_annotations import altered, random_annotations
@@ -269,13 +267,3 @@ def test_a_folder_that_cannot_be_merged_is_named(
     assert pack.main([str(folder), "-o", str(tmp_path / "shards")]) == 1
     message = "holds no shards" if damage == "no shards" else "differ from their checksum"
     assert str(folder) in (error := capsys.readouterr().err) and message in error
-
-
-def test_the_sources_that_are_hashed_are_all_that_decide_shards() -> None:
-    """Else a broken-off run is resumed by a program that writes something else: all modules of this package that the
-    writer uses, but for the text format, whose one function here asserts that rows are annotations."""
-    prefix = "kanachan.data."
-    used = {module for module in reached_from(f"{prefix}shard_writer") if module in MODULES} | {f"{prefix}shard_writer"}
-    of_package = {module.removeprefix(prefix) for module in used if module.startswith(prefix)}
-    assert {f"{name}.py" for name in of_package - {"text"}} == set(shard_writer._SOURCES)
-    assert all(Path(shard_writer.__file__).with_name(name).is_file() for name in shard_writer._SOURCES)
