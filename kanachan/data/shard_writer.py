@@ -95,7 +95,7 @@ class ShardOutput:
         for path in saved_paths:
             if not path.exists():
                 raise ValueError(f"{path}: this file of the interrupted run is missing; {RESTART}")
-        patterns = ("*.run", "*.arrow", f"{ROUNDS}/*.arrow", CARD_NAME)
+        patterns = ("*.run", "*.arrow", "*.part", f"{ROUNDS}/*.arrow", f"{ROUNDS}/*.part", CARD_NAME)
         left = [path for pattern in patterns for path in self._temporary.glob(pattern)]
         for path in {*left} - saved_paths:
             path.unlink()
