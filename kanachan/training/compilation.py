@@ -36,5 +36,6 @@ def compile_network(network: Network, *, is_gpu: bool, backend: str = "inductor"
     """
     # otherwise lengths that are equal in the first batch are assumed to be always equal, which causes recompilation
     torch.fx.experimental._config.use_duck_shape = False
+    torch._dynamo.config.optimize_ddp = False  # would cut blocks, which are compiled one by one already
     for each in (*network.encoder.blocks, *network.decoder.blocks) if is_gpu else (network,):
         each.compile(dynamic=True, backend=backend)

@@ -125,12 +125,15 @@ class ZeroStrategy(DeepSpeedStrategy):
         super(DeepSpeedStrategy, self).setup_environment()
 
     def setup_distributed(self) -> None:
-        if self._is_gpu:
-            super().setup_distributed()
-            return
+        # without the check that GPUs are given from 0 on: a task of Slurm has one of those that it sees
         reset_seed()
         self.set_world_ranks()
         self._init_deepspeed_distributed()
+
+    def _set_node_environment_variables(self) -> None:
+        super()._set_node_environment_variables()
+        if self._is_gpu:  # DeepSpeed takes its device from it
+            os.environ["LOCAL_RANK"] = str(self.root_device.index)
 
     @property
     def root_device(self) -> torch.device:

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import lightning as L
@@ -11,6 +12,7 @@ import torch
 from lightning.fabric.utilities.rank_zero import rank_zero_only
 
 from kanachan.config import RunConfig
+from kanachan.training.deepspeed import ZeroStrategy
 from kanachan.training.devices import Devices, devices_of
 from kanachan.training.processes import World, placement_of, this_rank
 from kanachan.training.strategies import make_strategy
@@ -94,6 +96,41 @@ def test_every_process_has_its_rank_and_its_gpu(
     )
     assert (trainer.global_rank, trainer.world_size) == (rank, world.size)
     assert trainer.strategy.root_device == torch.device("cuda", gpu)
+
+
+@pytest.mark.usefixtures("gpus")
+@pytest.mark.skipif(find_spec("deepspeed") is None, reason="DeepSpeed is not installed")
+@pytest.mark.parametrize(
+    ("environment", "seen", "gpu"),
+    [(TASK, 8, 3), ({**TASK, **CYCLIC}, 8, 3), ({**TASK, **BOUND}, 1, 0), (TORCHRUN, 8, 3)],
+)
+def test_deepspeed_takes_the_gpu_of_its_process(
+    environment: dict[str, str], seen: int, gpu: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import deepspeed
+
+    set_only(environment, monkeypatch)
+    see(monkeypatch, seen)
+    devices = devices_of(RunConfig())
+    placement = placement_of(devices.world, gpu)
+    trainer = L.Trainer(
+        accelerator="gpu",
+        devices=placement.devices,
+        num_nodes=placement.num_nodes,
+        plugins=[placement.environment],
+        strategy=make_strategy("zero2", RunConfig(), devices, 16),
+        logger=False,
+        enable_checkpointing=False,
+        enable_progress_bar=False,
+    )
+    taken = []
+    monkeypatch.setattr(deepspeed, "init_distributed", lambda *_, **__: taken.append(os.environ["LOCAL_RANK"]))
+    for name in {"LOCAL_RANK", "RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"} - environment.keys():
+        monkeypatch.setenv(name, "")  # restored, after it is set now
+        monkeypatch.delenv(name)
+    assert isinstance(trainer.strategy, ZeroStrategy)
+    trainer.strategy.setup_distributed()
+    assert taken == [str(gpu)]
 
 
 @pytest.mark.usefixtures("gpus")
