@@ -55,6 +55,8 @@ def chosen_batch(config: TrainConfig, devices: Devices, *, is_resumed: bool) -> 
         if batch != default:
             origin += f" is {default}, rounded up to what {world} devices can share"
     chosen = f"batch: {batch:,} ({origin}), {micro_batch:,} at once on each device ({reason})"
+    if devices.is_gpu and config.stage != REWARD and 2 * micro_batch <= most and data.micro_batch is None:
+        chosen += f"; --data.batch {most * world} would keep {'the GPU' if world == 1 else 'all GPUs'} busy"
     return replace(data, batch=batch, micro_batch=micro_batch), chosen
 
 

@@ -52,6 +52,8 @@ def test_a_gpu_takes_what_its_memory_holds(monkeypatch: pytest.MonkeyPatch) -> N
         monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device, memory=memory: memory)
         assert sizes(gpus, batch=8192) == (8192, expected)
     assert sizes(gpus) == (256, 32)
+    config = TrainConfig(stage="rank", data=DataConfig(path="."))
+    assert chosen_batch(config, gpus, is_resumed=False)[1].endswith("--data.batch 4096 would keep all GPUs busy")
 
 
 @pytest.mark.parametrize(
