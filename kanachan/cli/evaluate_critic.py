@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 FORMAT_VERSION = 1
 DESCRIPTION = """ Critics are measured on self-play: explained variance of the returns of rounds, which the reward
 predictor of their training gives, or that of --baseline."""
-_OTHERS = ("predictions", "average_suits", "compare")
+_OTHERS = ("predictions", "average_suits", "compare", "unseen")
 """options that need a policy"""
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 FORMAT_VERSION = 1
 DESCRIPTION = """Reward predictors are measured on the rounds of the shards: log-likelihood of the order of the seats at
 the starts of rounds, by round, and explained variance of the grading points; further ones also against the first."""
-_OTHERS = ("predictions", "limit", "average_suits", "baseline", "compare")
+_OTHERS = ("predictions", "limit", "average_suits", "baseline", "compare", "unseen")
 """options that need decisions, or in case of the last are always on"""
 
 

@@ -76,6 +76,7 @@ def test_what_does_not_fit_is_refused_in_a_line(
     for arguments, message in (
         ([run, rank, shards], "of stage rank, and a critic next to it"),
         ([run, shards, "--average-suits"], "--average-suits has no effect on critics"),
+        ([run, shards, "--unseen"], "--unseen has no effect on critics"),
         ([run, people, "--split", "train"], "holds no hidden hands"),
         ([run, shards, "--baseline", rank], "weights of stage rank; a reward predictor is expected here"),
     ):

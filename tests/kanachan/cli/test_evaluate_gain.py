@@ -205,6 +205,7 @@ def test_a_critic_of_another_utility_is_refused(
         (["--gain", "reference", "shards"], "--gain needs two WEIGHTS, NEW and OLD"),
         (["reference", "shards", "--utility", "ranks"], "--utility needs --gain"),
         (["--gain", "reference", "reference", "shards", "--compare"], "--compare does not go with --gain"),
+        (["--gain", "reference", "reference", "shards", "--unseen"], "--unseen does not go with --gain"),
         (["--gain", "reference", "reference", "shards", "--points", "1,x"], "numbers such as 90,45,0,-135 expected"),
     ],
 )
