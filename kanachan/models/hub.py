@@ -4,10 +4,10 @@ Downloads are kept in the cache of `huggingface_hub`, which also finds the token
 """
 
 from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
 
 from kanachan.config import WEIGHTS_NAME
+from kanachan.extras import require
 
 PREFIX = "hf:"
 
@@ -19,7 +19,7 @@ def hub_file(name: str) -> Path:
     Raises:
         ValueError: there are no such weights, or the Hub cannot be reached and they were not downloaded before.
     """
-    _require_library(name)
+    require("hub", ("huggingface_hub",), name)
     from huggingface_hub import hf_hub_download
     from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 
@@ -37,7 +37,7 @@ def push_folder(folder: Path, repository: str) -> str:
     Raises:
         ValueError: the Hub refuses it, or cannot be reached.
     """
-    _require_library(repository)
+    require("hub", ("huggingface_hub",), repository)
     import httpx2
     from huggingface_hub import HfApi
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalTokenNotFoundError
@@ -50,8 +50,3 @@ def push_folder(folder: Path, repository: str) -> str:
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise ValueError(f"{repository}: not pushed: {reason} (hf auth login, or HF_TOKEN, gives the token)") from error
     return str(address)
-
-
-def _require_library(name: str) -> None:
-    if find_spec("huggingface_hub") is None:
-        raise ValueError(f"{name}: this needs huggingface_hub: pip install 'huggingface_hub>=2'")

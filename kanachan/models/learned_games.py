@@ -31,11 +31,7 @@ class LearnedGames:
         """Reads those of a card; raises ValueError, naming the file, if the entry is damaged."""
         if GAMES_KEY not in card:
             return cls(np.zeros(0, np.uint64), is_complete=False)
-        return cls.decode(card[GAMES_KEY], path)
-
-    @classmethod
-    def decode(cls, entry: Mapping[str, Any], path: Path | str) -> "LearnedGames":
-        """Reads an entry of a card or checkpoint; raises ValueError, naming the file, if it is damaged."""
+        entry = card[GAMES_KEY]
         return cls(game_keys.decode(entry, str(path)), bool(entry.get("is_complete")))
 
     def encode(self) -> dict[str, Any]:
