@@ -30,7 +30,6 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> PlayedGames:
     with chdir(folder):  # the names of players and their files determine the games
         weights = written(Path("weights"), layers=1)
         calibrated = read_weights(weights)
-        about = {"temperature": CARD_TEMPERATURE, "commit": None, "versions": {}}  # the same file at every commit
-        write_weights(weights, calibrated.tensors, calibrated.card | about)
+        write_weights(weights, calibrated.tensors, calibrated.card | {"temperature": CARD_TEMPERATURE})
         played_folder(Path("shards"), f"{weights}@{TEMPERATURE}=0.5", "rule=0.5", "--explore", str(EXPLORE), games=4)
     return PlayedGames(folder / weights, folder / "shards", written_reward(folder / "reward.safetensors"))

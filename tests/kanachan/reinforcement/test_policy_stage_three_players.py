@@ -1,6 +1,7 @@
 """Critic and policy of three players: from their own games to a policy whose gain is measured, on tiny models."""
 
 import json
+from contextlib import chdir
 from pathlib import Path
 from typing import NamedTuple
 
@@ -31,7 +32,10 @@ class ThreePlayers(NamedTuple):
 def played(tmp_path_factory: pytest.TempPathFactory) -> ThreePlayers:
     folder = tmp_path_factory.mktemp("played")
     weights = written(folder / "weights", layers=1, vocabulary=THREE_PLAYERS)
-    shards = played_folder(folder / "shards", f"{weights}@0.5=0.6", "rule=0.4", games=20, fractions="0.4,0.3,0.3")
+    shards = folder / "shards"
+    with chdir(folder):  # the names of players and their files determine the games
+        player = f"{weights.relative_to(folder)}@0.5=0.6"
+        played_folder(shards, player, "rule=0.4", games=20, fractions="0.4,0.3,0.3")
     return ThreePlayers(weights, shards, written_reward(folder / "reward.safetensors", vocabulary=THREE_PLAYERS))
 
 
