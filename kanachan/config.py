@@ -138,16 +138,12 @@ class ObjectiveConfig:
 class RewardConfig:
     """Stage reward: the network that predicts, from the rounds of a game, how the game ends."""
 
-    network: Literal["round", "gru"] = "round"
-    """round: a small network over the current round; gru: a recurrent network over all rounds so far"""
     width: int = 64
     """width of the layers"""
     layers: int = 2
     """layers"""
     dropout: float = 0.0
     """dropout rate, 0 to 1"""
-    last_leads: bool = False
-    """resolve the leads of all seats finely in last rounds, where they decide (configs/ sets it)"""
     grading: float = 0.3
     """weight of the loss of the grading points; that of the order of the seats has 1"""
 

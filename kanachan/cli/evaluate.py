@@ -106,7 +106,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--baseline",
         metavar="WEIGHTS",
-        help="reward predictor (stage reward, reward.network=round) that predicts ranks and grading points from scores "
+        help="reward predictor (stage reward) that predicts ranks and grading points from scores "
         f"and round; {FITTED}: a small model fitted to the train split, as for the points of the round (default: "
         f"{SHIPPED_BASELINE} if the package has it, else {FITTED})",
     )

@@ -77,7 +77,7 @@ def _heading(header: dict[str, Any], predictors: "dict[str, RewardPredictor]", l
     rows = []
     for path, predictor in predictors.items():
         config = predictor.network.config
-        network = f"{config.network}, {config.layers} x {config.width}"
+        network = f"{config.width} x {config.layers}"
         rows.append([letters[path], network, f"{predictor.card.get('steps') or 0:,}", path])
     return (
         f"{header['split']} split of {header['shards']}: {header['games']:,} games, {header['rounds']:,} rounds\n"

@@ -25,7 +25,7 @@ def load_baseline(path: str | None, vocabulary: "Vocabulary") -> "RewardPredicto
     """Loads the predictor; returns None if one is to be fitted.
 
     Raises:
-        ValueError: the weights are not a reward predictor, are of another vocabulary, or need the rounds before.
+        ValueError: the weights are not a reward predictor, or are of another vocabulary.
     """
     from kanachan.inference.reward_predictor import RewardPredictor
 
@@ -35,10 +35,5 @@ def load_baseline(path: str | None, vocabulary: "Vocabulary") -> "RewardPredicto
     if predictor.vocabulary is not vocabulary:
         raise ValueError(
             f"--baseline {path}: of the vocabulary {predictor.vocabulary.name}, the networks are of {vocabulary.name}"
-        )
-    if predictor.sees_history:
-        raise ValueError(
-            f"--baseline {path}: predicts from all rounds of a game, not at a decision; name one trained with "
-            "reward.network=round"
         )
     return predictor

@@ -1,19 +1,17 @@
 """The trained reward predictor: how games end, predicted at the starts of their rounds or at decisions.
 
-Shapes: N rounds, G games, T rounds of a game (padded), B decisions, S seats, O orders of the seats, K bins.
+Shapes: N rounds, B decisions, S seats, O orders of the seats, K bins.
 """
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from annotate.vocabulary import Vocabulary, vocabulary_named
 from kanachan.data.columns import ObservationColumns
-from kanachan.data.round_batch import Games
 from kanachan.data.round_columns import RoundColumns
 from kanachan.data.round_state import RoundState
 from kanachan.models.reward_network import RewardNetwork
@@ -21,8 +19,7 @@ from kanachan.models.weights import load_tensors, read_weights
 from kanachan.objectives.reward import Outcome, RewardObjective, build_reward_predictor
 from kanachan.objectives.stages import REWARD
 
-_GAMES_AT_ONCE = 256
-_DECISIONS_AT_ONCE = 8192
+_ROWS_AT_ONCE = 8192
 
 
 class RewardPredictor:
@@ -54,24 +51,12 @@ class RewardPredictor:
         load_tensors(network, weights.tensors, weights.path)
         return cls(network.to(device), objective.to(device), vocabulary, weights.card)
 
-    @property
-    def sees_history(self) -> bool:
-        """Whether it predicts from all rounds so far, and so not at a decision alone."""
-        return self.network.config.network == "gru"
-
     @torch.no_grad()
     def of_rounds(self, rounds: RoundColumns) -> Outcome:
-        """Predicts the outcome for every seat at the start of each round [N, S, …].
-
-        Args:
-            rounds: sorted by game and, within a game, by their order.
-        """
-        games, state = Games.of(rounds), RoundState.of_rounds(rounds)
-        parts = []
-        for first in range(0, len(games), _GAMES_AT_ONCE):
-            row_GT, is_round_GT = games.grid(np.arange(first, min(first + _GAMES_AT_ONCE, len(games))))
-            parts.append(_at(self.of_states(state.at(torch.from_numpy(row_GT))), torch.from_numpy(is_round_GT)))
-        return _joined(parts)
+        """Predicts the outcome for every seat at the start of each round [N, S, …]."""
+        state = RoundState.of_rounds(rounds)
+        firsts = range(0, len(rounds), _ROWS_AT_ONCE)
+        return _joined([self.of_states(state.at(slice(first, first + _ROWS_AT_ONCE))) for first in firsts])
 
     @torch.no_grad()
     def of_observations(self, columns: ObservationColumns) -> Outcome:
@@ -79,19 +64,11 @@ class RewardPredictor:
 
         Args:
             columns: as annotated: seats not canonicalised.
-
-        Raises:
-            ValueError: the network needs the rounds before.
         """
-        if self.sees_history:
-            raise ValueError(
-                "a reward predictor with reward.network=gru predicts from all rounds of a game, not at a decision: use "
-                "one with reward.network=round"
-            )
         whole, seat_B = RoundState.of_observations(columns, self.vocabulary), torch.from_numpy(columns.seat)
         parts = []
-        for first in range(0, len(columns), _DECISIONS_AT_ONCE):
-            rows = slice(first, first + _DECISIONS_AT_ONCE)
+        for first in range(0, len(columns), _ROWS_AT_ONCE):
+            rows = slice(first, first + _ROWS_AT_ONCE)
             of_seats, seats = self.of_states(whole.at(rows)), seat_B[rows]
             parts.append(_at(of_seats, (torch.arange(len(seats)), seats)))
         return _joined(parts)

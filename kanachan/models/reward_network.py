@@ -1,15 +1,15 @@
-"""The networks of the reward predictor: from the rounds of a game, the order in which it ends and grading points.
+"""The network of the reward predictor: from a round of a game, the order in which it ends and grading points.
 
 Everything is computed from the point of view of each seat, seats being counted from it onwards. Each of these views
 gives logits of the order in which the game ends; counted from one seat they are of the same orders, and their mean is
 the prediction, so that the seats never disagree. Views are trained one by one, which the mean of few games' views
 overfits less (docs/LOG.md).
 
-Shapes: G games, T rounds of a game (padded), X any leading dimensions, S seats, F features, W width, O orders of the
+Shapes: X any leading dimensions, S seats, F features, W width, O orders of the
 seats, K outputs of grading points, P pairs of seats.
 """
 
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import NamedTuple
 
 import torch
@@ -35,19 +35,19 @@ class RewardOutput(NamedTuple):
 
 
 class RewardNetwork(nn.Module):
-    """A network that predicts, from states of a game [..., T], those of T rounds in order, how the game ends.
-
-    Round t is predicted from the rounds up to t. Of states in any other shape or order only `round` makes sense, which
-    sees each round alone.
-    """
+    """A small network over the current round, which predicts how the game ends."""
 
     def __init__(self, config: RewardConfig, vocabulary: Vocabulary, num_grading_outputs: int) -> None:
         super().__init__()
         self.config = config
-        self.features = SeatFeatures(vocabulary, last_leads=config.last_leads)
+        self.features = SeatFeatures(vocabulary)
         self.orders = SeatOrders(vocabulary.num_seats)
-        self.trunk = _TRUNKS[config.network](self.features.size, config)
-        self.head = nn.Linear(self.trunk.num_outputs, self.orders.num_orders + num_grading_outputs)
+        widths = [self.features.size, *[config.width] * config.layers]
+        layers: list[nn.Module] = []
+        for inputs, outputs in pairwise(widths):
+            layers += [nn.Linear(inputs, outputs), nn.GELU(), nn.Dropout(config.dropout)]
+        self.trunk = nn.Sequential(*layers)
+        self.head = nn.Linear(config.width, self.orders.num_orders + num_grading_outputs)
         nn.init.zeros_(self.head.weight)
         nn.init.zeros_(self.head.bias)
 
@@ -65,18 +65,14 @@ class RewardNetwork(nn.Module):
 
 
 class SeatFeatures(nn.Module):
-    """The features of a state as each seat sees it.
-
-    Args:
-        last_leads: add the leads of all pairs of seats at several resolutions, 0 before the last round.
-    """
+    """The features of a state as each seat sees it, in the last round also the leads of all pairs of seats at several
+    resolutions (0 before it)."""
 
     seat_SS: Tensor
     """the seats, counted from each seat onwards"""
 
-    def __init__(self, vocabulary: Vocabulary, *, last_leads: bool = False) -> None:
+    def __init__(self, vocabulary: Vocabulary) -> None:
         super().__init__()
-        self.last_leads = last_leads
         self.num_seats = vocabulary.num_seats
         self.num_rounds = vocabulary.sparse["wind"].size * self.num_seats
         self._pairs = list(combinations(range(self.num_seats), 2))
@@ -94,6 +90,8 @@ class SeatFeatures(nn.Module):
         is_before_XSS = (ahead_XSS > 0) | ((ahead_XSS == 0) & (self.seat_SS[:, 1:] < seat_S[:, None]))
         round_X = state.wind_X * num_seats + state.dealer_X
         left_X = ((state.style_X + 1) * num_seats - 1 - round_X).clamp(min=0)
+        lead_XSP = torch.stack([score_XSS[..., b] - score_XSS[..., a] for a, b in self._pairs], dim=-1)
+        is_last_X11 = (left_X == 0)[..., None, None]
         features = [
             score_XSS,
             (4 * ahead_XSS).tanh(),  # small leads are resolved more finely than large ones
@@ -109,50 +107,13 @@ class SeatFeatures(nn.Module):
             _one_hot(seat_S, num_seats).expand(*round_X.shape, -1, -1),
             self._of_table(_one_hot(state.room_X, self.num_rooms)),
             _one_hot(state.grade_XS, NUM_GRADES),
+            *[(scale * lead_XSP).tanh() * is_last_X11 for scale in _SCALES_OF_LEADS],
         ]
-        if self.last_leads:
-            lead_XSP = torch.stack([score_XSS[..., b] - score_XSS[..., a] for a, b in self._pairs], dim=-1)
-            is_last_X11 = (left_X == 0)[..., None, None]
-            features += [(scale * lead_XSP).tanh() * is_last_X11 for scale in _SCALES_OF_LEADS]
         return torch.cat([feature.to(score_XSS.dtype) for feature in features], dim=-1)
 
     def _of_table(self, feature_XF: Tensor) -> Tensor:
         """Repeats a feature for every seat."""
         return feature_XF[..., None, :].expand(*feature_XF.shape[:-1], self.num_seats, -1)
-
-
-class RoundTrunk(nn.Sequential):
-    """A small network over the features of one round."""
-
-    def __init__(self, num_features: int, config: RewardConfig) -> None:
-        widths = [num_features, *[config.width] * config.layers]
-        layers: list[nn.Module] = []
-        for inputs, outputs in zip(widths, widths[1:], strict=False):
-            layers += [nn.Linear(inputs, outputs), nn.GELU(), nn.Dropout(config.dropout)]
-        super().__init__(*layers)
-        self.num_outputs = config.width
-
-
-class GameTrunk(nn.Module):
-    """A recurrent network (GRU) over the rounds so far, whose output and the current round's features are joined."""
-
-    def __init__(self, num_features: int, config: RewardConfig) -> None:
-        super().__init__()
-        width = config.width
-        self.input = nn.Sequential(nn.Linear(num_features, width), nn.GELU())
-        dropout = config.dropout if config.layers > 1 else 0.0
-        self.recurrent = nn.GRU(width, width, config.layers, batch_first=True, dropout=dropout)
-        self.num_outputs = 2 * width
-
-    def forward(self, feature_GTSF: Tensor) -> Tensor:
-        num_games, num_rounds, num_seats, _ = feature_GTSF.shape
-        current_BTW = self.input(feature_GTSF).transpose(1, 2).reshape(num_games * num_seats, num_rounds, -1)
-        past_BTW, _ = self.recurrent(current_BTW)
-        joined_BTW = torch.cat([past_BTW, current_BTW], dim=-1)
-        return joined_BTW.view(num_games, num_seats, num_rounds, -1).transpose(1, 2)
-
-
-_TRUNKS: dict[str, type[RoundTrunk] | type[GameTrunk]] = {"round": RoundTrunk, "gru": GameTrunk}
 
 
 def _one_hot(value_X: Tensor, size: int) -> Tensor:

@@ -160,8 +160,13 @@ def objective_settings(card: Mapping[str, Any], path: Path | str) -> ObjectiveCo
 
 
 def reward_settings(card: Mapping[str, Any], path: Path | str) -> RewardConfig:
-    """Returns the settings of the network in the card of a reward predictor, likewise."""
-    return _settings(RewardConfig, card["model"], path)
+    """Returns the settings of the network in the card of a reward predictor, likewise; earlier versions had others."""
+    settings = {"network": "round", "last_leads": True, **card["model"]}
+    if settings.pop("network") != "round" or not settings.pop("last_leads"):
+        raise ValueError(
+            f"{path}: a reward predictor of a kind that is no more; train one (kanachan-train --stage reward)"
+        )
+    return _settings(RewardConfig, settings, path)
 
 
 def _settings(kind: type[_Settings], values: Mapping[str, Any], path: Path | str) -> _Settings:

@@ -93,11 +93,6 @@ def make_prior(card: Mapping[str, Any], objective: Objective, name: str) -> Prio
     except ValueError as error:
         raise ValueError(f"{error}; --objective.prior null trains without one") from None
     reward, settings = reward_settings(card, what), objective_settings(card, what)
-    if reward.network != "round":
-        raise ValueError(
-            f"{what}: predicts from all rounds so far (reward.network={reward.network}), and a decision shows the "
-            "current one alone: train one with --reward.network round"
-        )
     with torch.random.fork_rng(devices=[]):  # the stage initialises the same weights with and without a prior
         return Prior(build_reward_predictor(reward, settings, objective.vocabulary)[0], objective)
 

@@ -22,4 +22,4 @@ class RewardStage:
     ) -> Learner:
         network, objective = build_reward_predictor(config.reward, config.objective, data.vocabulary)
         module = RewardModule(network, objective, config.optim, steps, config.run.log_every)
-        return Learner(module, f"network {config.reward.network} from scratch", samples="games")
+        return Learner(module, "network from scratch", samples="games")

@@ -102,9 +102,12 @@ def convert_config(path: Path) -> None:
 
 
 def _converted(values: dict[str, Any]) -> dict[str, Any]:
-    """Converts the settings of a run of an earlier version: its intervals were in optimiser steps, and a run without
-    self-play had another default of `selfplay.critic`."""
+    """Converts the settings of a run of an earlier version: its intervals were in optimiser steps, a run without
+    self-play had another default of `selfplay.critic`, and there were other networks of reward predictors."""
     run, batch = dict(values.get("run") or {}), (values.get("data") or {}).get("batch")
+    reward = {
+        name: value for name, value in (values.get("reward") or {}).items() if name not in ("network", "last_leads")
+    }
     run.pop("checkpoint_every", None)
     every = run.pop("validate_every", None)
     if every is not None and batch is not None:
@@ -112,7 +115,7 @@ def _converted(values: dict[str, Any]) -> dict[str, Any]:
     selfplay = values.get("selfplay") or {}
     if selfplay.get("games") is None and selfplay.get("critic"):
         values = {**values, "selfplay": {**selfplay, "critic": False}}
-    return {**values, "run": run}
+    return {**values, "run": run, **({"reward": reward} if reward else {})}
 
 
 def plain(config: Any) -> dict[str, Any]:

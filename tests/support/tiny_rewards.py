@@ -11,12 +11,10 @@ from kanachan.models.weights import make_card, write_weights
 from kanachan.objectives.reward import build_reward_predictor
 
 
-def written_reward(
-    path: Path, network: str = "round", *, seed: int = 0, vocabulary: Vocabulary = FOUR_PLAYERS, **objective: Any
-) -> Path:
+def written_reward(path: Path, *, seed: int = 0, vocabulary: Vocabulary = FOUR_PLAYERS, **objective: Any) -> Path:
     """The weights file of a reward predictor."""
     torch.manual_seed(seed)
-    reward, settings = RewardConfig(network=network, width=8), ObjectiveConfig(**objective)
+    reward, settings = RewardConfig(width=8), ObjectiveConfig(**objective)
     predictor, _ = build_reward_predictor(reward, settings, vocabulary)
     with torch.no_grad():
         for parameter in predictor.parameters():

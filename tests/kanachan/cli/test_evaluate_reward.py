@@ -28,9 +28,9 @@ def shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def predictors(shards: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     folder = tmp_path_factory.mktemp("runs")
-    for network in ("round", "gru"):
-        assert train_reward(shards, folder / network, "--reward.network", network) == 0
-    return {network: str(folder / network) for network in ("round", "gru")}
+    for name, width in (("first", "64"), ("second", "32")):
+        assert train_reward(shards, folder / name, "--reward.width", width) == 0
+    return {name: str(folder / name) for name in ("first", "second")}
 
 
 def evaluated(arguments: list[str], out: Path) -> dict[str, Any]:
@@ -60,9 +60,9 @@ def test_two_predictors_are_measured_on_rounds_and_compared(
 def test_the_likelihood_is_that_of_the_order_in_which_the_games_ended(
     predictors: dict[str, str], shards: Path, tmp_path: Path
 ) -> None:
-    content = evaluated([predictors["gru"], str(shards)], tmp_path / "one.json")
+    content = evaluated([predictors["second"], str(shards)], tmp_path / "one.json")
     rounds = open_rounds(shards, "test")
-    predictor = RewardPredictor.load(predictors["gru"])
+    predictor = RewardPredictor.load(predictors["second"])
     log_NO = predictor.of_rounds(rounds).order_log_probability[:, 2].numpy()  # as seat 2 counts the seats
     orders = predictor.network.orders.rank_OS.tolist()
     found = [log_NO[i, orders.index(np.roll(rank, -2).tolist())] for i, rank in enumerate(rounds.rank)]
@@ -73,11 +73,11 @@ def test_the_likelihood_is_that_of_the_order_in_which_the_games_ended(
 def test_a_predictor_is_the_baseline_of_ranks_and_grading_points(predictors: dict[str, str], tmp_path: Path) -> None:
     decisions = packed(tmp_path / "shards", train=100, test=60)
     networks = [str(written(tmp_path / stage, stage)) for stage in ("rank", "grading")]
-    command = [*networks, str(decisions), "--baseline", predictors["round"]]
+    command = [*networks, str(decisions), "--baseline", predictors["first"]]
     content = evaluated(command, tmp_path / "all.json")
-    assert content["baseline"] == predictors["round"]
+    assert content["baseline"] == predictors["first"]
     columns = held_out_columns(decisions, "test", FOUR_PLAYERS)
-    outcome = RewardPredictor.load(predictors["round"]).of_observations(columns)
+    outcome = RewardPredictor.load(predictors["first"]).of_observations(columns)
     log_BO, place_B = outcome.order_log_probability.numpy(), actor_orders(columns, FOUR_PLAYERS)
     rank, grading = content["weights"]
     expected = log_BO[np.arange(len(columns)), place_B].mean()
@@ -88,27 +88,19 @@ def test_a_predictor_is_the_baseline_of_ranks_and_grading_points(predictors: dic
     assert error == pytest.approx(np.abs(points_B - target_B).mean(), rel=1e-5)
 
 
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("gru", "predicts from all rounds of a game, not at a decision; name one trained with reward.network=round"),
-        ("rank", "weights of stage rank; a reward predictor is expected here"),
-    ],
-)
-def test_a_baseline_that_cannot_be_used_is_refused_in_a_line(
-    name: str, message: str, predictors: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_a_baseline_that_is_no_reward_predictor_is_refused_in_a_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     decisions = packed(tmp_path / "shards", train=100, test=60)
     network = str(written(tmp_path / "rank", "rank"))
-    path = predictors.get(name, network)
-    assert main([network, str(decisions), "--baseline", path]) != 0
-    assert message in capsys.readouterr().err.splitlines()[-1]
+    assert main([network, str(decisions), "--baseline", network]) != 0
+    assert "weights of stage rank; a reward predictor is expected here" in capsys.readouterr().err.splitlines()[-1]
 
 
 def test_options_for_decisions_are_refused_for_predictors(
     predictors: dict[str, str], shards: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main([predictors["round"], str(shards), "--limit", "5"]) != 0
+    assert main([predictors["first"], str(shards), "--limit", "5"]) != 0
     assert "--limit has no effect on reward predictors; leave it out" in capsys.readouterr().err
 
 
@@ -116,7 +108,7 @@ def test_a_predictor_next_to_a_network_is_refused(
     predictors: dict[str, str], shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     network = str(written(tmp_path / "rank", "rank"))
-    assert main([network, predictors["round"], str(shards)]) != 0
+    assert main([network, predictors["first"], str(shards)]) != 0
     assert "measure them in two calls" in capsys.readouterr().err
 
 
@@ -127,5 +119,5 @@ def test_a_predictor_in_the_place_of_a_policy_is_refused(
 
     lines = tmp_path / "lines.txt"
     lines.write_text("")
-    assert predict([predictors["round"], str(lines)]) != 0
+    assert predict([predictors["first"], str(lines)]) != 0
     assert "a reward predictor, which predicts how games end and chooses no actions" in capsys.readouterr().err

@@ -12,26 +12,26 @@ from kanachan.data.columns import columns_of_annotations
 from kanachan.data.round_columns import concatenated
 from kanachan.data.round_state import RoundState
 from kanachan.inference.reward_predictor import RewardPredictor
+from kanachan.models.weights import read_weights, write_weights
 from kanachan.objectives.reward import build_reward_predictor
 from tests.support.random_annotations import random_annotations
 from tests.support.random_rounds import random_rounds
+from tests.support.tiny_rewards import written_reward
 from tests.support.tiny_weights import written
 
 ROUNDS = random_rounds(games=20, seed=0)
 COLUMNS = columns_of_annotations(random_annotations(50, seed=1), FOUR_PLAYERS)
 
 
-def predictor(network: str = "round", loss: str = "hl_gauss") -> RewardPredictor:
+def predictor(loss: str = "hl_gauss") -> RewardPredictor:
     torch.manual_seed(0)
-    config = RewardConfig(network=network, width=8)  # type: ignore[arg-type]
-    built, objective = build_reward_predictor(config, ObjectiveConfig(loss=loss), FOUR_PLAYERS)  # type: ignore[arg-type]
+    built, objective = build_reward_predictor(RewardConfig(width=8), ObjectiveConfig(loss=loss), FOUR_PLAYERS)  # type: ignore[arg-type]
     torch.nn.init.normal_(built.head.weight, std=0.3)  # zero before training
     return RewardPredictor(built, objective, FOUR_PLAYERS, {})
 
 
-@pytest.mark.parametrize("network", ["round", "gru"])
-def test_games_are_predicted_one_by_one_as_together(network: str) -> None:
-    made = predictor(network)
+def test_games_are_predicted_one_by_one_as_together() -> None:
+    made = predictor()
     whole = made.of_rounds(ROUNDS)
     games = [ROUNDS.take(ROUNDS.game == game) for game in dict.fromkeys(ROUNDS.game.tolist())]
     assert concatenated(games).game.tolist() == ROUNDS.game.tolist()
@@ -78,9 +78,12 @@ def test_a_decision_at_the_start_of_a_round_is_predicted_as_the_round() -> None:
     assert torch.allclose(of_decisions.order_log_probability, expected, atol=1e-5)
 
 
-def test_a_recurrent_network_is_not_for_decisions() -> None:
-    with pytest.raises(ValueError, match=r"use one with reward\.network=round"):
-        predictor("gru").of_observations(COLUMNS)
+def test_a_recurrent_network_of_an_earlier_version_is_refused_in_a_line(tmp_path: Path) -> None:
+    weights = read_weights(written_reward(tmp_path / "reward.safetensors"))
+    card = {**weights.card, "model": {**weights.card["model"], "network": "gru", "last_leads": True}}
+    write_weights(tmp_path / "gru.safetensors", weights.tensors, card)
+    with pytest.raises(ValueError, match=r"gru\.safetensors: a reward predictor of a kind that is no more; train one"):
+        RewardPredictor.load(tmp_path / "gru.safetensors")
 
 
 def test_weights_of_another_stage_are_refused(tmp_path: Path) -> None:

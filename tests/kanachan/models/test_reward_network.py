@@ -1,6 +1,4 @@
-"""The networks of the reward predictor: what a prediction depends on, and that it holds for all games."""
-
-from typing import get_args, get_type_hints
+"""The network of the reward predictor: what a prediction depends on, and that it holds for all games."""
 
 import pytest
 import torch
@@ -12,53 +10,30 @@ from kanachan.data.round_state import RoundState
 from kanachan.models.reward_network import RewardNetwork, SeatFeatures
 from tests.support.random_rounds import random_rounds
 
-NETWORKS = get_args(get_type_hints(RewardConfig)["network"])
 ROUNDS = random_rounds(games=3, seed=0)
 GAMES = RoundState.of_rounds(ROUNDS.take(ROUNDS.game == ROUNDS.game[0])).each(lambda column: column[None])
 """one game [1, T]"""
 
 
-def network(name: str) -> RewardNetwork:
+def network() -> RewardNetwork:
     torch.manual_seed(0)
-    made = RewardNetwork(RewardConfig(network=name, width=8), FOUR_PLAYERS, 5)  # type: ignore[arg-type]
+    made = RewardNetwork(RewardConfig(width=8), FOUR_PLAYERS, 5)
     torch.nn.init.normal_(made.head.weight, std=0.3)  # zero before training
     return made.eval()
 
 
-@pytest.mark.parametrize("name", NETWORKS)
-def test_a_new_network_predicts_all_orders_alike(name: str) -> None:
-    made = RewardNetwork(RewardConfig(network=name), FOUR_PLAYERS, 5)  # type: ignore[arg-type]
+def test_a_new_network_predicts_all_orders_alike() -> None:
+    made = RewardNetwork(RewardConfig(), FOUR_PLAYERS, 5)
     assert not made(GAMES).order_XSO.any()
 
 
-@pytest.mark.parametrize("name", NETWORKS)
 @torch.no_grad()
-def test_the_seats_agree_on_the_order(name: str) -> None:
-    made = network(name)
+def test_the_seats_agree_on_the_order() -> None:
+    made = network()
     order_XSO = made(GAMES).order_XSO
     from_first_XSO = made.orders.seen_from_first(order_XSO)
     assert torch.equal(from_first_XSO, from_first_XSO[..., :1, :].expand_as(from_first_XSO))
     assert not torch.equal(order_XSO, made.views(GAMES).order_XSO)
-
-
-@torch.no_grad()
-def test_only_the_recurrent_network_sees_earlier_rounds() -> None:
-    score_XS = GAMES.score_XS.clone()
-    score_XS[:, 0] = score_XS[:, 0].flip(-1) + torch.arange(4) * 1000
-    changed = GAMES._replace(score_XS=score_XS)
-    for name in NETWORKS:
-        made = network(name)
-        differs_T = (made(GAMES).order_XSO != made(changed).order_XSO).flatten(2).any(dim=2)[0]
-        assert differs_T[0] and bool(differs_T[1:].any()) == (name == "gru")
-
-
-@pytest.mark.parametrize("name", NETWORKS)
-@torch.no_grad()
-def test_no_later_round_is_seen(name: str) -> None:
-    made, half = network(name), GAMES.wind_X.shape[1] // 2
-    whole, start = made(GAMES), made(GAMES.each(lambda column: column[:, :half]))
-    assert torch.allclose(whole.order_XSO[:, :half], start.order_XSO, atol=1e-6)
-    assert torch.allclose(whole.grading_XSK[:, :half], start.grading_XSK, atol=1e-6)
 
 
 def state(score: list[int], **of_table: int) -> RoundState:
@@ -78,7 +53,7 @@ UNUSUAL = {
 @pytest.mark.parametrize("found", UNUSUAL.values(), ids=UNUSUAL)
 @torch.no_grad()
 def test_features_of_unusual_rounds_are_finite(found: RoundState) -> None:
-    feature_XSF = SeatFeatures(FOUR_PLAYERS, last_leads=True)(found)
+    feature_XSF = SeatFeatures(FOUR_PLAYERS)(found)
     assert torch.isfinite(feature_XSF).all() and feature_XSF.shape[:2] == (1, 4)
 
 
@@ -102,10 +77,9 @@ def test_of_equal_scores_the_lower_seat_ranks_first() -> None:
     assert is_before_SS.sum(dim=1).tolist() == [0, 1, 2, 3]
 
 
-def test_leads_of_last_rounds_are_added_in_last_rounds_alone() -> None:
+def test_leads_are_resolved_finely_in_last_rounds_alone() -> None:
     score = [30_000, 20_000, 27_000, 23_000]
     before, last = state(score, wind=1, dealer=2, style=1), state(score, wind=1, dealer=3, style=1)
-    coarse, fine = SeatFeatures(FOUR_PLAYERS), SeatFeatures(FOUR_PLAYERS, last_leads=True)
-    assert torch.equal(fine(last)[..., : coarse.size], coarse(last))
-    assert not fine(before)[..., coarse.size :].any()
-    assert fine(last)[..., coarse.size :].all()
+    num_leads = 3 * 6  # of the pairs of seats, at three resolutions
+    assert not seat_features(before)[..., -num_leads:].any()
+    assert seat_features(last)[..., -num_leads:].all()

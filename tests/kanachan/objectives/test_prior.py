@@ -142,11 +142,6 @@ class TestUnsuitable:
         with pytest.raises(ValueError, match="weights of stage imitation; those of stage reward are expected"):
             untrained("rank", written(tmp_path))
 
-    def test_a_recurrent_network(self, tmp_path: Path) -> None:
-        reward = written_reward(tmp_path / "gru.safetensors", "gru")
-        with pytest.raises(ValueError, match=r"gru\.safetensors: predicts from all rounds so far .*--reward\.network"):
-            untrained("rank", reward)
-
     def test_another_vocabulary(self, reward: Path) -> None:
         card = {**read_weights(reward).card, "vocabulary": "other", "fingerprint": "0"}
         with pytest.raises(ValueError, match=r"made for the vocabulary other, but the decisions are in kanachan-4p"):

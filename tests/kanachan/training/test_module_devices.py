@@ -148,9 +148,8 @@ def test_critic(batch: Batch) -> None:
     train_elsewhere(module, batch.with_soft_labels(torch.zeros(ROWS, SEATS)))
 
 
-@pytest.mark.parametrize("network", ["round", "gru"])
-def test_reward(network: str) -> None:
-    settings = RewardConfig(network=network, width=8)
+def test_reward() -> None:
+    settings = RewardConfig(width=8)
     predictor, objective = build_reward_predictor(settings, ObjectiveConfig(), FOUR_PLAYERS)
     rounds = random_rounds(3, 0)
     games = RoundBatch.of(rounds, Games.of(rounds), np.arange(3))

@@ -57,11 +57,9 @@ def settings(reward: Path, **more: str) -> ObjectiveConfig:
     return ObjectiveConfig(target="round", reward=str(reward), **more)
 
 
-@pytest.mark.parametrize("network", ["round", "gru"])
 def test_a_decision_is_labelled_with_the_outcome_predicted_at_the_start_of_the_next_round(
-    folder: Path, shards: Shards, columns: Columns, tmp_path: Path, network: str
+    folder: Path, shards: Shards, columns: Columns, reward: Path
 ) -> None:
-    reward = written_reward(tmp_path / "reward.safetensors", network)
     label_BL = RoundLabelling("rank", settings(reward))(shards)(columns)
     rounds = open_rounds(folder, "train")
     predicted_NSO = RewardPredictor.load(reward).of_rounds(rounds).order_log_probability.exp().numpy()
@@ -185,11 +183,10 @@ def test_labels_are_computed_once_in_a_file_and_once_more_for_another_predictor(
     ]
 
 
-@pytest.mark.parametrize("network", ["round", "gru"])
 def test_labels_computed_in_parts_are_those_computed_at_once(
-    folder: Path, shards: Shards, columns: Columns, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, network: str
+    folder: Path, shards: Shards, columns: Columns, reward: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    labelling = RoundLabelling("grading", settings(written_reward(tmp_path / "reward.safetensors", network)))
+    labelling = RoundLabelling("grading", settings(reward))
     at_once = labelling(shards)(columns)
     for path in (folder / "rounds").glob("train-labels-*.npy"):
         path.unlink()
