@@ -1,25 +1,25 @@
-"""Command line and YAML files → TrainConfig, and back to config.yaml.
+"""Command line and YAML files → TrainConfig.
 
 Precedence: dataclass defaults < model size of a file < configs/<stage>.yaml (< configs/<stage>-3p.yaml, for three
 players) < sizes of --init < --config files < --model.size < the rest of the command line. Imports nothing heavy, so
 that --help and messages about wrong settings are immediate.
 """
 
+import argparse
+import inspect
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Literal, NoReturn
-
-from jsonargparse import ArgumentError, ArgumentParser, Namespace, set_parsing_settings
+from typing import Any, Literal, NoReturn, get_args, get_origin
 
 from annotate.runtime.arguments import CALLED_AS
+from annotate.runtime.files import MISSING
 from annotate.vocabulary import Vocabulary
 from kanachan.config import MODEL_SIZES, StageName, TrainConfig
 from kanachan.objectives.stages import REWARD, STAGES, trained_stages
 from kanachan.training.default_files import files_of_players, stage_file, stage_path, vocabulary_of_run
-from kanachan.training.given_settings import SIZES, GivenSettings, types_of_settings
 from kanachan.training.request_checks import (
     require_effect,
     require_init,
@@ -43,7 +43,7 @@ from kanachan.training.run_folder import (
     require_same,
     settings_in,
 )
-from kanachan.training.setting_errors import check_command_line, check_file
+from kanachan.training.settings import SIZE, all_settings, known_setting, settings_of
 
 PROGRAM = "kanachan-train"
 _USAGE = (
@@ -51,11 +51,23 @@ _USAGE = (
     f"       {PROGRAM} --stage policy --init WEIGHTS --selfplay.games N [-o RUN_FOLDER] [settings]\n"
     f"       {PROGRAM} --resume RUN_FOLDER"
 )
-DESCRIPTION = """Trains one stage of the curriculum: {stages} or {last}; or, from rounds alone, the
+_DESCRIPTION = """Trains one stage of the curriculum: {stages} or {last}; or, from rounds alone, the
 reward predictor, stage reward; or, on games of self-play, the oracle critic, stage critic, and a policy that has played
 them, stage policy. A setting that is not given here is read from --config files, else from configs/<stage>.yaml, else
 from the defaults below."""
-DEFAULT_SIZE = "small"
+_CONFIG_HELP = "YAML file over the stage's defaults; may be repeated"
+_RESUME_HELP = (
+    "run folder whose run is continued with its own settings; auto: continue the run in --output, if there is one. "
+    "--resume RUN with another run.steps or run.passes trains a run further, also one that has ended. May be changed "
+    f"then: {', '.join(sorted(MAY_CHANGE - {'run.out'}))}"
+)
+_SHORT = {"-o": "--run.out", "--output": "--run.out"}
+"""options that all commands have, and the settings that they are here"""
+_SIZES = ("width", "layers", "heads", "feedforward", "decoder_layers")
+"""the settings of the section model that a model size determines"""
+
+Layer = Mapping[str, Any]
+"""settings by their names, such as data.batch, from one place"""
 
 
 @dataclass(frozen=True)
@@ -69,11 +81,18 @@ class Request:
 
 def requested(argv: Sequence[str]) -> Request:
     """Parses the command line; on an error, prints the usage and a one-line message and exits with status 2."""
+    if "--version" in argv:
+        print(f"{_called(PROGRAM)} {version('kanachan')}")
+        raise SystemExit(0)
+    wants_help = not {"-h", "--help"}.isdisjoint(argv)
     try:
-        request = _requested(GivenSettings(argv))
-    except (ArgumentError, ValueError, OSError) as error:
+        given = _Given([argument for argument in argv if argument not in ("-h", "--help")])
+        if wants_help:
+            _print_help(given)
+            raise SystemExit(0)
+        return _requested(given)
+    except (ValueError, OSError) as error:
         _exit_with(str(error))
-    return request
 
 
 def stage_defaults(stage: StageName, vocabulary: Vocabulary) -> TrainConfig:
@@ -82,24 +101,120 @@ def stage_defaults(stage: StageName, vocabulary: Vocabulary) -> TrainConfig:
     Args:
         vocabulary: of its data.
     """
-    given = GivenSettings(["--data.path=."])
-    given.default_files = [stage_file(stage), *files_of_players(stage, vocabulary)]
-    return _config(_parser(given).parse_args(given.argv))
+    given = _Given(["--data.path=."])
+    given.read_defaults([stage_file(stage), *files_of_players(stage, vocabulary)])
+    return _config(given.merged())
 
 
-def _requested(given: GivenSettings) -> Request:
-    resume = given.on_command_line("resume")
-    saved_file = _saved_file(resume)
-    given.default_files = _default_files(given, saved_file)
-    parser = _parser(given)
-    if not {"--help", "-h", "--print_config"} & {argument.partition("=")[0] for argument in given.argv}:
-        _check(parser, given)
-    config = _parsed(parser, given)
+class _Given:
+    """The settings of a call, in layers.
+
+    Args:
+        argv: its arguments.
+
+    Raises:
+        ValueError: an argument is wrong, or a --config file, or cannot be read.
+        OSError: likewise.
+    """
+
+    def __init__(self, argv: Sequence[str]) -> None:
+        self.resume: str | None = None
+        self.files: list[tuple[Path, dict[str, Any]]] = []
+        """the --config files and their contents"""
+        self.line: dict[str, Any] = {}
+        """the settings of the command line"""
+        self._read(list(argv))
+        self._of_files: list[Layer] = [settings_of(content, path) for path, content in self.files]
+        self._defaults: list[Layer] = []
+
+    def _read(self, arguments: list[str]) -> None:
+        while arguments:
+            argument = arguments.pop(0)
+            given, has_value, value = argument.partition("=")
+            option = _SHORT.get(given, given)
+            if not option.startswith("-"):
+                raise ValueError(f"{argument}: no option before it; did you mean --data.path {argument}?")
+            name = option.removeprefix("--")
+            if name in SECTIONS:
+                own = ", ".join(other for other in all_settings() if other.startswith(f"{name}."))
+                meant = f"did you mean --data.path {value or ' '.join(arguments[:1])}?" if name == "data" else own
+                raise ValueError(f"{option} is a group of settings: {meant}")
+            setting = None if name in ("config", "resume") else known_setting(name, "--")
+            is_switch = setting is not None and setting.kind is bool and (not arguments or arguments[0].startswith("-"))
+            if is_switch and not has_value:
+                value = "true"
+            elif not has_value:
+                if not arguments or arguments[0].startswith("--"):
+                    raise ValueError(f"{given}: a value is missing")
+                value = arguments.pop(0)
+            if setting is not None:
+                self.line[name] = setting.value(value)
+            elif name == "resume":
+                self.resume = value
+            else:
+                self.files.append((Path(value), _content(value)))
+
+    def read_defaults(self, files: Sequence[Path]) -> None:
+        """Reads the files that hold for what neither the command line nor a --config file has; the last comes first."""
+        self._defaults = [settings_of(settings_in(path), path) for path in files]
+
+    def setting(self, name: str) -> Any:
+        """Returns a setting that is given anywhere, else None."""
+        return next((layer[name] for layer in reversed(self._layers()) if name in layer), None)
+
+    def has(self, name: str) -> bool:
+        """Returns whether the command line or a --config file has a setting."""
+        return any(name in layer for layer in (*self._of_files, self.line))
+
+    def merged(self, inherited: Layer | None = None) -> dict[str, Any]:
+        """Returns all settings.
+
+        Args:
+            inherited: sizes of the model, which override those of the default files alone.
+        """
+        below = [*self._defaults, inherited or {}, *self._of_files]
+        size = next((layer[SIZE] for layer in reversed(below) if SIZE in layer), all_settings()[SIZE].default)
+        values: dict[str, Any] = {name: setting.default for name, setting in all_settings().items()}
+        for layer in (_sizes(size), *below, _sizes(self.line.get(SIZE)), self.line):
+            values |= layer
+        if "run.passes" in self.line and "run.steps" not in self.line:
+            values["run.steps"] = None  # steps of a file would take precedence over passes
+        return values
+
+    def _layers(self) -> list[Layer]:
+        return [*self._defaults, *self._of_files, self.line]
+
+
+def _content(name: str) -> dict[str, Any]:
+    if not Path(name).is_file():
+        what = "a folder, not a YAML file" if Path(name).is_dir() else MISSING
+        raise ValueError(f"--config {name}: {what}")
+    return settings_in(Path(name))
+
+
+def _sizes(size: str | None) -> Layer:
+    sizes = {} if size is None else asdict(MODEL_SIZES[size])
+    return {f"model.{name}": sizes[name] for name in _SIZES if name in sizes}
+
+
+def _config(values: Layer) -> TrainConfig:
+    sections = {
+        name: kind(**{setting.name: values[f"{name}.{setting.name}"] for setting in fields(kind)})
+        for name, kind in SECTIONS.items()
+    }
+    return TrainConfig(stage=values["stage"], init=values["init"], **sections)
+
+
+def _requested(given: _Given) -> Request:
+    saved_file = _saved_file(given.resume)
+    _read_defaults(given, saved_file)
+    _require_stage_and_data(given)
+    config = _parsed(given)
     if saved_file is not None:
         config = _in_its_folder(config, given, saved_file.parent)
     elif not given.has("run.early_stopping"):  # of the defaults of the stage
         config = without_needless_stopping(config)
-    if _resumes(Path(config.run.out), resume):
+    if _resumes(Path(config.run.out), given.resume):
         return Request(_resumed(config, given, is_named=saved_file is not None), resume=True)
     require_init(config)
     require_teacher(config)
@@ -122,32 +237,24 @@ def _saved_file(resume: str | None) -> Path | None:
     return file
 
 
-def _default_files(given: GivenSettings, saved_file: Path | None) -> list[Path]:
-    """Returns the files with the defaults of a call: the settings of its run, or those of its stage, and then those of
+def _read_defaults(given: _Given, saved_file: Path | None) -> None:
+    """Reads the files with the defaults of a call: the settings of its run, or those of its stage, and then those of
     its stage and its number of players."""
-    given.default_files = [] if saved_file is None else [saved_file]  # until the stage is known
+    if saved_file is not None:
+        given.read_defaults([saved_file])
     stage, init = given.setting("stage"), given.setting("init")
     if stage == REWARD and init is not None:
         raise ValueError(f"--init {init}: stage {REWARD} has no encoder to start from; remove --init")
-    if saved_file is not None:
-        return [saved_file]
     # a registered stage whose settings are all in --config files needs no file of its own
-    if stage not in trained_stages() or (given.files and not stage_path(stage).is_file()):
-        return []
-    given.default_files = [stage_file(stage)]
+    if saved_file is not None or stage is None or (given.files and not stage_path(stage).is_file()):
+        return
+    given.read_defaults([stage_file(stage)])
     vocabulary = vocabulary_of_run(stage, given.setting("data.path"), given.setting("init"))
-    return [*given.default_files, *(files_of_players(stage, vocabulary) if vocabulary is not None else [])]
+    if vocabulary is not None:
+        given.read_defaults([stage_file(stage), *files_of_players(stage, vocabulary)])
 
 
-def _check(parser: ArgumentParser, given: GivenSettings) -> None:
-    """Raises ValueError if a setting is unknown, has a value of another type, or is missing."""
-    types = types_of_settings()
-    types |= {"model.size": Literal[tuple(MODEL_SIZES)], "stage": Literal[trained_stages()]}
-    types |= {"init": str | None, "resume": str | None}
-    known = {option for action in parser._actions for option in action.option_strings}
-    check_command_line(given.argv, known, types)
-    for path, settings in given.files:
-        check_file(path, settings, types)
+def _require_stage_and_data(given: _Given) -> None:
     plays = given.setting("selfplay.games") is not None
     needed = ("stage",) if plays else ("stage", "data.path")
     missing = [f"--{name}" for name in needed if not given.setting(name)]
@@ -156,25 +263,22 @@ def _check(parser: ArgumentParser, given: GivenSettings) -> None:
         raise ValueError(f"{' and '.join(missing)} {'are' if len(missing) > 1 else 'is'} required{advice}")
 
 
-def _parsed(parser: ArgumentParser, given: GivenSettings) -> TrainConfig:
-    """Returns the settings of the parser, which agree with each other; a run that starts has the sizes of --init."""
-    size, init, out = (given.setting(name) for name in ("model.size", "init", "run.out"))
-    resume = given.on_command_line("resume")
-    starts = resume is None or (resume == "auto" and (out is None or not holds_run(Path(out))))
-    inherited = sizes_of_init(init) if init is not None and starts and size is None else {}
-    values = parser.parse_args(given.arguments(inherited))
-    if size is not None and values.model.size != size:
-        raise ValueError("give model.size as --model.size or inside a --config file")
-    config = _config(values)
+def _parsed(given: _Given) -> TrainConfig:
+    """Returns the settings, which agree with each other; a run that starts has the sizes of --init."""
+    size, init, out = (given.setting(name) for name in (SIZE, "init", "run.out"))
+    starts = given.resume is None or (given.resume == "auto" and (out is None or not holds_run(Path(out))))
+    takes_sizes = init is not None and starts and size is None
+    inherited = {f"model.{name}": value for name, value in sizes_of_init(init).items()} if takes_sizes else {}
+    config = _config(given.merged(inherited))
     require_effect(config)
     require_source(config)
     require_tensorboard(config.run)
     return config
 
 
-def _in_its_folder(config: TrainConfig, given: GivenSettings, folder: Path) -> TrainConfig:
+def _in_its_folder(config: TrainConfig, given: _Given, folder: Path) -> TrainConfig:
     """Returns the settings of a run that --resume has named; raises ValueError if it cannot continue in its folder."""
-    resume, output = given.on_command_line("resume"), given.on_command_line("run.out")
+    resume, output = given.resume, given.line.get("run.out")
     if output is not None and Path(output).resolve() != folder.resolve():
         raise ValueError(f"--output {output}: --resume {resume} continues in its own folder; remove --output")
     if not holds_run(folder):
@@ -182,7 +286,7 @@ def _in_its_folder(config: TrainConfig, given: GivenSettings, folder: Path) -> T
     return replace(config, run=replace(config.run, out=str(folder)))
 
 
-def _resumed(config: TrainConfig, given: GivenSettings, *, is_named: bool) -> TrainConfig:
+def _resumed(config: TrainConfig, given: _Given, *, is_named: bool) -> TrainConfig:
     """Returns the configuration of a run that is resumed; raises ValueError if it would compute something else.
 
     Args:
@@ -197,8 +301,8 @@ def _resumed(config: TrainConfig, given: GivenSettings, *, is_named: bool) -> Tr
             config = replace(config, data=replace(config.data, **{name: getattr(saved.data, name)}))
     if config.run.validation_interval is None:
         config = replace(config, run=replace(config.run, validation_interval=saved.run.validation_interval))
-    if config.init is not None and given.on_command_line("model.size") is None:  # as --init gave them to the saved run
-        taken = {name: getattr(saved.model, name) for name in SIZES if not given.has(f"model.{name}")}
+    if config.init is not None and SIZE not in given.line:  # as --init gave them to the saved run
+        taken = {name: getattr(saved.model, name) for name in _SIZES if not given.has(f"model.{name}")}
         config = replace(config, model=replace(config.model, **taken))
     require_same(saved, config, MAY_CHANGE | LENGTH if is_named else MAY_CHANGE)
     return config
@@ -213,64 +317,46 @@ def _resumes(out: Path, resume: str | None) -> bool:
     return True
 
 
-def _parser(given: GivenSettings) -> ArgumentParser:
-    """Makes the parser, with the defaults of the call."""
-    size = given.setting("model.size")
-    size = size if size in MODEL_SIZES else DEFAULT_SIZE
-    set_parsing_settings(docstring_parse_attribute_docstrings=True)
-    *stages, last = STAGES
-    parser = ArgumentParser(
+def _print_help(given: _Given) -> None:
+    """Prints the settings with their defaults in the stage that is named, if one is."""
+    stage = given.setting("stage")
+    if stage is not None and stage_path(stage).is_file():
+        given.read_defaults([stage_path(stage)])
+    defaults, (*stages, last) = given.merged(), STAGES
+    parser = argparse.ArgumentParser(
         prog=_called(PROGRAM),
         usage=_called(_USAGE),
-        description=DESCRIPTION.format(stages=", ".join(stages), last=last),
-        default_config_files=[str(path) for path in given.default_files],
-        exit_on_error=False,
+        description=_DESCRIPTION.format(stages=", ".join(stages), last=last),
         allow_abbrev=False,
     )
-    parser.add_argument("--version", action="version", version=f"%(prog)s {version('kanachan')}")
-    parser.add_argument("--config", action="config", help="YAML file over the stage's defaults; may be repeated")
-    parser.add_argument(
-        "--stage",
-        type=Literal[trained_stages()],
-        required=True,
-        help="stage of the curriculum, reward, critic or policy",
-    )
-    parser.add_argument(
-        "--init",
-        type=str | None,
-        default=None,
-        help="weights file or run folder of an earlier stage, or weights of the package (reference, reference/STAGE); "
-        "their encoder is loaded, and from weights of the same stage also the decoder and the heads (imitation and "
-        "policy count as the same); with fewer --model.layers, stages of the curriculum begin with some of its blocks",
-    )
-    parser.add_argument(
-        "--resume",
-        type=str | None,
-        default=None,
-        help="run folder whose run is continued with its own settings; auto: continue the run in --output, "
-        f"if there is one. --resume RUN with another run.steps or run.passes trains a run further, also one that has "
-        f"ended. May be changed then: {', '.join(sorted(MAY_CHANGE - {'run.out'}))}",
-    )
-    for name, kind in SECTIONS.items():
-        parser.add_class_arguments(kind, name)
-        if name == "model":
-            parser.add_argument(
-                "--model.size",
-                type=Literal[tuple(MODEL_SIZES)],
-                default=size,
-                help="sets width, layers, heads, feedforward and decoder_layers where they are not given: "
-                + ", ".join(f"{key} {value.width} x {value.layers}" for key, value in MODEL_SIZES.items()),
-            )
-    parser.set_defaults({f"model.{key}": value for key, value in asdict(MODEL_SIZES[size]).items()})
-    return parser
-
-
-def _config(values: Namespace) -> TrainConfig:
-    sections = {
-        name: kind(**{setting.name: values[f"{name}.{setting.name}"] for setting in fields(kind)})
-        for name, kind in SECTIONS.items()
+    parser.add_argument("--version", action="store_true", help="show the program's version number and exit")
+    parser.add_argument("--config", metavar="YAML", help=_CONFIG_HELP)
+    parser.add_argument("--resume", metavar="RUN_FOLDER", help=_RESUME_HELP)
+    groups = {
+        name: parser.add_argument_group(inspect.getdoc(section).splitlines()[0].rstrip("."))  # type: ignore[union-attr]
+        for name, section in SECTIONS.items()
     }
-    return TrainConfig(stage=values.stage, init=values.init, **sections)
+    for name, setting in all_settings().items():
+        options = [short for short, long in _SHORT.items() if long == f"--{name}"]
+        default = "" if defaults[name] in (None, "") else f" (default: {_as_yaml(defaults[name])})"
+        groups.get(name.partition(".")[0], parser).add_argument(
+            *options, f"--{name}", metavar=_metavar(setting.kind), help=(setting.help + default).replace("%", "%%")
+        )
+    parser.print_help()
+
+
+def _metavar(kind: Any) -> str:
+    """Returns what stands for a value in the help text."""
+    kind = next((member for member in get_args(kind) if member in (int, float, str)), kind)
+    if get_origin(kind) is Literal:
+        return f"{{{','.join(get_args(kind))}}}"
+    return {int: "N", float: "X", str: "TEXT", bool: "{true,false}"}.get(kind, "[X,...]")
+
+
+def _as_yaml(value: Any) -> str:
+    if isinstance(value, tuple):
+        return f"[{','.join(map(str, value))}]"
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _called(text: str) -> str:

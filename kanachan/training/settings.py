@@ -1,0 +1,203 @@
+"""The settings of kanachan-train by name, such as data.batch: type, default, help, and what a text means as a value.
+
+They are the fields of the dataclasses in `SECTIONS`. Imports nothing heavy.
+"""
+
+import ast
+import inspect
+import math
+from collections.abc import Collection, Mapping
+from difflib import get_close_matches
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
+
+import yaml
+
+from kanachan.config import MODEL_SIZES
+from kanachan.objectives.stages import trained_stages
+from kanachan.training.run_folder import SECTIONS
+
+SIZE = "model.size"
+"""the setting that stands for five others of the section model"""
+_GONE = {
+    "run.validate_every": "run.validation_interval, a number of decisions",
+    "run.checkpoint_every": "run.checkpoint_minutes",
+    "reward.network": "none: it is always the network over the current round",
+    "reward.last_leads": "none: it is always true",
+}
+"""settings of earlier versions, and what there is in their place"""
+_ELSEWHERE = {
+    "lr": "optim.learning_rate",
+    "wd": "optim.weight_decay",
+    "grad_clip": "optim.clip",
+    "gradient_clip": "optim.clip",
+    "gradient_clip_val": "optim.clip",
+    "max_grad_norm": "optim.clip",
+    "ema": "optim.average",
+    "warmup_steps": "optim.warmup",
+    "epochs": "run.passes",
+    "epoch": "run.passes",
+    "num_epochs": "run.passes",
+    "max_epochs": "run.passes",
+    "max_steps": "run.steps",
+    "num_steps": "run.steps",
+    "gpus": "run.devices",
+    "num_gpus": "run.devices",
+    "device": "run.accelerator",
+    "output_dir": "run.out",
+    "patience": "run.early_stopping",
+    "fp16": "run.precision",
+    "amp": "run.precision",
+    "batch_size": "data.batch",
+    "gradient_accumulation_steps": "data.micro_batch",
+    "accumulate_grad_batches": "data.micro_batch",
+    "dataset": "data.path",
+    "hidden_size": "model.width",
+    "d_model": "model.width",
+    "num_heads": "model.heads",
+    "num_layers": "model.layers",
+}
+"""names of settings in other programs, and those here"""
+_EXPECTED = {int: "a whole number", float: "a number", bool: "true or false"}
+_TRUTH = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
+
+
+class Setting(NamedTuple):
+    """A setting of a run."""
+
+    name: str
+    kind: Any
+    """its type"""
+    default: Any
+    help: str
+
+    def value(self, given: Any) -> Any:
+        """Converts a text, or a value of a YAML file.
+
+        Raises:
+            ValueError: it is not of the type; in words that name the setting.
+        """
+        if isinstance(given, Mapping):
+            raise ValueError(f"{self.name}: one value expected, not {given}")
+        text = yaml.safe_dump(given).split()[0] if given is None or isinstance(given, bool) else str(given)
+        kinds = get_args(self.kind) if get_origin(self.kind) in (Union, UnionType) else (self.kind,)
+        if NoneType in kinds and text in ("null", "None"):
+            return None
+        kind = next(kind for kind in kinds if kind is not NoneType)
+        if get_origin(kind) is Literal:
+            return self._choice(text, get_args(kind))
+        if get_origin(kind) is tuple:
+            return self._tuple(text, get_args(kind)[0])
+        try:
+            return _simple(text, kind)
+        except (ValueError, KeyError):
+            or_null = " (or null)" if NoneType in kinds else ""
+            raise ValueError(f"{self.name}: {_EXPECTED[kind]}{or_null} expected, got {text!r}") from None
+
+    def _choice(self, text: str, choices: Collection[str]) -> str:
+        if text in choices:
+            return text
+        close = get_close_matches(text, choices, n=1)
+        meant = f"; did you mean {close[0]}?" if close else ""
+        raise ValueError(f"{self.name}: one of {', '.join(choices)} expected, got {text!r}{meant}")
+
+    def _tuple(self, text: str, kind: type) -> tuple[Any, ...]:
+        try:
+            values = yaml.safe_load(text)
+            if isinstance(values, list):
+                return tuple(kind(str(value).removeprefix(".") if kind is float else value) for value in values)
+        except (yaml.YAMLError, ValueError):
+            pass
+        what = f"list in brackets expected, such as [{text}]"
+        if kind is float:
+            what = "list of numbers such as [90,45,0,-135] expected"
+        raise ValueError(f"{self.name}: a {what}, got {text!r}")
+
+
+@cache
+def all_settings() -> dict[str, Setting]:
+    """Returns the settings of all sections, the stage, the weights to start from and the size, by their names."""
+    sizes = ", ".join(f"{name} {size.width} x {size.layers}" for name, size in MODEL_SIZES.items())
+    found = [
+        Setting("stage", Literal[trained_stages()], None, "stage of the curriculum, reward, critic or policy"),
+        Setting(
+            "init",
+            str | None,
+            None,
+            "weights file or run folder of an earlier stage, or weights of the package (reference, reference/STAGE); "
+            "their encoder is loaded, and from weights of the same stage also the decoder and the heads (imitation and "
+            "policy count as the same); with fewer --model.layers, stages of the curriculum begin with some of its "
+            "blocks",
+        ),
+        Setting(
+            SIZE,
+            Literal[tuple(MODEL_SIZES)],
+            "small",
+            f"sets width, layers, heads, feedforward and decoder_layers where they are not given: {sizes}",
+        ),
+    ]
+    for name, section in SECTIONS.items():
+        kinds, helps, usual = get_type_hints(section), _helps(section), section()
+        found += [Setting(f"{name}.{key}", kinds[key], getattr(usual, key), helps[key]) for key in helps]
+    return {setting.name: setting for setting in found}
+
+
+def settings_of(values: Mapping[str, Any], path: Path) -> dict[str, Any]:
+    """Returns the settings in the contents of a YAML file, by their names.
+
+    Raises:
+        ValueError: one is unknown or not of its type; names the file and the setting.
+    """
+    sections = {name.partition(".")[0] for name in all_settings() if "." in name}
+    given: dict[str, Any] = {}
+    for key, value in values.items():
+        is_section = key in sections and isinstance(value, Mapping)
+        given |= {f"{key}.{name}": entry for name, entry in value.items()} if is_section else {str(key): value}
+    try:
+        return {name: known_setting(name).value(value) for name, value in given.items()}
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+def known_setting(name: str, prefix: str = "") -> Setting:
+    """Returns a setting; raises ValueError, which names the one that was probably meant, if there is none.
+
+    Args:
+        prefix: of the names in the message.
+    """
+    settings = all_settings()
+    if name in settings:
+        return settings[name]
+    if name in _GONE:
+        raise ValueError(f"unknown setting {prefix}{name}: there is {prefix * ('.' in _GONE[name])}{_GONE[name]}")
+    last = name.rpartition(".")[2]
+    usual = _ELSEWHERE.get(last.lower().replace("-", "_"))
+    by_last = {other.rpartition(".")[2]: other for other in settings} | {other: other for other in settings}
+    close = get_close_matches(name, settings, n=1, cutoff=0.75) + get_close_matches(last, by_last, n=1, cutoff=0.75)
+    meant = usual or (by_last[close[0]] if close else None)
+    advice = f": did you mean {prefix}{meant}?" if meant else "; kanachan-train --help lists all"
+    raise ValueError(f"unknown setting {prefix}{name}{advice}")
+
+
+def _simple(text: str, kind: type) -> Any:
+    if kind is bool:
+        return _TRUTH[text.lower()]
+    value = kind(text)
+    if kind is float and not math.isfinite(value):
+        raise ValueError(text)
+    return value
+
+
+def _helps(section: type) -> dict[str, str]:
+    """Returns the string under each field of a dataclass, by the field's name."""
+    (tree,) = ast.parse(inspect.getsource(section)).body
+    assert isinstance(tree, ast.ClassDef)
+    return {
+        field.target.id: " ".join(str(below.value.value).split())
+        for field, below in pairwise(tree.body)
+        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
+        if isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant)
+    }
