@@ -133,12 +133,6 @@ def test_a_batch_moves_to_a_device_whole() -> None:
     assert {getattr(batch, name).device.type for name in TENSORS} == {"meta"}
 
 
-def test_no_rows_make_an_empty_batch() -> None:
-    batch = collate(columns_of_annotations([], V), LAYOUT)
-    assert len(batch) == 0
-    assert batch.numeric_BN.shape == (0, 6)
-
-
 def test_slices_of_columns_are_the_columns_of_slices() -> None:
     annotations = random_annotations(30, seed=3)
     part = collate(columns_of_annotations(annotations, V).rows(10, 20), LAYOUT)
@@ -156,11 +150,3 @@ def test_a_batch_of_observations_is_that_of_their_annotations_without_labels(act
     whole = batch_of_annotations(annotations, V, actor_first=actor_first)
     assert seen.labels is None
     assert all(torch.equal(getattr(seen, name), getattr(whole, name)) for name in INPUTS)
-
-
-def test_a_batch_without_labels_refuses_to_be_a_target() -> None:
-    observations = [a.observation for a in random_annotations(3, seed=0)]
-    batch = collate(columns_of_observations(observations, V), LAYOUT).to("cpu")
-    for name in ("game_B", "chosen_B", "result_BR", "hand_count_BHK"):
-        with pytest.raises(AssertionError, match="without labels"):
-            getattr(batch, name)

@@ -41,12 +41,6 @@ def described(columns: Columns, row: int) -> tuple[list[tuple[int, str]], list[s
     return sorted((seat, TILE_NAMES[tile_of_slot(slot)]) for seat, slot in hands), [TILE_NAMES[t] for _, t in wall]
 
 
-def test_hidden_tokens_are_numbered_after_all_others() -> None:
-    assert (WALL.stop, PLAIN.has_hidden, ORACLE.has_hidden) == (ORACLE.num_tokens, False, True)
-    for name in ("sparse_first", "event_first", "num_candidates"):
-        assert getattr(PLAIN, name) == getattr(ORACLE, name)
-
-
 def test_a_batch_has_the_hands_and_the_first_tiles_of_the_wall() -> None:
     hand, wall = V.hidden["hand"], V.hidden["wall"]
     for row, annotation in enumerate(_ANNOTATIONS):
@@ -62,11 +56,6 @@ def test_a_batch_without_hidden_tokens_is_the_same_whether_or_not_hands_and_wall
     assert same(collate(COLUMNS, PLAIN), collate(unknown, PLAIN))
     assert int(collate(COLUMNS, PLAIN).tile_BT.max()) < PLAIN.num_tokens
     assert not same(collate(COLUMNS, PLAIN), collate(COLUMNS, ORACLE))
-
-
-def test_a_batch_with_hidden_tokens_has_all_others_too() -> None:
-    plain, oracle = collate(COLUMNS, PLAIN), collate(COLUMNS, ORACLE)
-    assert same(plain, replace(oracle, tile_BT=oracle.tile_BT[:, : plain.tile_BT.shape[1]]))
 
 
 def test_hands_are_hidden_tokens_where_the_wall_is_unknown() -> None:

@@ -2,18 +2,11 @@
 
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 
-from annotate.annotation import format_line
-from annotate.vocabulary import FOUR_PLAYERS
-from annotate.words import describe
 from kanachan.cli.pack import main
-from kanachan.data.columns import annotations_of_columns
 from kanachan.data.dataset_card import CARD_NAME
-from kanachan.data.decisions import describe_row
 from kanachan.data.round_shards import open_rounds
-from kanachan.data.shards import open_shards
 from tests.support.packed import packed, write_lines
 from tests.support.played_folders import played_folder
 from tests.support.random_annotations import random_annotations
@@ -48,24 +41,6 @@ def test_datasets_loads_the_rounds_by_name(
     assert "malformed" not in capfd.readouterr().err
 
 
-def test_the_card_names_the_entries_of_the_columns_the_counts_and_the_sources(tmp_path: Path) -> None:
-    text = (packed(tmp_path / "shards", train=6, test=3) / CARD_NAME).read_text()
-    for expected in (
-        "0 `honba`",
-        "5 `score_3`",
-        "0 `round_result`",
-        "11 `grading_delta`",
-        "| test | 3 |",
-        "test.txt",
-    ):
-        assert expected in text
-    assert "`hidden`" not in text
-
-
-def test_the_card_names_the_hidden_hands_if_there_are_any(tmp_path: Path) -> None:
-    assert "`hidden`" in (packed(tmp_path / "shards", train=6, is_hidden=True) / CARD_NAME).read_text()
-
-
 def test_packing_again_replaces_the_card_but_not_what_someone_else_wrote(tmp_path: Path) -> None:
     source = write_lines(tmp_path / "some.txt", random_annotations(9, seed=0))
     folder = tmp_path / "shards"
@@ -77,11 +52,3 @@ def test_packing_again_replaces_the_card_but_not_what_someone_else_wrote(tmp_pat
         assert ((folder / CARD_NAME).read_text() == text) is is_kept
     assert "| train | 9 |" in (folder / CARD_NAME).read_text()
     assert {path.name for path in folder.iterdir()} == {CARD_NAME, "train-00000.arrow"}
-
-
-def test_a_row_is_put_into_words(tmp_path: Path) -> None:
-    folder = packed(tmp_path / "shards", train=3)
-    rows = pa.ipc.open_stream(str(folder / "train-00000.arrow")).read_all().to_pylist()
-    annotations = annotations_of_columns(open_shards(folder, "train").gather(pa.array(range(3)).to_numpy()))
-    assert [describe_row(row) for row in rows] == [describe(a, FOUR_PLAYERS) for a in annotations]
-    assert [describe_row(format_line(a)) for a in annotations] == [describe_row(row) for row in rows]

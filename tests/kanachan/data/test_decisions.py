@@ -53,11 +53,6 @@ def test_rows_of_datasets_may_be_arrays_or_tensors(format: str, tmp_path: Path) 
     assert observations_of(dataset[:5], FOUR_PLAYERS) == observations_of(dataset, FOUR_PLAYERS) == expected
 
 
-def test_observations_need_only_what_a_player_sees() -> None:
-    seen = [{name: row[name] for name in ("sparse", "numeric", "progression", "actions")} for row in BATCH.to_pylist()]
-    assert observations_of(seen, FOUR_PLAYERS) == [a.observation for a in ANNOTATIONS]
-
-
 def test_a_row_in_words_is_what_explain_prints() -> None:
     assert describe_row(BATCH.to_pylist()[0]) == describe(KEYED[0], FOUR_PLAYERS)
 

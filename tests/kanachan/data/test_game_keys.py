@@ -24,10 +24,6 @@ def test_the_least_and_the_greatest_keys_are_read_as_they_were_written() -> None
     assert decode(encode(key_X), "card").tolist() == key_X.tolist()
 
 
-def test_sixty_thousand_games_take_a_fifth_of_a_megabyte() -> None:
-    assert len(json.dumps(encode(truncated(games(60_000))))) < 200_000
-
-
 def test_every_game_of_a_set_is_found_and_others_as_seldom_as_is_stated() -> None:
     key_G = union([truncated(games(100_000, seed)) for seed in range(3)])
     assert contains(key_G, games(100_000, 2)).all()

@@ -101,11 +101,6 @@ def test_neighbours_decide_how_many_rounds_are_in_a_batch(shards: Shards) -> Non
     assert rounds[16] <= 2 + 1 and rounds[1] > 2 * rounds[16]
 
 
-def test_small_data_are_one_window() -> None:
-    order = EpochSampler(100_000, seed=0).rows(0, 0, 100_000)
-    assert abs(np.corrcoef(order, np.arange(100_000))[0, 1]) < 0.05
-
-
 def test_an_epoch_yields_rows_of_the_split_each_once(shards: Shards) -> None:
     loader = batches(shards, exchange_suits=False)
     seen = Counter(row for batch in epoch(loader) for row in batch)
@@ -211,12 +206,6 @@ def test_a_step_that_was_not_finished_does_not_count(shards: Shards) -> None:
     for expected in (0, 0, 0, 1, 1):
         next(batch)
         assert loader.state_dict()["step"] == expected
-
-
-def test_an_iterator_without_a_batch_taken_changes_nothing(shards: Shards) -> None:
-    loader = batches(shards)
-    iter(loader)
-    assert epoch(loader) == epoch(batches(shards))
 
 
 @pytest.mark.parametrize("changes", [{"batch": 64}, {"seed": 1}])

@@ -26,24 +26,6 @@ def test_packing_and_unpacking_gives_every_line_again(tmp_path: Path) -> None:
     assert sorted(unpacked(tmp_path / "shards")) == sorted(map(with_key, ANNOTATIONS))
 
 
-def test_a_split_can_be_unpacked_alone(tmp_path: Path) -> None:
-    main([write_lines(tmp_path / "a.txt", ANNOTATIONS), "-o", str(tmp_path / "shards"), "--fractions", "0.5,0.5,0"])
-    lines = [unpacked(tmp_path / "shards", "--split", split) for split in ("train", "validation")]
-    assert lines[0] + lines[1] == unpacked(tmp_path / "shards")
-
-
-def test_text_is_replaced_only_by_force(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([write_lines(tmp_path / "a.txt", ANNOTATIONS), "-o", str(tmp_path / "shards")]) == 0
-    out = tmp_path / "lines.txt"
-    out.write_text("mine")
-    command = ["--unpack", str(tmp_path / "shards"), "-o", str(out)]
-    assert main(command) == 1
-    assert f"{out}: exists: name another file, or replace it with --force" in capsys.readouterr().err
-    assert out.read_text() == "mine"
-    assert main([*command, "--force"]) == 0
-    assert len(out.read_text().splitlines()) == len(ANNOTATIONS)
-
-
 def test_no_game_is_in_two_splits(tmp_path: Path) -> None:
     main([write_lines(tmp_path / "a.txt", ANNOTATIONS), "-o", str(tmp_path / "shards"), "--fractions", "0.5,0.25,0.25"])
     games = [
@@ -193,50 +175,6 @@ def test_a_random_change_of_a_byte_is_refused_if_and_only_if_the_slow_parser_ref
         assert row["chosen"] == expected.chosen
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--fractions", "nan,0.5,0.5"], "fractions must be three shares that sum to 1"),
-        (["--seed", str(1 << 64)], "the seed must be less than 2^64"),
-        (["-o", ""], "the name of the folder to write is empty"),
-    ],
-)
-def test_settings_without_sense_are_refused(
-    options: list[str],
-    message: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    lines = write_lines(tmp_path / "a.txt", ANNOTATIONS[:20])
-    monkeypatch.chdir(tmp_path)
-    assert main([lines, "-o", "shards", *options]) == 1
-    assert f"kanachan-pack: error: {message}" in capsys.readouterr().err
-    assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
-
-
-def test_a_game_in_two_named_splits_is_an_error_that_names_it(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    train, test = (
-        write_lines(tmp_path / "a.txt", ANNOTATIONS[:100]),
-        write_lines(tmp_path / "b.txt", ANNOTATIONS[90:200]),
-    )
-    assert main(["--train", train, "--test", test, "-o", str(tmp_path / "shards")]) == 1
-    assert ANNOTATIONS[99].game in capsys.readouterr().err
-    assert not (tmp_path / "shards").exists()
-
-
-def test_whole_files_can_be_named_as_splits(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    train, test = (
-        write_lines(tmp_path / "a.txt", ANNOTATIONS[:100]),
-        write_lines(tmp_path / "b.txt", ANNOTATIONS[100:200]),
-    )
-    assert main(["--train", train, "--test", test, "-o", str(tmp_path / "shards")]) == 0
-    assert sorted(unpacked(tmp_path / "shards", "--split", "test")) == sorted(map(with_key, ANNOTATIONS[100:200]))
-    assert "the validation split is empty" in capsys.readouterr().err
-
-
 def test_folders_keep_their_splits_on_request(tmp_path: Path) -> None:
     named = []
     for split, lines in zip(SPLITS, (ANNOTATIONS[:200], ANNOTATIONS[200:300], ANNOTATIONS[300:]), strict=True):
@@ -244,49 +182,6 @@ def test_folders_keep_their_splits_on_request(tmp_path: Path) -> None:
     assert main([*named, "-o", str(tmp_path / "named")]) == 0
     assert main([str(tmp_path / "named"), "--keep-splits", "-o", str(tmp_path / "again")]) == 0
     assert shard_bytes(tmp_path / "again") == shard_bytes(tmp_path / "named")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [(["TEXT"], "TEXT: not a folder of shards"), (["--train", "TEXT"], "--keep-splits keeps those of folders")],
-)
-def test_only_splits_that_there_are_can_be_kept(
-    tmp_path: Path, arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    text = write_lines(tmp_path / "a.txt", ANNOTATIONS)
-    given = [argument.replace("TEXT", text) for argument in arguments]
-    assert main([*given, "--keep-splits", "-o", str(tmp_path / "shards")]) == 1
-    assert message.replace("TEXT", text) in capsys.readouterr().err
-    assert not (tmp_path / "shards").exists()
-
-
-def test_the_table_at_the_end_counts_decisions_and_games(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    main(["--train", write_lines(tmp_path / "a.txt", ANNOTATIONS), "-o", str(tmp_path / "shards")])
-    lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[:3] for line in lines[1:3]] == [["train", "400", "20"], ["validation", "0", "0"]]
-
-
-def test_a_file_in_the_place_of_the_folder_of_the_rounds_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "shards").mkdir()
-    (tmp_path / "shards" / "rounds").write_text("mine")
-    assert main([write_lines(tmp_path / "a.txt", ANNOTATIONS), "-o", str(tmp_path / "shards")]) == 1
-    assert f"{tmp_path / 'shards' / 'rounds'}: a file; shards need a folder" in capsys.readouterr().err
-    assert [path.name for path in (tmp_path / "shards").iterdir()] == ["rounds"]
-
-
-def test_nothing_to_pack_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([write_lines(tmp_path / "a.txt", []), "-o", str(tmp_path / "shards")]) == 1
-    assert "there is no annotation in" in capsys.readouterr().err
-    assert not (tmp_path / "shards").exists()
-
-
-def test_a_file_in_the_place_of_the_folder_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    lines = write_lines(tmp_path / "a.txt", ANNOTATIONS[:5])
-    assert main([lines, "-o", lines, "--force"]) == 1
-    assert capsys.readouterr().err.startswith(f"kanachan-pack: error: {lines}: a file; shards need a folder")
-    assert len((tmp_path / "a.txt").read_text().splitlines()) == 5
 
 
 def test_shards_are_replaced_only_by_force_and_then_all_of_them(

@@ -14,7 +14,7 @@ from kanachan.data.columns import Columns, columns_of_annotations
 from kanachan.data.shard_folder import splits_in
 from kanachan.data.shards import open_shards, rows_of_columns
 from kanachan.data.text import parse_block
-from tests.support.packed import assert_equal_columns, unpacked, with_key, write_lines
+from tests.support.packed import unpacked, with_key, write_lines
 from tests.support.paths import HANDMADE_RECORDS
 from tests.support.random_annotations import random_annotations, with_hidden
 
@@ -52,11 +52,6 @@ def test_the_columns_of_annotations_are_those_of_their_lines() -> None:
     assert rows_of_columns(columns_of_annotations(ANNOTATIONS, V), V).equals(expected)
 
 
-def test_rows_have_the_same_order_as_without_hidden_hands(tmp_path: Path) -> None:
-    plain, hidden = packed(tmp_path / "plain", PLAIN), packed(tmp_path / "hidden", ANNOTATIONS)
-    assert_equal_columns(gathered(hidden, hidden=False), gathered(plain, hidden=False))
-
-
 def test_hands_are_gathered_over_all_files_where_they_are_requested(tmp_path: Path) -> None:
     folder = packed(tmp_path / "shards", ANNOTATIONS, "--rows-per-shard", "60")
     assert len(splits_in(folder)["train"]) > 2
@@ -76,20 +71,6 @@ def test_shards_without_hidden_hands_are_read_and_refused_only_if_these_are_requ
     assert gathered(folder, hidden=None).hidden is None
     with pytest.raises(ValueError, match=r"train-00000\.arrow: holds no hidden hands.*--hidden"):
         gathered(folder, hidden=True)
-
-
-def test_folders_are_merged_with_their_hands(tmp_path: Path) -> None:
-    parts = [str(packed(tmp_path / str(i), ANNOTATIONS[i::2])) for i in range(2)]
-    assert pack.main([*parts, "-o", str(tmp_path / "merged"), "--fractions", "1,0,0"]) == 0
-    whole = packed(tmp_path / "whole", ANNOTATIONS)
-    assert_equal_columns(gathered(tmp_path / "merged", hidden=True), gathered(whole, hidden=True))
-
-
-def test_rows_with_and_without_hidden_hands_are_not_mixed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with_hands, without = packed(tmp_path / "a", ANNOTATIONS[:20]), write_lines(tmp_path / "b.txt", PLAIN[20:])
-    assert pack.main([str(with_hands), without, "-o", str(tmp_path / "shards")]) == 1
-    assert f"{without}: no hidden hands here, but before" in capsys.readouterr().err
-    assert not (tmp_path / "shards").exists()
 
 
 @pytest.mark.parametrize("place", [1, 7])

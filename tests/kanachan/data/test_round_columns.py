@@ -18,10 +18,6 @@ def test_the_last_round_of_each_game_is_known() -> None:
     assert (ROUNDS.game[last[:-1]] != ROUNDS.game[last[:-1] + 1]).all()
 
 
-def test_what_follows_every_round_of_whole_games_is_known() -> None:
-    assert ROUNDS.is_whole.all()
-
-
 @pytest.mark.parametrize("place", ["first", "middle", "last"])
 def test_a_round_before_one_that_is_missing_is_not_whole(place: str) -> None:
     first, last = (int(row) for row in np.nonzero(ROUNDS.game == ROUNDS.game[40])[0][[0, -1]])
@@ -57,8 +53,3 @@ def test_each_decision_finds_the_round_of_its_game_wind_dealer_and_honba() -> No
 
     assert found.tolist() == [known.index(key) if key in known else -1 for key in keys]
     assert -1 in found and len(set(found.tolist())) > 20
-
-
-def test_among_no_rounds_none_is_found() -> None:
-    columns = columns_of_annotations(random_annotations(5, seed=1), FOUR_PLAYERS)
-    assert RoundIndex(ROUNDS.rows(0, 0)).rows_of(columns, FOUR_PLAYERS).tolist() == [-1] * 5

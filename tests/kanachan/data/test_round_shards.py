@@ -30,38 +30,12 @@ def test_what_is_written_is_read_again(tmp_path: Path, num_files: int) -> None:
     assert_equal_rounds(open_rounds(tmp_path, "test", verify=True), ROUNDS)
 
 
-def test_no_rounds_can_be_written_and_read(tmp_path: Path) -> None:
-    write_rounds(tmp_path, "test", 0, 1, ROUNDS.rows(0, 0), FOUR_PLAYERS, MADE)
-    found = open_rounds(tmp_path, "test", verify=True)
-    assert (len(found), found.num_seats) == (0, 4)
-    assert len(found.is_whole) == 0
-
-
-def test_a_shard_of_rounds_is_a_data_set_of_hugging_face(tmp_path: Path) -> None:
-    from datasets import Dataset
-
-    rows = Dataset.from_file(str(write_rounds(tmp_path, "test", 0, 1, ROUNDS, FOUR_PLAYERS, MADE)))
-    assert rows["game"][:] == ROUNDS.game.tolist()
-    assert rows[5]["delta"] == ROUNDS.delta[5].tolist()
-
-
-def test_a_folder_without_rounds_is_refused_with_what_makes_them(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=f"{tmp_path}: holds no rounds of the split 'test'; kanachan-annotate RECORDS"):
-        open_rounds(tmp_path, "test")
-
-
 def test_rounds_of_another_packing_than_the_decisions_are_refused(tmp_path: Path) -> None:
     folder = packed(tmp_path / "shards", train=10)
     (folder / "rounds").mkdir()
     write_rounds(folder, "train", 0, 1, ROUNDS, FOUR_PLAYERS, MADE)
     with pytest.raises(ValueError, match="was not packed together with .*train-00000.arrow"):
         open_rounds(folder, "train")
-
-
-def test_a_missing_file_is_noticed(tmp_path: Path) -> None:
-    write_rounds(tmp_path, "train", 0, 2, ROUNDS, FOUR_PLAYERS, MADE)
-    with pytest.raises(ValueError, match="is one of 2 shards that were packed together, but the folder contains 1"):
-        open_rounds(tmp_path, "train")
 
 
 def test_damage_is_found_on_request(tmp_path: Path) -> None:
@@ -72,9 +46,3 @@ def test_damage_is_found_on_request(tmp_path: Path) -> None:
     path.write_bytes(data)
     with pytest.raises(ValueError, match="differ from their checksum"):
         open_rounds(tmp_path, "train", verify=True)
-
-
-def test_the_splits_that_there_are_are_named(tmp_path: Path) -> None:
-    write_rounds(tmp_path, "train", 0, 1, ROUNDS, FOUR_PLAYERS, MADE)
-    with pytest.raises(ValueError, match="holds no rounds of the split 'test'; there are: train: name another with"):
-        open_rounds(tmp_path, "test")

@@ -12,7 +12,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from annotate.annotation import format_line
 from annotate.game.settings import DEFAULT_GRADE, DEFAULT_ROOM
 from annotate.pipeline.journal import Journal
 from annotate.pipeline.run import Conversion
@@ -23,13 +22,12 @@ from kanachan.cli.annotate import main
 from kanachan.data.columns import columns_of_annotations
 from kanachan.data.external_sort import Runs, encode_game, keyed_schema, splits_of_games
 from kanachan.data.pack_options import UNFINISHED, Packing
-from kanachan.data.shard_folder import names_in, splits_in
-from kanachan.data.shard_writer import ShardOutput, encode_rows
-from kanachan.data.shards import open_shards, rows_of_columns
-from kanachan.data.text import parse_block
+from kanachan.data.shard_folder import names_in
+from kanachan.data.shard_writer import ShardOutput
+from kanachan.data.shards import open_shards
 from tests.support.interrupted import COMMAND, finish, size_of, stop_when
 from tests.support.paths import ROOT
-from tests.support.random_annotations import altered, random_annotations
+from tests.support.random_annotations import random_annotations
 from tests.support.random_rounds import random_rounds
 
 V = FOUR_PLAYERS
@@ -64,10 +62,6 @@ def content(folder: Path) -> dict[str, tuple[object, dict[str, object]]]:
     return found
 
 
-def num_rows(folder: Path) -> int:
-    return sum(len(open_shards(folder, split)) for split in splits_in(folder))
-
-
 def test_decisions_are_those_that_the_text_gives(games: Path, packed: Path, tmp_path: Path) -> None:
     assert main([str(games), "-o", str(tmp_path / "a.txt")]) == 0
     assert pack.main([str(tmp_path / "a.txt"), "-o", str(tmp_path / "shards"), *OPTIONS]) == 0
@@ -96,22 +90,6 @@ def test_small_games_are_made_one_on_the_way(tmp_path: Path, monkeypatch: pytest
     assert runs[0].files == runs[1].files and len(runs[0].files["train"]) == 3
     for name in runs[0].files["train"]:
         assert (tmp_path / "3" / name).read_bytes() == (tmp_path / "1000" / name).read_bytes()
-
-
-def test_the_columns_of_annotations_are_those_of_their_lines() -> None:
-    annotations = random_annotations(300, seed=1)
-    text = "".join(f"{format_line(a)}\n" for a in annotations)
-    expected, _ = parse_block("file", 1, text.encode(), V)
-    assert rows_of_columns(columns_of_annotations(annotations, V), V).equals(expected)
-    assert encode_rows([], None, 0, V) == b""
-
-
-def test_an_annotation_that_breaks_a_rule_is_not_packed() -> None:
-    annotation = random_annotations(1, seed=1)[0]
-    for wrong in ({"actions": (4, 3)}, {"progression": (5,)}, {"chosen": len(annotation.actions)}, {"sparse": (1, 2)}):
-        broken = altered(annotation, **wrong)
-        with pytest.raises(AssertionError):
-            encode_game(columns_of_annotations([broken], V), ROUNDS, 0, V)
 
 
 def test_splits_by_key_are_those_of_plain_division() -> None:
@@ -168,49 +146,6 @@ def test_a_run_is_not_continued_by_a_program_that_writes_shards_otherwise(games:
     assert re.search(r"other settings \(writer of shards: \w+, now \w+\)", other.stderr)
 
 
-def test_shards_are_replaced_only_by_force(
-    games: Path, packed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    arguments = [str(games), "--pack", str(tmp_path / "shards"), *OPTIONS]
-    assert main([*arguments, "--rows-per-shard", "100"]) == 0
-    assert main(arguments) == 1
-    assert "--force replaces them" in capsys.readouterr().err
-    assert main([*arguments, "--force"]) == 0
-    assert content(tmp_path / "shards") == content(packed)
-
-
-@pytest.mark.parametrize("below", ["", "/shards"])
-def test_a_file_in_the_place_of_the_folder_is_refused(
-    games: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], below: str
-) -> None:
-    file = tmp_path / "shards.txt"
-    file.write_text("mine")
-    assert main([str(games), "--pack", f"{file}{below}", "--force"]) == 1
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith(f"kanachan-annotate: error: {file}: a file; shards need a folder")
-    assert file.read_text() == "mine"
-
-
-def test_records_without_a_decision_leave_no_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "bad.json").write_text("{}")
-    assert main([str(tmp_path / "bad.json"), "--pack", str(tmp_path / "shards")]) == 1
-    assert "no decision point" in capsys.readouterr().err
-    assert not (tmp_path / "shards").exists()
-
-
-@pytest.mark.parametrize(
-    ("option", "message"),
-    [
-        ("--fractions=1,2", "--fractions must be three numbers"),
-        ("--rows-per-shard=0", "rows per shard must be in 1"),
-        ("--seed=-1", "the seed must not be negative"),
-    ],
-)
-def test_wrong_options_are_refused(option: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["records", "--pack", "shards", option]) == 1
-    assert message in capsys.readouterr().err
-
-
 @pytest.fixture(scope="module")
 def parts(games: Path, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """The games as three machines would pack them, and a fourth for which there is none."""
@@ -231,42 +166,9 @@ def test_the_parts_of_a_cluster_are_merged_to_what_one_process_packs(
     assert content(tmp_path / "shards") == content(packed)
 
 
-def test_a_part_without_any_row_is_a_shard_of_none(parts: list[str]) -> None:
-    assert len(open_shards(parts[3], "train", verify=True)) == 0
-
-
 def test_games_that_are_in_several_parts_count_once(
     parts: list[str], packed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert pack.main([*parts, parts[1], str(packed), "-o", str(tmp_path / "shards"), *OPTIONS]) == 0
     assert "decisions are repetitions and were skipped" in capsys.readouterr().err
     assert content(tmp_path / "shards") == content(packed)
-
-
-def test_text_and_shards_are_packed_together(packed: Path, tmp_path: Path) -> None:
-    text = "".join(f"{format_line(a)}\n" for a in random_annotations(50, seed=2))
-    (tmp_path / "a.txt").write_text(text)
-    assert pack.main([str(packed), str(tmp_path / "a.txt"), "-o", str(tmp_path / "shards"), *OPTIONS]) == 0
-    assert num_rows(tmp_path / "shards") == num_rows(packed) + 50
-
-
-def test_a_folder_may_be_a_split_as_a_whole(parts: list[str], tmp_path: Path) -> None:
-    assert pack.main(["--train", parts[0], "--test", parts[1], "-o", str(tmp_path / "shards")]) == 0
-    rows_in_splits = [len(open_shards(tmp_path / "shards", split)) for split in ("train", "test")]
-    assert rows_in_splits == [num_rows(Path(part)) for part in parts[:2]]
-
-
-@pytest.mark.parametrize("damage", ["no shards", "changed"])
-def test_a_folder_that_cannot_be_merged_is_named(
-    parts: list[str], tmp_path: Path, damage: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder = tmp_path / "part"
-    folder.mkdir()
-    if damage == "changed":
-        for path in splits_in(parts[0])["train"]:
-            data = bytearray(path.read_bytes())
-            data[len(data) // 2] ^= 1
-            (folder / path.name).write_bytes(data)
-    assert pack.main([str(folder), "-o", str(tmp_path / "shards")]) == 1
-    message = "holds no shards" if damage == "no shards" else "differ from their checksum"
-    assert str(folder) in (error := capsys.readouterr().err) and message in error

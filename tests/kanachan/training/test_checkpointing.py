@@ -89,13 +89,6 @@ def test_a_stop_signal_does_not_wait_for_a_validation(
     assert same_weights(tmp_path / "run", tmp_path / "whole")
 
 
-def test_a_run_that_has_ended_is_not_started_again(imitation: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    before = (imitation / "weights.safetensors").stat().st_mtime_ns
-    assert train.main(["--resume", str(imitation)]) == 0
-    assert "has ended already" in capsys.readouterr().out
-    assert (imitation / "weights.safetensors").stat().st_mtime_ns == before
-
-
 def test_a_run_that_has_ended_is_not_started_again_without_its_checkpoints_either(
     imitation: Path, shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -40,12 +40,6 @@ def test_small_parts_are_not_lost_in_a_large_sum() -> None:
     assert sums.totals(ALONE)["x"] == 100 * (1e8 + 1)
 
 
-def test_what_was_taken_is_not_in_the_next_sums() -> None:
-    sums = DistributedSums()
-    sums.add({"x": torch.tensor(1.0)})
-    assert sums.take(ALONE) == {"x": 1} and sums.totals(ALONE) == {}
-
-
 def test_a_saved_sum_is_split_over_ranks_and_continued() -> None:
     first = DistributedSums()
     first.add_means({"loss": torch.tensor(3.0)}, weight=4)
@@ -60,7 +54,3 @@ def test_a_saved_sum_is_split_over_ranks_and_continued() -> None:
 
     for means, weight in Ranks().run(work):
         assert means["loss"] == pytest.approx(1) and weight == 12
-
-
-def test_without_sums_there_is_an_empty_state() -> None:
-    assert DistributedSums().state_dict(ALONE) == ({}, 0)

@@ -78,10 +78,3 @@ def test_a_stopped_run_is_resumed_with_its_average(shards: Path, runs: Path, tmp
     assert run("rank", shards, out, *EVERY_STEP, *AVERAGE) == 0
     assert run("rank", shards, out, *EVERY_STEP, *AVERAGE, "--resume", "auto") == 0
     assert same_weights(out, runs / "average")
-
-
-def test_weights_that_are_sharded_have_no_average(
-    shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run("rank", shards, tmp_path / "run", *AVERAGE, "--run.strategy", "zero3") == 1
-    assert "optim.average needs whole weights in every process" in capsys.readouterr().err

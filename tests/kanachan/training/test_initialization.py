@@ -83,14 +83,6 @@ def test_a_head_of_another_shape_is_new_and_reported(tmp_path: Path) -> None:
             assert torch.equal(tensor, theirs[f"{part}.{name}"])
 
 
-def test_weights_of_the_same_stage_and_prior_give_the_whole_network(tmp_path: Path) -> None:
-    reward = str(written_reward(tmp_path / "reward.safetensors"))
-    init = written(tmp_path / "rank", "rank", prior=reward)
-    made = initial("rank", init, prior=reward)
-    assert inherited(made, init) == {name for name, _ in made.network.named_children()}
-    assert made.origin == f"encoder and decoder from {init}"
-
-
 def test_without_the_prior_of_the_weights_the_heads_are_new(tmp_path: Path) -> None:
     init = written(tmp_path / "rank", "rank", prior=str(written_reward(tmp_path / "reward.safetensors")))
     made = initial("rank", init)
@@ -121,16 +113,6 @@ def test_a_shallower_network_begins_with_blocks_of_a_deeper_one_and_says_with_wh
     assert made.lineage[-1]["encoder_blocks"] == [1, 3, 5]
 
 
-def test_a_network_of_the_same_depth_tells_of_no_blocks(tmp_path: Path) -> None:
-    assert "encoder_blocks" not in initial("imitation", written(tmp_path, "imitation")).lineage[-1]
-
-
-def test_a_later_stage_of_three_players_can_be_shallower_too(tmp_path: Path) -> None:
-    made = initial("rank", written(tmp_path, "imitation", layers=4), THREE_PLAYERS, rank_points=(1.0, 0.0, -1.0))
-    assert made.origin.startswith("encoder (of 4 blocks number 1 and 4) from ")
-    assert made.lineage[-1]["encoder_blocks"] == [1, 4] and made.lineage[-1]["mapped"]
-
-
 def test_imitation_of_three_players_starts_from_encoder_and_decoder_of_four(tmp_path: Path) -> None:
     init = written(tmp_path, "imitation")
     made = initial("imitation", init, THREE_PLAYERS)
@@ -145,25 +127,10 @@ def test_imitation_of_three_players_starts_from_encoder_and_decoder_of_four(tmp_
     assert own["new"] == {"tokens": 3, "numbers": 0, "positions": 0, "actions": 1}
 
 
-def test_a_later_stage_of_three_players_starts_from_the_encoder_alone(tmp_path: Path) -> None:
-    made = initial("round_delta", written(tmp_path, "imitation"), THREE_PLAYERS)
-    assert "actions" not in made.lineage[-1]["mapped"]
-    assert made.origin.startswith("encoder from ")
-
-
 def test_the_orders_of_three_seats_have_new_heads(tmp_path: Path) -> None:
     init = written(tmp_path, "rank")
     made = initial("rank", init, THREE_PLAYERS, rank_points=(1.0, 0.0, -1.0))
     assert made.origin.endswith("new with other shapes: head, summary_head")
-
-
-def test_the_lineage_of_the_same_vocabulary_tells_of_no_mapping(tmp_path: Path) -> None:
-    assert "mapped" not in initial("imitation", written(tmp_path, "imitation")).lineage[-1]
-
-
-def test_an_encoder_of_another_size_is_refused_for_another_vocabulary_too(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"has another size: model\.layers is 1 there, 2 here"):
-        initial("imitation", written(tmp_path, layers=1), THREE_PLAYERS)
 
 
 def test_a_prior_of_another_vocabulary_is_refused(tmp_path: Path) -> None:

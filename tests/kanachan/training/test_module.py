@@ -3,10 +3,8 @@
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
-import lightning as L
 import pytest
 import torch
 from torch import Tensor
@@ -22,17 +20,6 @@ from kanachan.training.optimizers import learning_rate_factor, parameter_groups
 from kanachan.training.progress import Progress
 from kanachan.training.throughput import training_flops
 from tests.support.tiny_stage import MODEL, ROWS_PER_BATCH, Rows, batches, make_stage, make_trainer
-
-
-class SaveAt(L.Callback):
-    """Saves a checkpoint at one step of a run that continues."""
-
-    def __init__(self, step: int, path: Path) -> None:
-        self.step, self.path = step, path
-
-    def on_train_batch_end(self, trainer: L.Trainer, *args: Any) -> None:
-        if trainer.global_step == self.step:
-            trainer.save_checkpoint(self.path)
 
 
 @torch.no_grad()
@@ -88,13 +75,6 @@ def test_an_encoder_that_is_frozen_for_some_steps_moves_only_after_them() -> Non
     assert "encoder" not in moved[0] and "decoder" in moved[0] and "encoder" in moved[1]
 
 
-def test_training_lowers_the_loss() -> None:
-    stage, batch = make_stage(steps=40, learning_rate=1e-2), batches(4).dataset[0]
-    before = mean_loss(stage, batch)["loss"]
-    make_trainer(steps=40).fit(stage, batches(4))
-    assert mean_loss(stage, batch)["loss"] < 0.5 * before
-
-
 def test_a_learning_rate_of_zero_freezes_the_encoder() -> None:
     stage = make_stage(encoder_learning_rate=0.0)
     before = {name: value.clone() for name, value in stage.network.state_dict().items()}
@@ -117,16 +97,6 @@ def test_frozen_parts_keep_their_weights(optimizer: Any, frozen: tuple[str, ...]
     assert changed == {trained}
 
 
-def test_a_part_that_the_network_lacks_cannot_be_frozen() -> None:
-    with pytest.raises(ValueError, match=r"optim\.frozen: the network of stage imitation has no summary_head"):
-        make_stage(frozen=("summary_head",))
-
-
-def test_an_unknown_part_is_refused_by_name() -> None:
-    with pytest.raises(ValueError, match=r"optim\.frozen: encodr is none of the parts encoder, decoder"):
-        OptimConfig(frozen=("encodr",))
-
-
 def test_losses_are_logged_as_means_over_the_steps_since_the_last_row() -> None:
     rows, stage, loader = Rows(), make_stage(learning_rate=1e-12), batches(48)
     expected = [float(mean_loss(stage, batch)["loss"]) for batch in loader]
@@ -138,12 +108,6 @@ def test_losses_are_logged_as_means_over_the_steps_since_the_last_row() -> None:
     assert rows.of("train/samples") == {2: 16, 4: 32, 6: 48}
     assert all(norm > 0 for norm in rows.of("train/gradient_norm").values())
     assert rows.of("train/learning_rate")[2] > 0 and rows.of("train/samples_per_second")[6] > 0
-
-
-def test_the_last_steps_are_logged_though_they_fill_no_row() -> None:
-    rows = Rows()
-    make_trainer(rows, steps=5).fit(make_stage(steps=5), batches(32))
-    assert list(rows.of("train/loss")) == [2, 4, 5]
 
 
 @pytest.mark.parametrize("stage_name", ["imitation", "round_delta", "rank", "grading"])
@@ -164,34 +128,6 @@ def test_validation_is_the_mean_over_all_rows_whatever_their_batches(stage_name:
             expected = 1 - (target_B - value_B).square().mean() / target_B.var(correction=0)
             assert rows.of("validation/explained_variance")[0] == pytest.approx(float(expected), abs=1e-5)
     assert rows.of("validation/rows") == {0: 11}
-
-
-def test_callbacks_can_watch_the_validation_loss() -> None:
-    trainer, stage = make_trainer(), make_stage()
-    trainer.validate(stage, batches(11), verbose=False)
-    assert float(trainer.callback_metrics["validation/loss"]) > 0
-
-
-def test_the_samples_seen_survive_a_checkpoint(tmp_path: Path) -> None:
-    first = make_trainer(steps=3)
-    first.fit(make_stage(), batches(48))
-    first.save_checkpoint(tmp_path / "last.ckpt")
-    rows = Rows()
-    make_trainer(rows).fit(make_stage(), batches(48), ckpt_path=tmp_path / "last.ckpt")
-    assert rows.of("train/samples")[6] == 6 * ROWS_PER_BATCH
-
-
-def test_a_resumed_run_writes_the_rows_of_an_uninterrupted_one(tmp_path: Path) -> None:
-    """Cut in the middle of a row; the rest of the data is what a resumable loader would give."""
-    whole, resumed = Rows(), Rows()
-    loader = batches(24)
-    make_trainer(whole).fit(make_stage(), loader)
-    keep = SaveAt(3, tmp_path / "last.ckpt")
-    make_trainer(callbacks=[keep]).fit(make_stage(), loader)
-    rest = DataLoader(loader.dataset[3:], batch_size=None)
-    make_trainer(resumed).fit(make_stage(), rest, ckpt_path=keep.path)
-    assert resumed.of("train/loss")[4] == pytest.approx(whole.of("train/loss")[4], abs=1e-6)
-    assert resumed.of("train/loss")[6] == pytest.approx(whole.of("train/loss")[6], abs=1e-6)
 
 
 class Slow:

@@ -1,6 +1,5 @@
 """Oracle guiding: hidden tokens that become fewer, and weights that are like any others."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +11,6 @@ from kanachan.cli import train
 from kanachan.cli.evaluate import main as evaluate
 from kanachan.config import MODEL_SIZES, DataConfig, ObjectiveConfig
 from kanachan.data.batch import WALL_TILES, Batch, TokenLayout, collate, with_hidden
-from kanachan.data.columns import Columns, Ragged
-from kanachan.data.loader import TrainLoader
 from kanachan.data.shards import open_shards
 from kanachan.models.weights import read_weights
 from kanachan.objectives.networks import build_network
@@ -21,7 +18,7 @@ from kanachan.training.data_source import Share
 from kanachan.training.oracle_guiding import HiddenShare
 from kanachan.training.shard_source import ShardSource
 from tests.support.played_folders import played_folder
-from tests.support.tiny_runs import pack_decisions, rows_of, run, same_weights
+from tests.support.tiny_runs import rows_of, run, same_weights
 
 ALONE = Share(0, 1)
 ORACLE = ("--objective.oracle", "1")
@@ -99,48 +96,12 @@ def test_a_guided_network_starts_as_the_weights_that_it_is_made_of(games: Path, 
     assert guided.encoder.hidden_embedding.weight.grad is not None  # which DDP waits for
 
 
-def test_scrambling_hidden_tokens_changes_nothing_once_their_share_is_0(
-    games: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    before = [batch.hidden_BU for batch in batches(games)]
-    hidden = TokenLayout.hidden
-
-    def scrambled(layout: TokenLayout, columns: Columns) -> object:
-        assert columns.hidden is not None
-        turned = Ragged((columns.hidden.values + 7) % 408, columns.hidden.starts)
-        return hidden(layout, replace(columns, hidden=turned))
-
-    monkeypatch.setattr(TokenLayout, "hidden", scrambled)
-    after = [batch.hidden_BU for batch in batches(games)]
-    assert before[30:] == after[30:] == [None] * 10
-    for one, other in zip(before[:28], after[:28], strict=True):
-        assert one is not None and other is not None and not torch.equal(one, other)
-
-
 def test_ranks_share_the_hidden_tokens_of_one_process(games: Path) -> None:
     def rows(found: list[Batch]) -> list[list[int]]:
         return sorted(sorted(row.tolist())[-9:] for batch in found[:10] for row in batch.hidden_BU)  # type: ignore[union-attr]
 
     ranks = (batches(games, share=Share(rank, 2)) for rank in range(2))
     assert rows([batch for pair in zip(*ranks, strict=True) for batch in pair]) == rows(batches(games))
-
-
-def test_the_share_of_a_step_is_the_same_after_a_stop(games: Path) -> None:
-    def loader() -> TrainLoader:
-        return TrainLoader(
-            open_shards(games, "train", hidden=True, behaviour=True),
-            **{"batch": 8, "micro_batch": 4, "seed": 0, "exchange_suits": True, "actor_first": True},
-            hidden_share=SHARE,
-        )
-
-    def hidden(loaded: TrainLoader, count: int) -> list[list[list[int]]]:
-        found = [batch.hidden_BU for _, batch in zip(range(count), loaded, strict=False)]
-        return [hidden_BU.tolist() for hidden_BU in found if hidden_BU is not None]
-
-    expected, stopped, resumed = hidden(loader(), 16), loader(), loader()
-    hidden(stopped, 8)
-    resumed.load_state_dict(stopped.state_dict())
-    assert len(expected) == 16 and hidden(resumed, 8) == expected[8:]
 
 
 def test_the_weights_of_a_guided_run_are_like_any_others(
@@ -174,16 +135,3 @@ def test_a_resumed_run_ends_with_the_same_weights(games: Path, tmp_path: Path) -
     assert train.main(["--resume", str(tmp_path / "half")]) == 0
     assert same_weights(tmp_path / "whole", tmp_path / "half")
     assert rows_of(tmp_path / "whole") == rows_of(tmp_path / "half")
-
-
-def test_what_cannot_be_guided_is_refused_in_a_line(
-    games: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run("rank", games, tmp_path / "run", *ORACLE) != 0
-    assert "objective.oracle=1.0 has no effect in stage rank" in capsys.readouterr().err
-    (tmp_path / "people").mkdir()
-    assert run("imitation", pack_decisions(tmp_path / "people"), tmp_path / "run", *ORACLE) != 0
-    assert "holds no hidden hands, which this run needs" in capsys.readouterr().err
-    with pytest.raises(SystemExit):
-        run("imitation", games, tmp_path / "run", "--objective.oracle", "2")
-    assert "objective.oracle must be in [0, 1], not 2.0" in capsys.readouterr().err

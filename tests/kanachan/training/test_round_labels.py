@@ -16,9 +16,7 @@ from kanachan.data.round_columns import RoundIndex
 from kanachan.data.round_shards import open_rounds, write_rounds
 from kanachan.data.shard_file import open_shard_file
 from kanachan.data.shards import Shards, open_shards
-from kanachan.inference.policy import Policy
 from kanachan.inference.reward_predictor import RewardPredictor
-from kanachan.models.weights import read_weights
 from kanachan.objectives.networks import objective_class
 from kanachan.objectives.targets import Results
 from kanachan.training.data_source import Share
@@ -142,18 +140,6 @@ def test_the_targets_are_the_same_whether_seats_are_rotated_or_not(folder: Path,
     torch.testing.assert_close(objective.orders.rank_probability(rotated_order_BO, zero_B), rank_BR)
 
 
-def test_soft_labels_that_are_certain_have_the_loss_of_the_outcome() -> None:
-    batch = random_batch()
-    stages: tuple[StageName, ...] = ("rank", "grading")
-    for stage in stages:
-        objective = objective_class(stage)(ObjectiveConfig(), FOUR_PLAYERS)
-        label_BL = objective.label_of_results(Results.of_batch(batch, FOUR_PLAYERS))
-        soft = replace(batch, labels=replace(batch.labels, label_BL=label_BL))
-        output = random_output(objective, batch)
-        for name, part in objective.loss(output, batch).items():
-            torch.testing.assert_close(objective.loss(output, soft)[name], part)
-
-
 def test_the_labels_after_a_stop_are_those_of_an_undisturbed_run(folder: Path, reward: Path) -> None:
     share = Share(0, 1)
     whole, stopped, resumed = (source(folder, reward).train_batches(share) for _ in range(3))
@@ -205,23 +191,13 @@ def test_a_run_is_not_resumed_with_another_reward_predictor(
     assert "was started with labels=" in capsys.readouterr().err
 
 
-def test_weights_with_a_prior_are_whole_by_themselves(folder: Path, tmp_path: Path) -> None:
-    reward = written_reward(tmp_path / "reward.safetensors")
-    predictor = read_weights(reward)
-    assert run("grading", folder, tmp_path / "run", "--objective.prior", str(reward)) == 0
-    reward.unlink()
-    shutil.move(tmp_path / "run" / "weights.safetensors", tmp_path / "alone.safetensors")
-    policy = Policy.load(tmp_path / "alone.safetensors")
-    assert policy.card["prior"]["sha256"]
-    assert policy.card["prior"]["stage"] == "reward"
-    for name, tensor in predictor.tensors.items():
-        assert torch.equal(policy.network.state_dict()[f"prior.network.{name}"], tensor)
-
-
-def test_shards_without_rounds_are_refused_in_one_line(
-    folder: Path, reward: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    shutil.copytree(folder, tmp_path / "shards", ignore=shutil.ignore_patterns("rounds"))
-    given = ("--objective.reward", str(reward), "--objective.target", "round")
-    assert run("rank", tmp_path / "shards", tmp_path / "run", *given) != 0
-    assert "holds no rounds of the split 'train'; kanachan-annotate RECORDS --pack" in capsys.readouterr().err
+def test_soft_labels_that_are_certain_have_the_loss_of_the_outcome() -> None:
+    batch = random_batch()
+    stages: tuple[StageName, ...] = ("rank", "grading")
+    for stage in stages:
+        objective = objective_class(stage)(ObjectiveConfig(), FOUR_PLAYERS)
+        label_BL = objective.label_of_results(Results.of_batch(batch, FOUR_PLAYERS))
+        soft = replace(batch, labels=replace(batch.labels, label_BL=label_BL))
+        output = random_output(objective, batch)
+        for name, part in objective.loss(output, batch).items():
+            torch.testing.assert_close(objective.loss(output, soft)[name], part)

@@ -5,14 +5,12 @@ import lightning as L
 import pytest
 import torch
 
-from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.config import DataConfig
 from kanachan.data.batch import Batch
 from kanachan.training.data_source import SourceData
 from kanachan.training.shard_source import ShardSource
 from tests.support.packed import packed
 
-V = FOUR_PLAYERS
 STEPS_PER_EPOCH = 6
 
 
@@ -99,25 +97,3 @@ def test_a_resumed_run_sees_what_an_uninterrupted_one_sees(folder: Path, tmp_pat
 def test_validation_sees_every_row_and_the_limited_one_the_first_batches(folder: Path) -> None:
     assert sum(fit(folder, 4).validated) == 50
     assert fit(folder, 4, limit=2).validated == [16, 16]
-
-
-def test_data_without_a_validation_split_can_be_trained_on(tmp_path: Path) -> None:
-    folder = packed(tmp_path / "shards", 40)
-    assert shard_data(folder).num_validation_rows == 0
-    assert fit(folder, 4).validated == []
-
-
-def test_the_size_of_the_data_is_known_before_training(folder: Path) -> None:
-    data = shard_data(folder)
-    assert (data.num_train_rows, data.num_validation_rows, data.steps_per_epoch) == (100, 50, STEPS_PER_EPOCH)
-    assert data.description["decisions"] == {"train": 100, "validation": 50}
-
-
-def test_too_few_decisions_for_a_batch_are_an_error(folder: Path) -> None:
-    with pytest.raises(ValueError, match="100 decisions, fewer than one batch"):
-        ShardSource(DataConfig(path=str(folder), batch=128, micro_batch=64), 0)
-
-
-def test_a_folder_without_shards_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="kanachan-pack"):
-        ShardSource(DataConfig(path=str(tmp_path)), 0)

@@ -207,37 +207,6 @@ def test_deepspeed_measures_no_micro_batches_for_which_it_would_wait_for_the_gpu
     assert not get_timers_config(config).enabled
 
 
-@pytest.mark.parametrize("text, message", [("{", "not JSON"), (None, "No such file")])
-def test_deepspeed_settings_that_cannot_be_read_are_named(text: str | None, message: str, tmp_path: Path) -> None:
-    path = tmp_path / "deepspeed.json"
-    if text is not None:
-        path.write_text(text)
-    with pytest.raises(ValueError, match=f"--run.deepspeed {path}: {message}"):
-        make_strategy("zero2", RunConfig(deepspeed=str(path)), ON_CPU, 16)
-    with pytest.raises(ValueError, match="is for --run.strategy zero1"):
-        make_strategy("ddp", RunConfig(deepspeed=str(path)), ON_CPU, 16)
-
-
-def test_a_batch_that_cannot_be_split_is_refused_before_training(
-    shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run("imitation", shards, tmp_path / "run", "--run.devices", "4") == 1
-    assert (
-        "data.batch=32 cannot be shared equally by 4 devices in micro-batches of data.micro_batch=16"
-        in capsys.readouterr().err
-    )
-    assert not (tmp_path / "run").exists()
-
-
-@pytest.mark.parametrize(("unit", "use_bf16"), [("avx512_f", False), ("avx512_bf16", True), ("amx_bf16", True)])
-def test_a_cpu_with_units_for_it_multiplies_in_half_precision(
-    unit: str, use_bf16: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {unit: True, "amx_tile": False})
-    assert devices_of(RunConfig(accelerator="cpu")).use_bf16 is use_bf16
-    assert not devices_of(RunConfig(accelerator="cpu", precision="fp32")).use_bf16
-
-
 def test_a_gpu_without_a_kernel_for_it_has_no_packed_attention(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
@@ -248,3 +217,12 @@ def test_a_gpu_without_a_kernel_for_it_has_no_packed_attention(monkeypatch: pyte
     for precision in ("fp32", "bf16"):
         with pytest.raises(ValueError, match="--run.attention packed: the GPU's kernels for it need"):
             devices_of(RunConfig(precision=precision, attention="packed"))
+
+
+@pytest.mark.parametrize(("unit", "use_bf16"), [("avx512_f", False), ("avx512_bf16", True), ("amx_bf16", True)])
+def test_a_cpu_with_units_for_it_multiplies_in_half_precision(
+    unit: str, use_bf16: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {unit: True, "amx_tile": False})
+    assert devices_of(RunConfig(accelerator="cpu")).use_bf16 is use_bf16
+    assert not devices_of(RunConfig(accelerator="cpu", precision="fp32")).use_bf16

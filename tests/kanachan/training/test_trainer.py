@@ -107,36 +107,6 @@ def test_a_stage_has_the_reward_predictor_of_the_package_as_prior_unless_it_is_t
     assert "prior" not in read_weights(tmp_path / "without").card
 
 
-def test_other_points_of_the_ranks_go_with_the_same_prior(shards: Path, tmp_path: Path) -> None:
-    assert run("rank", shards, tmp_path / "run", "--objective.rank_points", "[3,1,-1,-3]", "--run.steps", "2") == 0
-    assert read_weights(tmp_path / "run").objective.rank_points == (3, 1, -1, -3)
-
-
-def test_bins_that_the_prior_has_not_are_refused_with_the_way_out(
-    shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run("grading", shards, tmp_path / "run", "--objective.bins", "51") != 0
-    assert "--objective.prior null trains without one" in capsys.readouterr().err
-    assert run("grading", shards, tmp_path / "run", "--objective.bins", "51", "--objective.prior", "null") == 0
-
-
-def test_an_encoder_of_another_size_is_refused_before_training(
-    imitation: Path, shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit):
-        run("rank", shards, tmp_path / "rank", "--init", str(imitation), "--model.width", "32")
-    assert "model.width is 16 there, 32 here" in capsys.readouterr().err
-    assert not (tmp_path / "rank" / "metrics.csv").exists()
-
-
-def test_an_encoder_trained_on_other_seat_tokens_is_refused(
-    imitation: Path, shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit):
-        run("rank", shards, tmp_path / "rank", "--init", str(imitation), "--data.actor_first", "false")
-    assert "trained with data.actor_first true: give this run the same" in capsys.readouterr().err
-
-
 def test_a_run_killed_before_its_last_validation_is_validated_when_resumed(shards: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     short = ("--run.steps", "3", "--run.early_stopping", "5")
@@ -185,14 +155,6 @@ def test_a_network_without_a_finite_validation_loss_ends_the_run(
     assert not (tmp_path / "run" / "weights.safetensors").exists()
 
 
-def test_an_out_folder_that_cannot_be_made_is_named_before_training(
-    shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "file").write_text("in the way")
-    assert run("rank", shards, tmp_path / "file" / "run") == 1
-    assert str(tmp_path / "file") in capsys.readouterr().err
-
-
 def test_every_row_of_training_holds_speed_work_waiting_and_memory(imitation: Path) -> None:
     rows = [row for row in all_rows_of(imitation) if row["train/loss"]]
     assert [float(row["train/samples"]) for row in rows] == [32 * step for step in range(1, 21)]
@@ -211,40 +173,12 @@ def test_all_gradient_norms_of_a_row_are_those_of_its_step(shards: Path, tmp_pat
         assert whole == pytest.approx((encoder**2 + decoder**2) ** 0.5, rel=1e-5)
 
 
-def test_without_a_measured_peak_no_share_of_it_is_logged(
-    shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run("imitation", shards, tmp_path / "run", "--run.steps", "1") == 0
-    assert "train/share_of_peak" not in all_rows_of(tmp_path / "run")[0]
-    assert "matrix products" not in capsys.readouterr().out
-
-
 def test_recomputing_in_the_backward_pass_changes_no_loss_and_no_weight(
     imitation: Path, shards: Path, tmp_path: Path
 ) -> None:
     assert run("imitation", shards, tmp_path / "run", "--run.recompute", "true") == 0
     assert rows_of(tmp_path / "run") == rows_of(imitation)
     assert same_weights(tmp_path / "run", imitation)
-
-
-def test_compiling_without_the_headers_of_python_is_refused_before_training(
-    shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("CXX", sys.executable)  # some program
-    monkeypatch.setattr(sysconfig, "get_path", lambda name: str(tmp_path / name))
-    assert run("imitation", shards, tmp_path / "run", "--run.compile", "true") == 1
-    missing = tmp_path / "include" / "Python.h"
-    assert f"run.compile needs the headers of Python, and {missing} does not exist" in capsys.readouterr().err
-    assert not (tmp_path / "run" / "metrics.csv").exists()
-
-
-def test_compiling_without_a_compiler_is_refused_before_training(
-    shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("CXX", "no-such-compiler")
-    assert run("imitation", shards, tmp_path / "run", "--run.compile", "true") == 1
-    assert "run.compile needs a C++ compiler, and no-such-compiler was not found" in capsys.readouterr().err
-    assert not (tmp_path / "run" / "metrics.csv").exists()
 
 
 @pytest.mark.slow
@@ -329,3 +263,15 @@ def test_a_damaged_shard_is_named_before_training_if_shards_are_verified(
     assert "train-00000.arrow: the data differ from their checksum" in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
     assert run("imitation", shards, tmp_path / "run", "--data.verify", "true", "--run.steps", "1") == 0
+
+
+@pytest.mark.parametrize("lacks", ["a compiler", "headers"])
+def test_compiling_without_what_it_needs_is_refused_before_training(
+    lacks: str, shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CXX", "no-such-compiler" if lacks == "a compiler" else sys.executable)
+    monkeypatch.setattr(sysconfig, "get_path", lambda name: str(tmp_path / name))
+    assert run("imitation", shards, tmp_path / "run", "--run.compile", "true") == 1
+    missing = "no-such-compiler was not found" if lacks == "a compiler" else f"{tmp_path / 'include' / 'Python.h'}"
+    assert missing in capsys.readouterr().err
+    assert not (tmp_path / "run" / "metrics.csv").exists()

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from kanachan.cli import train
 from kanachan.data.game_keys import truncated
@@ -60,10 +59,3 @@ def test_games_are_incomplete_where_earlier_weights_have_none(shards: Path, tmp_
     assert not games.is_complete and games.key_G.tolist() == sorted({*train_games(shards)})
     run("grading", shards, tmp_path / "next", "--init", str(tmp_path / "run"), "--run.steps", "1")
     assert not learned(tmp_path / "next").is_complete
-
-
-def test_a_damaged_set_of_games_is_refused_by_the_name_of_the_file(tmp_path: Path) -> None:
-    weights = read_weights(written(tmp_path))
-    write_weights(weights.path, weights.tensors, {**weights.card, GAMES_KEY: {"games": 3}})
-    with pytest.raises(ValueError, match=r"weights\.safetensors: the keys of the games are damaged"):
-        learned(weights.path)
