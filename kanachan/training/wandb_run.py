@@ -55,8 +55,10 @@ def wandb_logger(
     *,
     is_resumed: bool,
 ) -> WandbLogger:
-    """Starts the wandb run of this folder; a resumed run continues the same one. If wandb does not respond, the run is
-    logged offline, with a message.
+    """Starts the wandb run of this folder. If wandb does not respond, the run is logged offline, with a message.
+
+    A resumed run continues the same run online. Offline it cannot, as `wandb sync` replaces what the server has of a
+    run: each start is a run of its own in the group, whose steps go on.
 
     Args:
         data: the description of the data.
@@ -67,7 +69,7 @@ def wandb_logger(
     if not is_resumed:  # an existing id belongs to an earlier attempt that failed
         (out / _ID_NAME).unlink(missing_ok=True)
     try:
-        return _started(config, out, data, lineage, is_offline=mode == "offline")
+        return _started(config, out, data, lineage, is_offline=mode == "offline", is_resumed=is_resumed)
     except wandb.errors.Error as error:
         if mode == "offline":
             raise ValueError(f"wandb: {error}; --run.wandb disabled turns it off") from error
@@ -77,26 +79,37 @@ def wandb_logger(
             file=sys.stderr,
         )
         wandb.teardown()
-        return _started(config, out, data, lineage, is_offline=True)
+        return _started(config, out, data, lineage, is_offline=True, is_resumed=is_resumed)
 
 
 def _started(
-    config: TrainConfig, out: Path, data: Mapping[str, Any], lineage: Sequence[Mapping[str, Any]], *, is_offline: bool
+    config: TrainConfig,
+    out: Path,
+    data: Mapping[str, Any],
+    lineage: Sequence[Mapping[str, Any]],
+    *,
+    is_offline: bool,
+    is_resumed: bool,
 ) -> WandbLogger:
     import wandb
 
+    name, run_id = config.run.name or _name(config.stage, out), _id_in_sweep() or secrets.token_hex(4)
     id_file = out / _ID_NAME
-    if not id_file.exists():
-        id_file.write_text(_id_in_sweep() or secrets.token_hex(4), encoding="utf-8")
+    if is_offline:
+        name += ", resumed" if is_resumed else ""
+    elif id_file.exists():
+        run_id = id_file.read_text(encoding="utf-8").strip()
+    else:
+        id_file.write_text(run_id, encoding="utf-8")
     (out / "wandb").mkdir(exist_ok=True)  # wandb falls back to the temporary folder without it
     wandb.setup(wandb.Settings(silent=True))  # for what it prints before the run has settings
     run = wandb.init(  # not by Lightning, which passes settings that wandb warns about
-        name=config.run.name or _name(config.stage, out),
+        name=name,
         group=config.run.group,
         job_type=config.stage,
         project=config.run.project,
         dir=out,
-        id=id_file.read_text(encoding="utf-8").strip(),
+        id=run_id,
         mode="offline" if is_offline else "online",
         resume=None if is_offline else "allow",
         config={**plain(config), "commit": commit_of_program(), "data_card": data, "lineage": list(lineage)},

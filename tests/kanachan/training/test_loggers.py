@@ -76,15 +76,20 @@ def curriculum(shards: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[S
     return {stage: folder / stage for stage in STAGES}
 
 
-def leet(out: Path, *options: str) -> str:
-    """Returns what wandb's program reads from the offline files of a run."""
-    command = [str(CORE), "leet", "inspect", "--no-observability", *options, "--json", str(out / "wandb")]
+def leet(file: Path, *options: str) -> str:
+    """Returns what wandb's program reads from an offline file."""
+    command = [str(CORE), "leet", "inspect", "--no-observability", *options, "--json", "--run-file", str(file)]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def offline_files(out: Path) -> list[Path]:
+    return [*out.glob("wandb/offline-run-*/*.wandb")]
 
 
 @cache
 def records(out: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in leet(out).splitlines()]
+    (file,) = offline_files(out)
+    return [json.loads(line) for line in leet(file).splitlines()]
 
 
 def history(out: Path) -> list[dict[str, Any]]:
@@ -168,7 +173,8 @@ def test_a_run_is_resumed_though_the_stage_that_it_started_from_is_gone(
 def test_settings_data_commit_and_lineage_are_in_the_config(
     stage: StageName, curriculum: dict[StageName, Path]
 ) -> None:
-    inspected, card = json.loads(leet(curriculum[stage], "--summary")), read_weights(curriculum[stage]).card
+    out = curriculum[stage]
+    inspected, card = json.loads(leet(*offline_files(out), "--summary")), read_weights(out).card
     config = inspected["config"]
     assert inspected["state"] == "finished" and config["model"]["width"] == 16
     assert (config["commit"], config["data_card"]) == (card["commit"], card["data"])
@@ -235,4 +241,17 @@ def test_a_run_of_a_sweep_is_the_one_that_the_agent_has_named(
     wandb.teardown()
     (file,) = (tmp_path / "run").glob("wandb/offline-run-*/run-*.wandb")
     assert file.name == "run-a1b2c3.wandb"
-    assert (tmp_path / "run" / "wandb_id.txt").read_text() == "a1b2c3"
+
+
+def test_a_resumed_run_is_a_run_of_its_own_offline_whose_steps_go_on(shards: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    offline = ("--run.wandb", "offline", "--run.group", "mine", "--run.log_every", "1")
+    assert run("imitation", shards, out, *offline, "--run.steps", "2") == 0
+    assert train.main(["--resume", str(out), "--run.steps", "4", "--run.wandb", "offline"]) == 0
+    segments = [[json.loads(line) for line in leet(file).splitlines()] for file in offline_files(out)]
+    started = [next(r["run"] for r in records if r["type"] == "run") for records in segments]
+    assert len({each["run_id"] for each in started}) == 2
+    assert {each["run_group"] for each in started} == {"mine"}
+    rows = [[r["history"]["item"] for r in records if r["type"] == "history"] for records in segments]
+    steps = [sorted(row["trainer/global_step"] for row in some if "train/loss" in row) for some in rows]
+    assert sorted(steps) == [[1, 2], [3, 4]]
