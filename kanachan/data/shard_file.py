@@ -5,6 +5,8 @@ are stored in such files.
 """
 
 import json
+import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,28 @@ from annotate.vocabulary import Vocabulary, known_vocabularies, vocabulary_named
 FORMAT_VERSION = 1
 _METADATA_KEY = b"kanachan"
 _END_OF_STREAM = b"\xff\xff\xff\xff\x00\x00\x00\x00"
+
+
+@dataclass(frozen=True)
+class MappedFile:
+    """A file that is mapped into memory. If it is cut off, reading the memory behind its end kills the process."""
+
+    path: Path
+    state: os.stat_result
+    """when it was opened"""
+
+    def require_whole(self) -> None:
+        """Raises OSError, which names the file, if it has another size by now; one that was removed or replaced stays
+        mapped."""
+        try:
+            now = os.stat(self.path)
+        except FileNotFoundError:
+            return
+        if os.path.samestat(now, self.state) and now.st_size != self.state.st_size:
+            raise OSError(
+                f"{self.path}: has {now.st_size:,} bytes, but had {self.state.st_size:,} when it was opened: shards "
+                "must not change while they are read; restore the file, and resume"
+            )
 
 
 def describe_shard(
@@ -44,7 +68,7 @@ def write_shard_file(path: Path, rows: pa.RecordBatch, description: dict[str, An
 
 
 def open_shard_file(path: Path) -> tuple[dict[str, Any], pa.RecordBatch]:
-    """Maps a file into memory and returns its description and rows.
+    """Maps a file into memory (`MappedFile`) and returns its description and rows.
 
     Raises:
         ValueError: the file is cut off, of another format version or not a shard, or made with a vocabulary that this

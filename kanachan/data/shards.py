@@ -23,7 +23,7 @@ from annotate.annotation import HIDDEN
 from annotate.vocabulary import Vocabulary, vocabulary_named
 from kanachan.data.columns import Columns, Ragged, token_value
 from kanachan.data.dataset_card import CARD_NAME, may_replace
-from kanachan.data.shard_file import describe_shard, open_shard_file, require_one_packing, write_shard_file
+from kanachan.data.shard_file import MappedFile, describe_shard, open_shard_file, require_one_packing, write_shard_file
 from kanachan.data.shard_folder import shard_name, shards_of
 
 RAGGED = ("sparse", "progression", "actions")
@@ -155,7 +155,7 @@ def open_shards(
         split,
         descriptions[0]["made"],
         checksum,
-        [_ShardBuffers(rows) for _, rows in opened],
+        [_ShardBuffers(rows, MappedFile(path, path.stat())) for path, (_, rows) in zip(paths, opened, strict=True)],
         hidden=hidden,
         behaviour=behaviour and all(has_behaviour(rows) for _, rows in opened),
     )
@@ -167,9 +167,10 @@ def open_shards(
 
 
 class _ShardBuffers:
-    """The buffers of one shard as arrays, without copying."""
+    """The buffers of one shard as arrays, without copying; `file` is where they are mapped from, if anywhere."""
 
-    def __init__(self, rows: pa.RecordBatch) -> None:
+    def __init__(self, rows: pa.RecordBatch, file: MappedFile | None = None) -> None:
+        self.file = file
         self.num_rows = rows.num_rows
         ragged = _ragged_names(has_hidden(rows), has_behaviour(rows))
         self.values: dict[str, NDArray[np.uint16]] = {n: rows[n].values.to_numpy() for n in ragged}
@@ -254,7 +255,11 @@ class Shards:
         return _gather(self._parts(rows), "game", len(rows))
 
     def gather(self, rows: NDArray[np.int64]) -> Columns:
-        """Copies `rows` [B], in their order; each column by one gather per shard that they touch."""
+        """Copies `rows` [B], in their order; each column by one gather per shard that they touch.
+
+        Raises:
+            OSError: a file is shorter than when it was opened; names it.
+        """
         parts = self._parts(rows)
         columns: dict[str, Any] = {name: _gather(parts, name, len(rows)) for name in self._plain_names}
         columns |= {name: _gather_ragged(parts, name, len(rows)) for name in self._ragged_names}
@@ -265,14 +270,24 @@ class Shards:
         if self._selected is not None:
             rows = self._selected[rows]
         if len(self.mapped) == 1 or len(rows) == 0:
-            return [_Part(self.mapped[0], slice(None), rows)]
+            return _whole([_Part(self.mapped[0], slice(None), rows)])
         which = np.searchsorted(self._first, rows, side="right") - 1
         by_shard = np.argsort(which, kind="stable")
         touched, starts = np.unique(which[by_shard], return_index=True)
-        return [
-            _Part(self.mapped[shard], places, rows[places] - self._first[shard])
-            for shard, places in zip(touched, np.split(by_shard, starts[1:]), strict=True)
-        ]
+        return _whole(
+            [
+                _Part(self.mapped[shard], places, rows[places] - self._first[shard])
+                for shard, places in zip(touched, np.split(by_shard, starts[1:]), strict=True)
+            ]
+        )
+
+
+def _whole(parts: list[_Part]) -> list[_Part]:
+    """Returns the parts, of files that are as long as when they were opened."""
+    for part in parts:
+        if part.shard.file is not None:
+            part.shard.file.require_whole()
+    return parts
 
 
 def _ragged_names(hidden: bool, behaviour: bool) -> tuple[str, ...]:

@@ -173,8 +173,8 @@ def test_a_run_is_resumed_though_the_stage_that_it_started_from_is_gone(
 def test_settings_data_commit_and_lineage_are_in_the_config(
     stage: StageName, curriculum: dict[StageName, Path]
 ) -> None:
-    out = curriculum[stage]
-    inspected, card = json.loads(leet(*offline_files(out), "--summary")), read_weights(out).card
+    (file,), card = offline_files(curriculum[stage]), read_weights(curriculum[stage]).card
+    inspected = json.loads(leet(file, "--summary"))
     config = inspected["config"]
     assert inspected["state"] == "finished" and config["model"]["width"] == 16
     assert (config["commit"], config["data_card"]) == (card["commit"], card["data"])
@@ -185,7 +185,7 @@ def test_settings_data_commit_and_lineage_are_in_the_config(
 
 def test_the_weights_that_a_run_made_are_those_that_the_next_one_used(curriculum: dict[StageName, Path]) -> None:
     made: dict[str, Any] | None = None
-    names = []
+    names: list[str] = []
     for out in curriculum.values():
         *used, own = weights_artifacts(out)
         if made is None:
