@@ -5,7 +5,7 @@ Imports nothing heavy: `kanachan-train --help` and the checks of a configuration
 
 import math
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from kanachan.policy_config import CriticConfig, PolicyConfig, SelfPlayConfig, require
 
@@ -15,6 +15,15 @@ PARTS = ("encoder", "decoder", "head", "summary_head")
 """of a network, as its attributes; the heads of auxiliary targets are another one"""
 WEIGHTS_NAME = "weights.safetensors"
 """file of the weights in the folder of a finished run"""
+RETIRED: dict[str, Any] = {
+    "objective.loss": "hl_gauss",
+    "objective.label_smoothing": 0.0,
+    "optim.encoder_frozen": 0,
+    "optim.skip_limit": 10,
+    "reward.network": "round",
+    "reward.last_leads": True,
+}
+"""settings of earlier versions that are in their runs and cards, and what they always are now"""
 _MOST_LAYERS = 1000
 _MOST_WIDTH = 1 << 20
 """beyond all sense, so that a slip of the finger is an error at once and does not fill the memory"""
@@ -60,8 +69,6 @@ MODEL_SIZES = {
 class ObjectiveConfig:
     """The loss of the stage; a setting that the stage does not use must keep its default."""
 
-    loss: Literal["hl_gauss", "mse"] = "hl_gauss"
-    """round_delta and grading: classification over smoothed bins (HL-Gauss), or plain regression"""
     bins: int = 101
     """round_delta and grading: bins of the compressed target (odd: one bin is centred at zero)"""
     sigma: float = 0.75
@@ -70,8 +77,6 @@ class ObjectiveConfig:
     """round_delta, rank, grading: weight of the CQL regulariser, which lowers the scores of actions not taken"""
     baseline: float = 0.5
     """round_delta, rank, grading: weight of the loss of the value predicted from the summary token alone"""
-    label_smoothing: float = 0.0
-    """imitation: share of the target spread over all candidates"""
     teacher: str | None = None
     """imitation: weights of imitation or policy whose probabilities of the actions are learned, in place of the actions
     taken (distillation): how a small network learns from a large one"""
@@ -119,14 +124,9 @@ class ObjectiveConfig:
             self.target == "round" or self.reward is None,
             f"objective.reward={self.reward} has no effect with objective.target={self.target}; remove it",
         )
-        for name in ("label_smoothing", "oracle"):
-            require(
-                self.teacher is None or getattr(self, name) == 0,
-                f"objective.{name}={getattr(self, name)} does not fit objective.teacher, which gives the targets and "
-                "sees nothing hidden; leave it at 0",
-            )
         require(
-            0 <= self.label_smoothing < 1, f"objective.label_smoothing must be in [0, 1), not {self.label_smoothing}"
+            self.teacher is None or self.oracle == 0,
+            f"objective.oracle={self.oracle} does not fit objective.teacher, which sees nothing hidden; leave it at 0",
         )
         require(
             all(map(math.isfinite, self.rank_points)),
@@ -217,9 +217,6 @@ class OptimConfig:
     frozen: tuple[str, ...] = ()
     """parts of the network that are not trained, of encoder, decoder, head and summary_head: [encoder,decoder,head]
     trains the heads of auxiliary targets alone"""
-    encoder_frozen: int = 0
-    """optimiser steps at the start in which the encoder is frozen and only the new decoder is trained (later stages);
-    the warm-up of the encoder follows them"""
     warmup: float | None = None
     """linear warm-up: optimiser steps, or below 1 a share of all; without it, 200 steps or an eighth of all,
     whichever is less"""
@@ -237,9 +234,6 @@ class OptimConfig:
     average: float = 0.0
     """decay of an exponential moving average of the weights (EMA), for instance 0.999; the average is then validated
     and written; 0 for none"""
-    skip_limit: int = 10
-    """consecutive optimiser steps with a gradient that is not finite, after which the run ends; such steps are skipped
-    and counted"""
 
     def __post_init__(self) -> None:
         for name in ("learning_rate", "muon_factor"):
@@ -250,7 +244,6 @@ class OptimConfig:
         )
         for part in self.frozen:
             require(part in PARTS, f"optim.frozen: {part} is none of the parts {', '.join(PARTS)}")
-        require(self.encoder_frozen >= 0, f"optim.encoder_frozen must not be negative, not {self.encoder_frozen}")
         require(
             self.warmup is None or 0 <= self.warmup < 1 or (self.warmup >= 1 and self.warmup % 1 == 0),
             f"optim.warmup must be a number of steps, or a share of all from 0 to 1, not {self.warmup}",
@@ -264,7 +257,6 @@ class OptimConfig:
         require(0 <= self.beta2 < 1, f"optim.beta2 must be in [0, 1), not {self.beta2}")
         require(self.clip >= 0, f"optim.clip must not be negative, not {self.clip}")
         require(0 <= self.average < 1, f"optim.average must be in [0, 1), not {self.average}")
-        require(self.skip_limit >= 1, f"optim.skip_limit must be at least 1, not {self.skip_limit}")
 
     def warmup_steps(self, total_steps: int) -> int:
         """Returns the optimiser steps of the warm-up of a run of `total_steps`."""

@@ -87,9 +87,4 @@ def _at(outcome: Outcome, index: Any) -> Outcome:
 
 def _joined(parts: Sequence[Outcome]) -> Outcome:
     """Joins the outcomes of some rows, of which there must be some parts."""
-    logits = [part.grading_logit for part in parts if part.grading_logit is not None]
-    return Outcome(
-        torch.cat([part.order_log_probability for part in parts]),
-        torch.cat([part.grading_points for part in parts]),
-        torch.cat(logits) if logits else None,
-    )
+    return Outcome(*map(torch.cat, zip(*parts, strict=True)))

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from annotate.runtime.files import replacing
 from annotate.vocabulary import Vocabulary, vocabulary_named
-from kanachan.config import ModelConfig, ObjectiveConfig, RewardConfig, StageName
+from kanachan.config import RETIRED, ModelConfig, ObjectiveConfig, RewardConfig, StageName
 from kanachan.models.card import CARD_KEY, FORMAT_VERSION, read_card, weights_file
 from kanachan.models.learned_games import GAMES_KEY, LearnedGames
 from kanachan.models.reference import name_of
@@ -160,16 +160,17 @@ def objective_settings(card: Mapping[str, Any], path: Path | str) -> ObjectiveCo
 
 
 def reward_settings(card: Mapping[str, Any], path: Path | str) -> RewardConfig:
-    """Returns the settings of the network in the card of a reward predictor, likewise; earlier versions had others."""
-    settings = {"network": "round", "last_leads": True, **card["model"]}
-    if settings.pop("network") != "round" or not settings.pop("last_leads"):
-        raise ValueError(
-            f"{path}: a reward predictor of a kind that is no more; train one (kanachan-train --stage reward)"
-        )
-    return _settings(RewardConfig, settings, path)
+    """Returns the settings of the network in the card of a reward predictor, likewise."""
+    return _settings(RewardConfig, card["model"], path)
 
 
 def _settings(kind: type[_Settings], values: Mapping[str, Any], path: Path | str) -> _Settings:
+    for setting in ("objective.loss", "reward.network", "reward.last_leads"):
+        name = setting.partition(".")[2]
+        if values.get(name, RETIRED[setting]) != RETIRED[setting]:
+            raise ValueError(f"{path}: made with {setting}={values[name]}, which is no more: train it anew")
+    retired = {setting.partition(".")[2] for setting in RETIRED}
+    values = {name: value for name, value in values.items() if name not in retired}
     unknown = set(values) - {setting.name for setting in fields(kind)}
     if unknown:
         raise ValueError(f"{path}: its card has settings unknown to this program: {', '.join(sorted(unknown))}")

@@ -24,13 +24,13 @@ class Imitation(Objective):
         "probabilities": PredictionField(PER_CANDIDATE, "that the player takes the action; 0 at padding"),
     }
     temperatures = ("temperature",)
-    uses = frozenset({"label_smoothing", "oracle", "oracle_decay", "teacher"})
+    uses = frozenset({"oracle", "oracle_decay", "teacher"})
     has_value = False
     num_candidate_outputs = 1
     num_summary_outputs = 0
 
     def loss(self, output: Output, batch: Batch) -> dict[str, Tensor]:
-        """Returns the loss and its part `cross_entropy`, of the action taken, without label smoothing.
+        """Returns the loss, which is its part `cross_entropy`, of the action taken.
 
         With soft labels [B, A], the probabilities of a teacher, the loss is the cross-entropy of these, and a further
         part is `teacher_divergence`: of the teacher from the network, in nats.
@@ -42,13 +42,7 @@ class Imitation(Objective):
             entropy = torch.special.entr(batch.label_BL).sum(dim=1).mean()
             parts = {"cross_entropy": cross_entropy, "teacher_divergence": taught - entropy}
             return {"loss": taught, **{name: part.detach() for name, part in parts.items()}}
-        smoothing = self.config.label_smoothing
-        loss = cross_entropy
-        if smoothing:
-            count_B = output.mask_BA.sum(dim=1)
-            spread_B = -log_probability_BA.masked_fill(~output.mask_BA, 0.0).sum(dim=1) / count_B
-            loss = (1 - smoothing) * cross_entropy + smoothing * spread_B.mean()
-        return {"loss": loss, "cross_entropy": cross_entropy.detach()}
+        return {"loss": cross_entropy, "cross_entropy": cross_entropy.detach()}
 
     def score(self, output: Output) -> Tensor:
         """Returns the logits, -inf at padding."""

@@ -73,7 +73,7 @@ class Objective(nn.Module, ABC):
     temperatures: tuple[str, ...] = ()
     """the names that `calibratable` may return; a stage without any predicts nothing that can be calibrated"""
     scale: float = 1.0
-    """unit of the CQL regulariser and of plain regression; a score divided by it is of order one"""
+    """unit of the CQL regulariser; a score divided by it is of order one"""
     num_candidate_outputs: int
     """width of the head of each candidate"""
     num_summary_outputs: int
@@ -85,9 +85,8 @@ class Objective(nn.Module, ABC):
             value = getattr(config, setting.name)
             if setting.name not in self.uses | AUXILIARY_TARGETS.keys() and value != setting.default:
                 raise ValueError(
-                    f"objective.{setting.name}={value} has no effect in stage {self.stage}"
-                    + (f" with objective.loss={config.loss}" if "loss" in self.uses else "")
-                    + f"; leave it at {'null' if setting.default is None else setting.default}"
+                    f"objective.{setting.name}={value} has no effect in stage {self.stage}; leave it at "
+                    f"{'null' if setting.default is None else setting.default}"
                 )
         self.config = config
         self.vocabulary = vocabulary
@@ -138,7 +137,7 @@ class Objective(nn.Module, ABC):
         """
         raise NotImplementedError(f"stage {self.stage} has no prior")
 
-    def label_of_prediction(self, order_XO: Tensor, points_X: Tensor, grading_XK: Tensor | None) -> Tensor:
+    def label_of_prediction(self, order_XO: Tensor, points_X: Tensor, grading_XK: Tensor) -> Tensor:
         """Returns soft labels label_XL of decisions that are credited with a predicted outcome, of the fields of
         `kanachan.objectives.reward.Outcome`."""
         raise NotImplementedError(f"stage {self.stage} has no soft labels")

@@ -23,13 +23,12 @@ class Outcome(NamedTuple):
     """[…, O] of the orders of the seats (`kanachan.models.seat_orders.SeatOrders`), place 0 being the seat"""
     grading_points: Tensor
     """[…] of the seat, expected"""
-    grading_logit: Tensor | None
-    """[…, K] of the bins of grading points; None where these were learned by regression"""
+    grading_logit: Tensor
+    """[…, K] of the bins of grading points"""
 
     def each(self, change: Callable[[Tensor], Tensor]) -> "Outcome":
         """Returns a copy with `change` applied to every tensor."""
-        logit = None if self.grading_logit is None else change(self.grading_logit)
-        return Outcome(change(self.order_log_probability), change(self.grading_points), logit)
+        return Outcome(*map(change, self))
 
 
 class RewardObjective(nn.Module):
@@ -41,10 +40,8 @@ class RewardObjective(nn.Module):
     def __init__(self, config: ObjectiveConfig, reward: RewardConfig) -> None:
         super().__init__()
         self.grading_weight = reward.grading
-        self.bins = None
-        if config.loss == "hl_gauss":
-            self.bins = HLGauss(config.bins, config.sigma, Grading.unit, Grading.reach)
-        self.num_grading_outputs = 1 if self.bins is None else config.bins
+        self.bins = HLGauss(config.bins, config.sigma, Grading.unit, Grading.reach)
+        self.num_grading_outputs = config.bins
 
     def loss(self, output: RewardOutput, batch: RoundBatch, orders_of: RewardNetwork) -> dict[str, Tensor]:
         """Returns the loss and its parts, `cross_entropy` of the order and `grading_points`, means over the rounds.
@@ -64,10 +61,7 @@ class RewardObjective(nn.Module):
             grading_GTS.flatten(),
         )
         cross_entropy = (F.cross_entropy(order_XO, order_GTS.flatten(), reduction="none") * share_X).sum()
-        if self.bins is None:
-            grading_X = F.mse_loss(predicted_XK[:, 0], points_X / Grading.scale, reduction="none")
-        else:
-            grading_X = F.cross_entropy(predicted_XK, self.bins.smooth(points_X), reduction="none")
+        grading_X = F.cross_entropy(predicted_XK, self.bins.smooth(points_X), reduction="none")
         grading = (grading_X * share_X).sum()
         parts = {"cross_entropy": cross_entropy.detach(), "grading_points": grading.detach()}
         return {"loss": cross_entropy + self.grading_weight * grading, **parts}
@@ -75,8 +69,6 @@ class RewardObjective(nn.Module):
     def outcome(self, output: RewardOutput) -> Outcome:
         """Returns the prediction for every seat [X, S, …]."""
         log_XSO, grading_XSK = output.order_XSO.log_softmax(dim=-1), output.grading_XSK
-        if self.bins is None:
-            return Outcome(log_XSO, grading_XSK[..., 0] * Grading.scale, None)
         points_XS = (grading_XSK.softmax(dim=-1) * self.bins.points_K).sum(dim=-1)
         return Outcome(log_XSO, points_XS, grading_XSK)
 

@@ -1,4 +1,4 @@
-"""Value stages by classification over bins (HL-Gauss) or regression: round delta and grading points."""
+"""Value stages by classification over bins (HL-Gauss): round delta and grading points."""
 
 import math
 
@@ -15,7 +15,7 @@ from kanachan.objectives.targets import Results, grading_delta, round_delta
 
 
 class ValueObjective(Objective):
-    """A number of points, by classification over bins (HL-Gauss) or by regression.
+    """A number of points, by classification over bins (HL-Gauss).
 
     Bins are equally wide in the compressed coordinate c(x) = sign(x) log(1 + |x| / unit) and cover -reach ... reach;
     points outside count as the edge. Points are predicted as the mean of the bins' centres, mapped back. As this map is
@@ -24,28 +24,23 @@ class ValueObjective(Objective):
     and sigma 0.75 that is 0.28 % for the round delta (25 points of 8000) and 0.07 % for grading points.
     """
 
-    uses = frozenset({"loss", "bins", "sigma", "conservative", "baseline", "keep_decoder"})
+    uses = frozenset({"bins", "sigma", "conservative", "baseline", "keep_decoder"})
     unit: float
     reach: float
     bins: "HLGauss"
 
     def __init__(self, config: ObjectiveConfig, vocabulary: Vocabulary) -> None:
-        if config.loss == "mse":
-            self.uses = self.uses - {"bins", "sigma"}
         super().__init__(config, vocabulary)
-        self.is_classification = config.loss == "hl_gauss"
-        if self.is_classification:
-            self.bins = HLGauss(config.bins, config.sigma, self.unit, self.reach)
-        self.num_candidate_outputs = config.bins if self.is_classification else 1
-        self.num_summary_outputs = self.num_candidate_outputs if config.baseline else 0
+        self.bins = HLGauss(config.bins, config.sigma, self.unit, self.reach)
+        self.num_candidate_outputs = config.bins
+        self.num_summary_outputs = config.bins if config.baseline else 0
 
     def loss(self, output: Output, batch: Batch) -> dict[str, Tensor]:
-        """Returns the loss and its parts: `cross_entropy` or `squared_error`, `conservative`, `baseline`."""
-        target_BK = self._smooth(self.target(batch)) if batch.label_BL is None else batch.label_BL
-        name = "cross_entropy" if self.is_classification else "squared_error"  # of target / scale
-        error = self._error(of_chosen(output.candidate_BAK, batch.chosen_B), target_BK)
-        baseline = self._error(output.summary_BK, target_BK) if self.config.baseline else None
-        return self._combined(name, error, baseline, output, batch)
+        """Returns the loss and its parts: `cross_entropy`, `conservative`, `baseline`."""
+        target_BK = self.bins.smooth(self.target(batch)) if batch.label_BL is None else batch.label_BL
+        cross_entropy = F.cross_entropy(of_chosen(output.candidate_BAK, batch.chosen_B).float(), target_BK)
+        baseline = F.cross_entropy(output.summary_BK.float(), target_BK) if self.config.baseline else None
+        return self._combined("cross_entropy", cross_entropy, baseline, output, batch)
 
     def score(self, output: Output) -> Tensor:
         """Returns the expected points, -inf at padding."""
@@ -57,18 +52,7 @@ class ValueObjective(Objective):
 
     def _points(self, output_K: Tensor) -> Tensor:
         """Returns the points that outputs predict, [..., K] to [...]."""
-        if self.is_classification:
-            return expected(output_K.float().softmax(dim=-1), self.bins.points_K)
-        return output_K[..., 0].float() * self.scale
-
-    def _smooth(self, target_B: Tensor) -> Tensor:
-        """Returns target_BK of the outputs: the mass in each bin, or the target / scale."""
-        return self.bins.smooth(target_B) if self.is_classification else target_B[:, None] / self.scale
-
-    def _error(self, output_BK: Tensor, target_BK: Tensor) -> Tensor:
-        if self.is_classification:
-            return F.cross_entropy(output_BK.float(), target_BK)
-        return F.mse_loss(output_BK.float(), target_BK)
+        return expected(output_K.float().softmax(dim=-1), self.bins.points_K)
 
 
 class RoundDelta(ValueObjective):
@@ -98,26 +82,23 @@ class Grading(ValueObjective):
     prediction_fields = {"scores": PredictionField(PER_CANDIDATE, meaning)}
     has_point_table = True
     takes_prior = True
-    shared_with_reward = ("loss", "bins", "sigma")
+    shared_with_reward = ("bins", "sigma")
     uses = ValueObjective.uses | {"prior", "target", "reward"}
     unit = 100.0
     reach = 1_000.0
     scale = 100.0
 
     def prior_outputs(self, order_BO: Tensor, grading_BK: Tensor, seat_B: Tensor) -> tuple[Tensor, Tensor]:
-        """Returns the log probabilities of the bins, or the expected points / scale, for both."""
-        output_BK = grading_BK.log_softmax(dim=1) if self.is_classification else grading_BK
+        """Returns the log probabilities of the bins, for both."""
+        output_BK = grading_BK.log_softmax(dim=1)
         return output_BK, output_BK[:, : self.num_summary_outputs]
 
-    def label_of_prediction(self, order_XO: Tensor, points_X: Tensor, grading_XK: Tensor | None) -> Tensor:
-        """Returns the probabilities of the bins, or the expected points / scale."""
-        if not self.is_classification:
-            return points_X[..., None] / self.scale
-        assert grading_XK is not None
+    def label_of_prediction(self, order_XO: Tensor, points_X: Tensor, grading_XK: Tensor) -> Tensor:
+        """Returns the probabilities of the bins."""
         return grading_XK.softmax(dim=-1)
 
     def label_of_results(self, results: Results) -> Tensor:
-        return self._smooth(self.target_of(results))
+        return self.bins.smooth(self.target_of(results))
 
     def target_of(self, results: Results) -> Tensor:
         return grading_delta(results)

@@ -138,8 +138,8 @@ class PolicyModule(LoggedModule):
         super().on_load_checkpoint(checkpoint)
         self.entropy_weight = checkpoint["entropy_weight"]
 
-    def _rate_factor(self, part: str) -> Callable[[int], float]:
-        factor = super()._rate_factor(part)
+    def _rate_factor(self) -> Callable[[int], float]:
+        factor = super()._rate_factor()
         if self._hidden_share is None:
             return factor
         return lambda step: factor(step) * (_RATE_WITHOUT_HIDDEN if self._sees_nothing_hidden(step) else 1.0)

@@ -77,7 +77,7 @@ class LoggedModule(TrainableModule):
         self.optimised: list[list[nn.Parameter]] = []
         """the parameters of each group of the optimiser"""
         self._training = DistributedSums()
-        self.skipped = SkippedSteps(optim.skip_limit)
+        self.skipped = SkippedSteps()
         self._gradient_norms: dict[str, Tensor | float] = {}
         self._logged_step = self._noted_step = 0
         self._validation_start = 0.0
@@ -86,13 +86,12 @@ class LoggedModule(TrainableModule):
         optimizer = make_optimizer(self.network, self.optim)
         groups = optimizer.param_groups
         self.optimised = [list(group["params"]) for group in groups]
-        factors = [self._rate_factor(group["part"]) for group in groups]
-        schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, factors)
+        schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, self._rate_factor())
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
 
-    def _rate_factor(self, part: str) -> Callable[[int], float]:
-        """Returns the schedule of the learning rate of a part of the network."""
-        return learning_rate_factor(self.optim, self.total_steps, part)
+    def _rate_factor(self) -> Callable[[int], float]:
+        """Returns the schedule of the learning rate."""
+        return learning_rate_factor(self.optim, self.total_steps)
 
     def transfer_batch_to_device(self, batch: Any, device: torch.device, dataloader_idx: int) -> Any:
         if self.trainer.training:

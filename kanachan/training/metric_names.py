@@ -89,7 +89,6 @@ _LOSS = "loss"
 _SHARES = {"top1": "accuracy", "explained_variance": "explained variance"}
 _PARTS = {
     "cross_entropy": "cross-entropy",
-    "squared_error": "squared error",
     "conservative": "conservative term",
     "baseline": "value of the situation",
     "hidden_hands": "hidden hands",

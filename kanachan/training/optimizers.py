@@ -46,21 +46,14 @@ def parameter_groups(network: nn.Module, optim: OptimConfig) -> list[dict[str, A
     ]
 
 
-def learning_rate_factor(optim: OptimConfig, total_steps: int, part: str = "decoder") -> Callable[[int], float]:
+def learning_rate_factor(optim: OptimConfig, total_steps: int) -> Callable[[int], float]:
     """Returns the schedule of the learning rate, as a function from the step to the fraction of the peak: a linear
     warm-up over `OptimConfig.warmup_steps`, the peak, and from `OptimConfig.cooldown_start` a linear fall to zero,
-    which would be reached in the step after the last.
-
-    Args:
-        part: of the network, "encoder" or "decoder"; the encoder starts after `encoder_frozen` steps.
-    """
-    frozen = optim.encoder_frozen if part == "encoder" else 0
+    which would be reached in the step after the last."""
     warmup, start = optim.warmup_steps(total_steps), optim.cooldown_start(total_steps)
 
     def factor(step: int) -> float:
-        if step < frozen:
-            return 0.0
-        warm = min(1.0, (step - frozen + 1) / warmup) if warmup else 1.0
+        warm = min(1.0, (step + 1) / warmup) if warmup else 1.0
         cool = min(1.0, max(0, total_steps - step) / (total_steps - start)) if start < total_steps else 1.0
         return warm * cool
 
@@ -91,7 +84,7 @@ class SkippedSteps:
         limit: the number in a row that ends the run.
     """
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int = 10) -> None:
         self.limit = limit
         self._total: Tensor | float = 0.0
         self._in_a_row: Tensor | float = 0.0

@@ -18,15 +18,15 @@ _PLAYING = ("imitation", POLICY)
 """the stages whose networks have probabilities of actions"""
 _UNUSED_BY_REWARD: Mapping[str, Collection[str]] = {
     "model": [f.name for f in fields(ModelConfig)],
-    "objective": [f.name for f in fields(ObjectiveConfig) if f.name not in ("loss", "bins", "sigma")],
+    "objective": [f.name for f in fields(ObjectiveConfig) if f.name not in ("bins", "sigma")],
     "data": ("exchange_suits", "actor_first", "neighbours"),
-    "optim": ("optimizer", "muon_factor", "encoder_learning_rate", "encoder_frozen", "frozen"),
+    "optim": ("optimizer", "muon_factor", "encoder_learning_rate", "frozen"),
     "run": ("attention", "compile", "recompute"),
 }
 """settings of the encoder-decoder and its stages"""
 _UNUSED_BY_CRITIC: Mapping[str, Collection[str]] = {
     "objective": [f.name for f in fields(ObjectiveConfig)],
-    "optim": ("encoder_frozen", "frozen"),
+    "optim": ("frozen",),
     "run": ("compile",),
 }
 """settings of the decoder and the stages of the curriculum"""
@@ -101,8 +101,6 @@ def require_effect(config: TrainConfig) -> None:
     unused: dict[str, Collection[str]] = {}
     if config.stage == REWARD:
         unused |= _UNUSED_BY_REWARD
-        if config.objective.loss == "mse":
-            unused["objective"] = [*unused["objective"], "bins", "sigma"]
     else:
         unused["reward"] = [f.name for f in fields(config.reward)]
     if config.stage == CRITIC:

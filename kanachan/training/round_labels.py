@@ -104,7 +104,7 @@ class RoundLabelling:
     def _file(self, folder: Path, split: str) -> Path:
         """Returns the name of the file of the labels, which depends on all that they are computed from."""
         checksums = [open_shard_file(path)[0]["checksum"] for path in splits_in(folder)[split]]
-        made_from = (_LABELS_VERSION, self._stage, self._config.loss, self._fingerprint, checksums)
+        made_from = (_LABELS_VERSION, self._stage, self._fingerprint, checksums)
         return folder / f"{split}-labels-{hashlib.sha256(repr(made_from).encode()).hexdigest()[:16]}.npy"
 
     def _labels_in_file(self, path: Path, rounds: RoundColumns, objective: Objective) -> NDArray[np.float32]:

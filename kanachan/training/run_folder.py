@@ -9,6 +9,7 @@ import yaml
 
 from annotate.runtime.files import replacing
 from kanachan.config import (
+    RETIRED,
     WEIGHTS_NAME,
     DataConfig,
     ModelConfig,
@@ -73,7 +74,7 @@ def load_config(path: Path) -> TrainConfig:
 
     Raises ValueError naming the file and the key if a key is unknown or missing.
     """
-    values = _converted(settings_in(path))
+    values = _converted(settings_in(path), path)
     try:
         for name in ("reward", "critic", "policy", "selfplay"):
             values.setdefault(name, {})  # older runs have none
@@ -97,17 +98,14 @@ def load_config(path: Path) -> TrainConfig:
 def convert_config(path: Path) -> None:
     """Converts the settings of a run that an earlier version began, in their file."""
     values = settings_in(path)
-    if (converted := _converted(values)) != values:
+    if (converted := _converted(values, path)) != values:
         _write(converted, path)
 
 
-def _converted(values: dict[str, Any]) -> dict[str, Any]:
+def _converted(values: dict[str, Any], path: Path) -> dict[str, Any]:
     """Converts the settings of a run of an earlier version: its intervals were in optimiser steps, a run without
-    self-play had another default of `selfplay.critic`, and there were other networks of reward predictors."""
+    self-play had another default of `selfplay.critic`, and there were further settings (`RETIRED`)."""
     run, batch = dict(values.get("run") or {}), (values.get("data") or {}).get("batch")
-    reward = {
-        name: value for name, value in (values.get("reward") or {}).items() if name not in ("network", "last_leads")
-    }
     run.pop("checkpoint_every", None)
     every = run.pop("validate_every", None)
     if every is not None and batch is not None:
@@ -115,7 +113,16 @@ def _converted(values: dict[str, Any]) -> dict[str, Any]:
     selfplay = values.get("selfplay") or {}
     if selfplay.get("games") is None and selfplay.get("critic"):
         values = {**values, "selfplay": {**selfplay, "critic": False}}
-    return {**values, "run": run, **({"reward": reward} if reward else {})}
+    values = {**values, "run": run}
+    for setting, only in RETIRED.items():
+        section, _, name = setting.partition(".")
+        if name not in (values.get(section) or {}):
+            continue
+        values[section] = {**values[section]}
+        value = values[section].pop(name)
+        if value != only and (section != "reward" or values.get("stage") == "reward"):
+            raise ValueError(f"{path}: a run with {setting}={value}, which is no more: start a new one")
+    return values
 
 
 def plain(config: Any) -> dict[str, Any]:

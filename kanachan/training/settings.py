@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_ty
 
 import yaml
 
-from kanachan.config import MODEL_SIZES
+from kanachan.config import MODEL_SIZES, RETIRED
 from kanachan.objectives.stages import trained_stages
 from kanachan.training.run_folder import SECTIONS
 
@@ -25,8 +25,6 @@ SIZE = "model.size"
 _GONE = {
     "run.validate_every": "run.validation_interval, a number of decisions",
     "run.checkpoint_every": "run.checkpoint_minutes",
-    "reward.network": "none: it is always the network over the current round",
-    "reward.last_leads": "none: it is always true",
 }
 """settings of earlier versions, and what there is in their place"""
 _ELSEWHERE = {
@@ -117,12 +115,16 @@ class Setting(NamedTuple):
         raise ValueError(f"{self.name}: a {what}, got {text!r}")
 
 
-@cache
 def all_settings() -> dict[str, Setting]:
     """Returns the settings of all sections, the stage, the weights to start from and the size, by their names."""
+    return _settings(trained_stages())
+
+
+@cache
+def _settings(stages: tuple[str, ...]) -> dict[str, Setting]:
     sizes = ", ".join(f"{name} {size.width} x {size.layers}" for name, size in MODEL_SIZES.items())
     found = [
-        Setting("stage", Literal[trained_stages()], None, "stage of the curriculum, reward, critic or policy"),
+        Setting("stage", Literal[stages], None, "stage of the curriculum, reward, critic or policy"),
         Setting(
             "init",
             str | None,
@@ -171,8 +173,10 @@ def known_setting(name: str, prefix: str = "") -> Setting:
     settings = all_settings()
     if name in settings:
         return settings[name]
+    if name in RETIRED:
+        raise ValueError(f"unknown setting {prefix}{name}: it is always {RETIRED[name]} now")
     if name in _GONE:
-        raise ValueError(f"unknown setting {prefix}{name}: there is {prefix * ('.' in _GONE[name])}{_GONE[name]}")
+        raise ValueError(f"unknown setting {prefix}{name}: there is {prefix}{_GONE[name]}")
     last = name.rpartition(".")[2]
     usual = _ELSEWHERE.get(last.lower().replace("-", "_"))
     by_last = {other.rpartition(".")[2]: other for other in settings} | {other: other for other in settings}

@@ -350,11 +350,11 @@ def _announce(
     )
     if stage.meter.peak is not None:
         print(f"matrix products: {stage.meter.peak / 1e9:,.0f} GFLOP/s", flush=True)
-    slow = config.optim.warmup_steps(steps) + config.optim.encoder_frozen
+    slow = config.optim.warmup_steps(steps)
     if steps <= slow:
         print(
-            f"warning: this run ends at step {steps:,}, before the learning rate has risen: optim.warmup and "
-            f"optim.encoder_frozen take {slow:,} steps; train for longer (--run.steps), or lower them",
+            f"warning: this run ends at step {steps:,}, before the learning rate has risen: optim.warmup takes "
+            f"{slow:,} steps; train for longer (--run.steps), or lower it",
             flush=True,
         )
     if config.run.compile:

@@ -23,9 +23,9 @@ ROUNDS = random_rounds(games=20, seed=0)
 COLUMNS = columns_of_annotations(random_annotations(50, seed=1), FOUR_PLAYERS)
 
 
-def predictor(loss: str = "hl_gauss") -> RewardPredictor:
+def predictor() -> RewardPredictor:
     torch.manual_seed(0)
-    built, objective = build_reward_predictor(RewardConfig(width=8), ObjectiveConfig(loss=loss), FOUR_PLAYERS)  # type: ignore[arg-type]
+    built, objective = build_reward_predictor(RewardConfig(width=8), ObjectiveConfig(), FOUR_PLAYERS)
     torch.nn.init.normal_(built.head.weight, std=0.3)  # zero before training
     return RewardPredictor(built, objective, FOUR_PLAYERS, {})
 
@@ -45,13 +45,8 @@ def test_probabilities_and_sizes_are_those_of_every_seat() -> None:
     outcome = predictor().of_rounds(ROUNDS)
     assert outcome.order_log_probability.shape == (len(ROUNDS), 4, 24)
     assert torch.allclose(outcome.order_log_probability.exp().sum(dim=-1), torch.ones(len(ROUNDS), 4))
-    assert outcome.grading_logit is not None and outcome.grading_logit.shape == (len(ROUNDS), 4, 101)
+    assert outcome.grading_logit.shape == (len(ROUNDS), 4, 101)
     assert outcome.grading_points.shape == (len(ROUNDS), 4) and outcome.grading_points.abs().max() < 1000
-
-
-def test_regression_has_no_bins() -> None:
-    outcome = predictor(loss="mse").of_rounds(ROUNDS)
-    assert outcome.grading_logit is None and outcome.grading_points.shape == (len(ROUNDS), 4)
 
 
 def test_a_decision_is_predicted_for_its_seat() -> None:
@@ -82,7 +77,9 @@ def test_a_recurrent_network_of_an_earlier_version_is_refused_in_a_line(tmp_path
     weights = read_weights(written_reward(tmp_path / "reward.safetensors"))
     card = {**weights.card, "model": {**weights.card["model"], "network": "gru", "last_leads": True}}
     write_weights(tmp_path / "gru.safetensors", weights.tensors, card)
-    with pytest.raises(ValueError, match=r"gru\.safetensors: a reward predictor of a kind that is no more; train one"):
+    with pytest.raises(
+        ValueError, match=r"gru\.safetensors: made with reward\.network=gru, which is no more: train it anew"
+    ):
         RewardPredictor.load(tmp_path / "gru.safetensors")
 
 

@@ -109,14 +109,6 @@ def test_an_untrained_grading_network_predicts_the_priors_points(
     torch.testing.assert_close(objective.baseline_value(output, batch), expected.grading_points, rtol=1e-5, atol=1e-3)
 
 
-def test_regression_of_grading_points_starts_at_those_of_the_prior(tmp_path: Path) -> None:
-    reward = written_reward(tmp_path / "reward.safetensors", loss="mse")
-    network, objective, *_ = untrained("grading", reward, loss="mse")
-    batch = batch_of(True)
-    found_B = objective.value(network(batch), batch)
-    torch.testing.assert_close(found_B, RewardPredictor.load(reward).of_observations(COLUMNS).grading_points)
-
-
 def test_the_rest_of_the_network_starts_as_without_a_prior(reward: Path) -> None:
     torch.manual_seed(5)
     with_prior = untrained("rank", reward).network.decoder.state_dict()
@@ -147,7 +139,7 @@ class TestUnsuitable:
         with pytest.raises(ValueError, match=r"made for the vocabulary other, but the decisions are in kanachan-4p"):
             make_prior(card, Rank(ObjectiveConfig(), FOUR_PLAYERS), "r")
 
-    @pytest.mark.parametrize(("setting", "value"), [("bins", 51), ("sigma", 1.5), ("loss", "mse")])
+    @pytest.mark.parametrize(("setting", "value"), [("bins", 51), ("sigma", 1.5)])
     def test_other_bins_of_grading_points(self, reward: Path, setting: str, value: float) -> None:
         settings = replace(ObjectiveConfig(), **{setting: value})
         with pytest.raises(ValueError, match=rf"objective\.{setting}=.*, this stage has {value}"):

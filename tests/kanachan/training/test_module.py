@@ -56,25 +56,6 @@ def test_a_learning_rate_without_cooldown_stays_at_its_peak() -> None:
     assert [factor(step) for step in (0, 9, 20)] == [1, 1, 1]
 
 
-def test_the_encoder_starts_after_its_frozen_steps_with_a_separate_warmup() -> None:
-    optim = OptimConfig(warmup=4, encoder_frozen=3)
-    encoder, decoder = (learning_rate_factor(optim, total_steps=15, part=part) for part in ("encoder", "decoder"))
-    assert [encoder(step) for step in range(4)] == [0, 0, 0, 0.25]
-    assert [encoder(step) / decoder(step) for step in (4, 5)] == pytest.approx([0.5, 0.75])
-    assert [encoder(step) for step in range(6, 15)] == [decoder(step) for step in range(6, 15)]
-
-
-def test_an_encoder_that_is_frozen_for_some_steps_moves_only_after_them() -> None:
-    moved = []
-    for steps in (3, 4):
-        stage = make_stage(steps=4, encoder_frozen=3, learning_rate=1e-2)
-        before = {name: tensor.clone() for name, tensor in stage.network.state_dict().items()}
-        make_trainer(steps=steps).fit(stage, batches(4))
-        after = stage.network.state_dict()
-        moved.append({name.split(".")[0] for name, tensor in before.items() if not tensor.equal(after[name])})
-    assert "encoder" not in moved[0] and "decoder" in moved[0] and "encoder" in moved[1]
-
-
 def test_a_learning_rate_of_zero_freezes_the_encoder() -> None:
     stage = make_stage(encoder_learning_rate=0.0)
     before = {name: value.clone() for name, value in stage.network.state_dict().items()}

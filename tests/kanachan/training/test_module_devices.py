@@ -92,12 +92,6 @@ def test_stages_of_the_curriculum(stage: StageName, loss: dict[str, Any], batch:
     validate_elsewhere(module, train_elsewhere(module, batch))
 
 
-@pytest.mark.parametrize("stage", ["round_delta", "grading"])
-def test_regression(stage: StageName, batch: Batch) -> None:
-    module = stage_module(stage, loss="mse")
-    validate_elsewhere(module, train_elsewhere(module, batch))
-
-
 @pytest.mark.parametrize("stage", ["rank", "grading"])
 def test_a_prior(stage: StageName, batch: Batch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch, "is_autocast_enabled", lambda device: False)  # which torch does not know of `meta`

@@ -95,15 +95,11 @@ def test_a_decision_of_an_unknown_round_is_labelled_with_the_outcome(tmp_path: P
     np.testing.assert_array_equal(label_BL, expected_BL)
 
 
-@pytest.mark.parametrize("loss", ["hl_gauss", "mse"])
-def test_labels_of_grading_points_have_the_predicted_mean(
-    shards: Shards, columns: Columns, tmp_path: Path, loss: str
-) -> None:
-    reward = written_reward(tmp_path / "reward.safetensors", loss=loss)
-    objective = objective_class("grading")(settings(reward, loss=loss), FOUR_PLAYERS)
+def test_labels_of_grading_points_have_the_predicted_mean(shards: Shards, reward: Path) -> None:
+    objective = objective_class("grading")(settings(reward), FOUR_PLAYERS)
     outcome = RewardPredictor.load(reward).of_rounds(open_rounds(shards.folder, "train"))
     label_NSL = objective.label_of_prediction(*outcome)
-    points_NS = (label_NSL @ objective.bins.points_K) if loss == "hl_gauss" else label_NSL[..., 0] * objective.scale
+    points_NS = label_NSL @ objective.bins.points_K
     torch.testing.assert_close(points_NS, outcome.grading_points, rtol=1e-4, atol=1e-2)
 
 
