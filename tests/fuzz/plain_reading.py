@@ -360,7 +360,7 @@ def _moves_of_seat(seat: int, draws: Sequence[Any], discards: Sequence[Any]) -> 
 
 def _tenhou_json_meld(seat: int, text: str) -> Move:
     text = unicodedata.normalize("NFKC", text)
-    place = next(i for i, letter in enumerate(text) if letter.isalpha())
+    (place,) = (i for i, letter in enumerate(text) if letter.isalpha())
     kind = {"c": "chi", "p": "pon", "m": "daiminkan", "k": "kakan", "a": "ankan"}[text[place]]
     digits = text.replace(text[place], "")
     tiles = [_of_number(int(digits[i : i + 2])) for i in range(0, len(digits), 2)]

@@ -1,84 +1,157 @@
-"""A little of the fuzzer in every run: some hundred damaged records for each reader, made up here."""
+"""Damaged records: nothing may crash or hang, and no annotation may be wrong.
 
-import subprocess
-import sys
-from pathlib import Path
+`KANACHAN_FUZZ=100000 pytest tests/fuzz` tries so many, other ones every time; otherwise they are the same.
+"""
+
+import os
+from collections import Counter
+from functools import cache
+from typing import Any
 
 import pytest
 
+from annotate.game.record import Event, Rules
 from annotate.records.reading import Record, read_record
 from annotate.replay.replay import annotate_game
+from annotate.simulation.simulate import rounds_of, simulate_game
 from tests.fuzz.compare import disagreement
-from tests.fuzz.formats import FORMATS
-from tests.fuzz.fuzz import READERS, Source, make_input, original_records, run
-from tests.fuzz.oracle import examine
-from tests.fuzz.plain_reading import rounds_of_mjai, rounds_of_mjlog
+from tests.fuzz.oracle import PLAIN_READERS, examine
+from tests.support.mjai_table import V, turns
+from tests.support.real_records import real_records
+from tests.support.writers.all_formats import WRITERS, of_tenhou
+from tests.support.writers.majsoul_made import made_round, simulated
+from tests.support.writers.majsoul_rare import ROUNDS
+from tests.support.writers.majsoul_writer import document
 
-NUM_INPUTS = 120
-PLAIN_READERS = {"mjai": rounds_of_mjai, "mjlog": rounds_of_mjlog}
+pytest.importorskip("hypothesis", reason="the package hypothesis is not installed (it is in the extra `test`)")
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.fuzz.damage import APART, damaged_records
+
+NUM_EXAMPLES = int(os.environ.get("KANACHAN_FUZZ", 150))
+FEW = ("a riichi that is ronned", "an open kan", "two added kans", "two winners", "nagashi mangan", "a pre-empted chi")
+fuzzed = settings(
+    max_examples=NUM_EXAMPLES,
+    derandomize="KANACHAN_FUZZ" not in os.environ,
+    deadline=None,
+    database=None,
+    suppress_health_check=list(HealthCheck),
+)
 
 
-def source(reader: str) -> Source:
-    return Source(reader, seed=1, is_real=False, most=4)
+@cache
+def trees(format_: str) -> list[Any]:
+    """A whole game, and rounds with something rare in them, taken apart."""
+    rules: Rules = "mjsoul" if format_.startswith("Mahjong Soul") else "tenhou"
+    made = [simulated(2, rules=rules)]
+    for name in FEW:
+        script, hands, draws, more = ROUNDS[name]
+        made.append(made_round(script, hands, draws, rules, **more))
+    if rules == "mjsoul":
+        return [document(game, whole_walls=bool(number % 2)) for number, game in enumerate(made)]
+    return [APART[format_][0](WRITERS[format_](of_tenhou(game))) for game in made]
 
 
-@pytest.mark.parametrize("reader", READERS)
-def test_damaged_records_do_no_harm_and_what_is_annotated_is_right(reader: str, tmp_path: Path) -> None:
-    tally = run(source(reader), range(NUM_INPUTS), processes=1, folder=tmp_path, is_quiet=True)
-    assert tally.failures == {}, list(tmp_path.iterdir())
-    assert tally.inputs == NUM_INPUTS
+@cache
+def originals(format_: str) -> list[bytes]:
+    return list(map(APART[format_][1], trees(format_)))
+
+
+@pytest.mark.parametrize("format_", APART)
+def test_damaged_records_do_no_harm_and_what_is_annotated_is_right(format_: str) -> None:
+    whole = {tuple(examine(Record("name", 0, data), format_).lines) for data in originals(format_)}
+    seen = Counter[str]()
+
+    @fuzzed
+    @given(damaged_records(format_, [*trees(format_), *trees(format_)[1:] * 3]))  # the whole game is slow
+    def examined(data: bytes) -> None:
+        outcome = examine(Record("name", len(data), data), format_)
+        assert outcome.failures == []
+        is_changed = tuple(outcome.lines) not in whole
+        seen.update(refused=outcome.refusal is not None, left_out=bool(outcome.left_out))
+        seen.update(changed=is_changed and bool(outcome.lines), unchanged=not is_changed)
+
+    examined()
     # some of everything, or it would be no test
-    assert tally.refused.total() > 10 and tally.rounds > 10 and tally.unchanged > 10
-    assert tally.left_out
+    assert min(seen[name] for name in ("refused", "left_out", "changed", "unchanged")) >= NUM_EXAMPLES // 50, seen
 
 
-@pytest.mark.parametrize("reader", FORMATS)
-def test_records_that_are_not_damaged_are_annotated_as_a_plain_reading_has_them(reader: str) -> None:
-    for record in original_records(source(reader)):
-        outcome = examine(Record("name", 0, record), reader, writes_hidden=True)
-        assert outcome.failures == [] and outcome.rounds >= 1
+@pytest.mark.parametrize("format_", APART)
+@fuzzed
+@given(data=st.binary(max_size=200))
+def test_any_bytes_are_refused_with_a_reason(format_: str, data: bytes) -> None:
+    start = originals(format_)[0][:9]
+    assert examine(Record("name", 0, start + data), format_).failures == []
 
 
-@pytest.mark.parametrize("reader", READERS)
-def test_an_input_is_the_same_every_time(reader: str) -> None:
-    first = [make_input(source(reader), number) for number in range(20)]
-    assert first == [make_input(source(reader), number) for number in range(20)]
-    assert len(set(first)) > 15
+def test_damaged_events_at_a_table_are_refused_and_nothing_worse() -> None:
+    whole = rounds_of(simulate_game(V, 11, 4, style=0, annotated=False).events)
+    kinds, numbers = st.sampled_from(("delete", "double", "swap", "actor", "pai")), st.integers(0, 10**6)
+    refused = Counter[bool]()
+
+    @fuzzed
+    @given(st.sampled_from(whole), st.lists(st.tuples(kinds, numbers, numbers), min_size=1, max_size=2))
+    def followed(events: list[Event], changes: list[tuple[str, int, int]]) -> None:
+        events = [dict(event) for event in events]
+        for kind, one, two in changes:
+            place, other = (number % (len(events) - 1) + 1 for number in (one, two))
+            if kind == "delete":
+                del events[place]
+            elif kind == "double":
+                events.insert(place, events[other])
+            elif kind == "swap":
+                events[place], events[other] = events[other], events[place]
+            elif kind in events[place]:
+                events[place][kind] = two % 4 if kind == "actor" else ("1m", "5mr", "E", "9s", "?")[two % 5]
+        try:
+            list(turns(changes[0][2] % 4, events))
+            refused[False] += 1
+        except ValueError:
+            refused[True] += 1
+
+    followed()
+    assert refused[True] > NUM_EXAMPLES // 3
 
 
-@pytest.mark.parametrize("reader", PLAIN_READERS)
+@pytest.mark.parametrize("format_", APART)
+def test_records_that_are_not_damaged_are_annotated_as_a_plain_reading_has_them(format_: str) -> None:
+    for data in originals(format_):
+        outcome = examine(Record("name", 0, data), format_, writes_hidden=True)
+        assert (outcome.failures, outcome.left_out) == ([], []) and outcome.rounds >= 1
+
+
+@pytest.mark.records
+@pytest.mark.parametrize(("folder", "format_"), [("tenhou/houou-4p-2021", "mjlog"), ("mjai", "mjai")])
+def test_real_records_are_annotated_as_a_plain_reading_has_them(folder: str, format_: str) -> None:
+    for path in real_records(folder)[::200]:
+        outcome = examine(Record(path.name, 0, path.read_bytes()), format_)
+        assert (outcome.failures, outcome.left_out) == ([], []) and outcome.rounds > 3
+
+
+@pytest.mark.parametrize("format_", ["mjai", "mjlog"])
 @pytest.mark.parametrize("wrong", ["scores", "deposits", "wind", "hands", "dora", "deltas", "moves", "winners"])
-def test_a_difference_between_a_file_and_its_annotations_is_noticed(reader: str, wrong: str) -> None:
-    record = next(data for data in original_records(source(reader)) if b"AGARI" in data or b"hora" in data)
-    (game,) = read_record(Record("name", 0, record))
+def test_a_difference_between_a_file_and_its_annotations_is_noticed(format_: str, wrong: str) -> None:
+    data = originals(format_)[1]
+    (game,) = read_record(Record("name", 0, data))
     annotations = annotate_game(game).annotations
-    recorded = PLAIN_READERS[reader](record)[0]
+    recorded, other = (PLAIN_READERS[format_](data)[0] for _ in range(2))
     assert disagreement(recorded, annotations) is None
-    recorded = PLAIN_READERS[reader](record)[0]
     if wrong == "scores":
-        recorded.scores[3] += 100
+        other.scores[3] += 100
     elif wrong == "deposits":
-        recorded.deposits += 1
+        other.deposits += 1
     elif wrong == "wind":
-        recorded.wind += 1
+        other.wind += 1
     elif wrong == "hands":
-        recorded.hands[0][0] = "1z" if recorded.hands[0][0] != "1z" else "2z"
+        other.hands[0][0] = "7z"
     elif wrong == "dora":
-        recorded.dora[0] = "1z" if recorded.dora[0] != "1z" else "2z"
+        other.dora[0] = "1z" if other.dora[0] != "1z" else "2z"
     elif wrong == "deltas":
-        recorded.deltas[0] += 100
+        other.deltas[0] += 100
     elif wrong == "moves":
-        place = next(i for i, move in enumerate(recorded.moves) if i > 8 and move.kind == "discard")
-        recorded.moves[place].is_drawn = not recorded.moves[place].is_drawn
+        discard = next(move for move in other.moves if move.kind == "discard" and move.seat == 0)
+        discard.is_riichi = not discard.is_riichi
     else:
-        recorded.winners = {(winner + 1) % 4: target for winner, target in recorded.winners.items()}
-    assert disagreement(recorded, annotations) is not None
-
-
-def test_the_script_explains_itself_and_runs_a_few(tmp_path: Path) -> None:
-    script = [sys.executable, "-m", "tests.fuzz.fuzz"]
-    printed = subprocess.run([*script, "--help"], capture_output=True, text=True, check=True).stdout
-    assert "every annotation is right" in printed
-    options = ["tenhou-json", "--inputs", "20", "--made", "--keep", str(tmp_path / "failures")]
-    table = subprocess.run([*script, *options], capture_output=True, text=True, check=True).stdout
-    assert "20 inputs" in table and "0 failures" in table
+        other.winners = {(winner + 1) % 4: target for winner, target in other.winners.items()}
+    assert disagreement(other, annotations) is not None
