@@ -85,7 +85,7 @@ def run(conversion: Conversion, output: Output, processes: int, *, restart: bool
         ValueError: a path matches nothing; there is no decision in any record (of all shards); another process writes
             this output; the journal of an interrupted run is of other records or settings; there are games of another
             number of players that are not to be skipped.
-        OSError: a file cannot be written, or a process was killed.
+        OSError: a file cannot be written, or the processes that read a record were killed.
         Stopped: by a signal.
     """
     check_paths(conversion.paths)
@@ -177,7 +177,7 @@ class _Run:
         with (
             noting_stop_signals() as stop,
             _progress(conversion, self._report.size) as progress,
-            closing(in_order(task, _noting(records, waiting), self._processes)) as results,
+            closing(in_order(task, _noting(records, waiting), self._processes, lambda record: record.name)) as results,
         ):
             try:
                 for games, report in results:

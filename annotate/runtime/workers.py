@@ -16,6 +16,7 @@ from typing import TypeVar
 
 _ITEMS_PER_TASK = 4
 _TASKS_AHEAD = 4  # per process: early results wait in memory, so this is small
+_MOST_LOSSES = 3  # of processes with the same item
 _SIGNAL_SECONDS = 0.2  # a signal sent to all our processes may end a worker before its handler runs here
 
 Item = TypeVar("Item")
@@ -38,14 +39,19 @@ def cpu_quota(file: Path = Path("/sys/fs/cgroup/cpu.max")) -> int | None:
     return None if quota == "max" else math.ceil(int(quota) / int(period))
 
 
-def in_order(function: Callable[[Item], Result], items: Iterable[Item], num_processes: int) -> Generator[Result]:
+def in_order(
+    function: Callable[[Item], Result], items: Iterable[Item], num_processes: int, name: Callable[[Item], str] = str
+) -> Generator[Result]:
     """Yields function(item) for each of `items`, in their order, whatever the number of processes.
 
-    Items are read only as they are needed. Close the generator if it is not read to its end (`contextlib.closing`),
-    so that the processes end at once.
+    Items are read only as they are needed. What a process that is killed had to do is done again. Close the generator
+    if it is not read to its end (`contextlib.closing`), so that the processes end at once.
+
+    Args:
+        name: of an item, in messages.
 
     Raises:
-        OSError: a process was killed.
+        OSError: processes that had the same item were killed again and again.
     """
     rest = iter(items)
     first = list(islice(rest, 2 if num_processes > 1 else 0))
@@ -53,20 +59,54 @@ def in_order(function: Callable[[Item], Result], items: Iterable[Item], num_proc
         yield from map(function, chain(first, rest))
         return
     tasks = _in_groups(chain(first, rest))
-    pending: deque[Future[list[Result]]] = deque()
-    with ProcessPoolExecutor(num_processes, initializer=_begin_worker) as pool:
+    pending: deque[tuple[list[Item], Future[list[Result]]]] = deque()
+    pool = _pool(num_processes)
+    try:
+        while True:
+            for group in islice(tasks, num_processes * _TASKS_AHEAD - len(pending)):
+                pending.append((group, pool.submit(_all_of, function, group)))
+            if not pending:
+                return
+            group, future = pending.popleft()
+            try:
+                yield from future.result()
+            except BrokenProcessPool:
+                time.sleep(_SIGNAL_SECONDS)
+                _end(pool)
+                for item in group:
+                    yield _alone(function, item, name)
+                pool = _pool(num_processes)
+                pending = deque((group, pool.submit(_all_of, function, group)) for group, _ in pending)
+    finally:
+        _end(pool)
+
+
+def _alone(function: Callable[[Item], Result], item: Item, name: Callable[[Item], str]) -> Result:
+    """Computes an item in a process that has nothing else to do, again if that is killed.
+
+    Raises:
+        OSError: it was killed each time.
+    """
+    for _ in range(_MOST_LOSSES):
+        pool = _pool(1)
         try:
-            while True:
-                for group in islice(tasks, num_processes * _TASKS_AHEAD - len(pending)):
-                    pending.append(pool.submit(_all_of, function, group))
-                if not pending:
-                    return
-                yield from pending.popleft().result()
+            return pool.submit(function, item).result()
         except BrokenProcessPool:
             time.sleep(_SIGNAL_SECONDS)
-            raise OSError("a worker process was killed (out of memory?): try fewer --processes") from None
         finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+            _end(pool)
+    raise OSError(
+        f"{name(item)}: {_MOST_LOSSES} processes were killed that worked on it alone (out of memory?): leave it out or "
+        "use a machine with more memory"
+    )
+
+
+def _pool(num_processes: int) -> ProcessPoolExecutor:
+    return ProcessPoolExecutor(num_processes, initializer=_begin_worker)
+
+
+def _end(pool: ProcessPoolExecutor) -> None:
+    pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _begin_worker() -> None:

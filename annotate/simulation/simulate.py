@@ -223,7 +223,7 @@ def run(options: Options) -> Report:
     Raises:
         ValueError: the annotations cannot be written there, or their file exists; a file of the folder is damaged, or
             holds a game of other settings.
-        OSError: nothing can be written, or a worker process was killed.
+        OSError: nothing can be written, or the worker processes of a game were killed.
     """
     if options.annotations:
         check_output(options.annotations, may_stream=True, force=options.force)

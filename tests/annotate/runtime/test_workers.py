@@ -1,7 +1,10 @@
 """Processing of many items in several processes."""
 
+import os
+import signal
 from collections.abc import Iterator
 from contextlib import closing
+from functools import partial
 from itertools import count, islice
 from pathlib import Path
 
@@ -33,6 +36,33 @@ def test_items_are_read_only_as_they_are_needed(num_processes: int) -> None:
     with closing(in_order(square, items(), num_processes)) as results:
         assert list(islice(results, 9)) == [number * number for number in range(9)]
     assert read < 60
+
+
+def killed_once(mark: Path, number: int) -> int:
+    """Squares a number, after the first process that has the number 7 was killed."""
+    if number == 7 and not mark.exists():
+        mark.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return number * number
+
+
+def killed_always(number: int) -> int:
+    if number == 7:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return number
+
+
+def test_what_a_killed_process_had_to_do_is_done_again(tmp_path: Path) -> None:
+    results = in_order(partial(killed_once, tmp_path / "mark"), range(30), 2)
+    assert list(results) == [number * number for number in range(30)]
+
+
+def test_an_item_whose_processes_are_always_killed_is_named_after_the_results_before_it() -> None:
+    results = in_order(killed_always, range(30), 2, lambda number: f"item {number}")
+    with closing(results):
+        assert list(islice(results, 7)) == list(range(7))
+        with pytest.raises(OSError, match="item 7: 3 processes were killed that worked on it alone"):
+            next(results)
 
 
 @pytest.mark.parametrize(("text", "cores"), [("200000 100000\n", 2), ("150000 100000\n", 2), ("max 100000\n", None)])
