@@ -55,7 +55,7 @@ def _change(root: list[Tree], draw: Any) -> None:
     value = holder[key]
     alike = [h[k] for h, k in places if type(h[k]) is type(value) and (k == key or isinstance(holder, list))]
     other = draw(st.sampled_from(list(holder) if isinstance(holder, dict) else range(len(holder))))
-    kind = draw(st.sampled_from(("alter", "alter", "alike", "alike", "odd", "delete", "double", "swap", "swap all")))
+    kind = draw(st.sampled_from((*("alter", "alike", "swap all") * 3, "odd", "delete", "double", "swap")))
     if kind == "alter":
         holder[key] = _altered(value, draw)
     elif kind == "alike":

@@ -75,17 +75,21 @@ def _physical(tile: int) -> Tile:
 
 
 def rounds_of_mjlog(data: bytes) -> list[RecordedRound]:
-    """A round with an element that cannot be read is left out."""
+    """A round with an element that cannot be read is left out, unless it stands after the end."""
     rounds: list[RecordedRound] = []
     for part in re.split(rb"(?=<INIT\b)", data)[1:]:
         parser: Any = ElementTree.XMLPullParser(["start"])
         elements = []
-        try:
+        with suppress(ElementTree.ParseError):
             parser.feed(b"<mjloggm>" + part.replace(b":", b"_"))  # it would be a namespace's
-            elements = [element for _, element in parser.read_events()]
-            rounds.append(_round_of_mjlog(elements[1:]))
-        except (ElementTree.ParseError, LookupError, ValueError, StopIteration):
-            continue
+            for _, element in parser.read_events():
+                elements.append(element)
+        for end in range(len(elements), 1, -1):
+            with suppress(LookupError, ValueError, StopIteration):
+                found = _round_of_mjlog(elements[1:end])
+                if found.is_over:
+                    rounds.append(found)
+                    break
     return rounds
 
 
@@ -108,6 +112,8 @@ def _round_of_mjlog(elements: Sequence[Any]) -> RecordedRound:
             continue
         if found is None:
             raise ValueError("no INIT")
+        if found.is_over and tag != "AGARI":
+            break
         if tag[1:].isdecimal() and tag[0] in "TUVW":
             drawn = int(tag[1:])
             found.moves.append(Move("draw", "TUVW".index(tag[0]), _physical(drawn)))
@@ -118,12 +124,16 @@ def _round_of_mjlog(elements: Sequence[Any]) -> RecordedRound:
             )
             drawn, riichi = -1, False
         elif tag == "N":
-            found.moves.append(_tenhou_meld(int(at["m"]), int(at["who"])))
+            found.moves.append(tenhou_meld(int(at["m"]), int(at["who"])))
             drawn = -1
         elif tag == "DORA":
             found.dora.append(_physical(int(at["hai"])))
         elif tag == "REACH" and int(at["step"]) == 1:
-            riichi = True
+            late = found.moves[-1] if found.moves[-1:] else None  # the discard may stand before it
+            if late is not None and late.kind == "discard" and late.seat == int(at["who"]):
+                late.is_riichi = True
+            else:
+                riichi = True
         elif tag == "REACH":
             found.moves.append(Move("paid", int(at["who"])))
         elif tag in ("AGARI", "RYUUKYOKU"):
@@ -137,7 +147,7 @@ def _round_of_mjlog(elements: Sequence[Any]) -> RecordedRound:
     return found
 
 
-def _tenhou_meld(code: int, seat: int) -> Move:
+def tenhou_meld(code: int, seat: int) -> Move:
     target = (seat + (code & 3)) % 4
     if code & 4:
         lowest, place = divmod(code >> 10, 3)
