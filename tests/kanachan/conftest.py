@@ -1,4 +1,4 @@
-"""Games of self-play that tests of stage policy share: playing them takes seconds."""
+"""What tests of several folders share: games of self-play, which take seconds to play, and weights."""
 
 from contextlib import chdir
 from pathlib import Path
@@ -33,3 +33,13 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> PlayedGames:
         write_weights(weights, calibrated.tensors, calibrated.card | {"temperature": CARD_TEMPERATURE})
         played_folder(Path("shards"), f"{weights}@{TEMPERATURE}=0.5", "rule=0.5", "--explore", str(EXPLORE), games=4)
     return PlayedGames(folder / weights, folder / "shards", written_reward(folder / "reward.safetensors"))
+
+
+@pytest.fixture(scope="session")
+def weights(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Weights of a tiny network of each stage of the curriculum, which no test changes."""
+    from kanachan.objectives.stages import STAGES
+    from tests.support.tiny_weights import written
+
+    folder = tmp_path_factory.mktemp("stages")
+    return {stage: written(folder / stage, stage) for stage in STAGES}

@@ -47,11 +47,6 @@ def test_the_area_under_the_curve_is_the_share_of_pairs_in_the_right_order() -> 
     assert program("danger").area_under_curve(probability_N, np.array([False, False, True, True])) == 0.75
 
 
-@pytest.mark.parametrize("is_true", [[True, False, False], [False, False, True]])
-def test_equal_probabilities_are_in_neither_order(is_true: list[bool]) -> None:
-    assert program("danger").area_under_curve(np.full(3, 0.5), np.array(is_true)) == 0.5
-
-
 def test_the_report_has_both_coefficients_and_a_table(tmp_path: Path) -> None:
     shards, out = shards_with_hands(tmp_path), tmp_path / "run"
     assert run("imitation", shards, out, "--objective.hidden_hands", "1", "--objective.round_winner", "0.3") == 0
@@ -62,10 +57,3 @@ def test_the_report_has_both_coefficients_and_a_table(tmp_path: Path) -> None:
         and "observed %" in text
         and "another seat wins" in text
     )
-
-
-def test_weights_without_the_heads_are_refused(tmp_path: Path) -> None:
-    shards, out = shards_with_hands(tmp_path), tmp_path / "run"
-    assert run("imitation", shards, out) == 0
-    with pytest.raises(ValueError, match=r"trained without objective\.hidden_hands"):
-        program("danger").report(str(out), shards, 100)

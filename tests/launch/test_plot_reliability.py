@@ -1,6 +1,5 @@
 """launch/reports/plot_reliability.py: a picture of kanachan-evaluate's output, or an error in one line."""
 
-import json
 import sys
 from pathlib import Path
 
@@ -32,15 +31,3 @@ def test_networks_of_all_stages_become_one_picture(
     assert picture.read_bytes().startswith(b"\x89PNG" if suffix == ".png" else b"<?xml")
     if suffix == ".svg":  # its text is in comments
         assert b"starts of rounds" in picture.read_bytes() and b"scores and round only" in picture.read_bytes()
-
-
-@pytest.mark.parametrize("content", ["", "[]", '{"weights": [{}]}', json.dumps({"weights": []})])
-def test_a_file_that_is_not_an_evaluation_is_refused_in_one_line(
-    content: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file = tmp_path / "other.json"
-    file.write_text(content)
-    assert draw(monkeypatch, file, "-o", tmp_path / "picture.png") == 1
-    errors = capsys.readouterr().err
-    assert str(file) in errors and len(errors.splitlines()) == 1
-    assert not (tmp_path / "picture.png").exists()

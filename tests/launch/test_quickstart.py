@@ -47,12 +47,6 @@ def test_the_same_records_by_another_path_are_the_same(games: Path, monkeypatch:
     assert quickstart.files_of(["games"]) == quickstart.files_of([f"{games}/*"]) == quickstart.files_of([str(games)])
 
 
-def test_what_was_made_of_the_same_records_is_kept(tmp_path: Path) -> None:
-    trained(tmp_path, {"/r/a.mjlog": [1, 1]})
-    quickstart.set_aside_others(tmp_path, {"/r/a.mjlog": [1, 1]})
-    assert (tmp_path / "runs" / "evaluation.txt").read_text() == "old"
-
-
 def test_results_of_other_records_are_set_aside(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -70,12 +64,6 @@ def test_results_of_other_records_are_set_aside(
 def run(folder: Path, *records: str) -> int:
     status: int = quickstart.main(["--folder", str(folder), "--", *records])
     return status
-
-
-def test_a_pattern_that_matches_nothing_leaves_no_trace(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    assert run(tmp_path / "quickstart", f"{tmp_path}/*.mjlog") == 1
-    assert "it matches nothing" in capfd.readouterr().err
-    assert not (tmp_path / "quickstart").exists()
 
 
 def test_too_few_games_can_be_followed_by_more(games: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -54,66 +54,6 @@ def test_half_precision_keeps_the_choices(
     assert [action.token for action in ours] == [action.token for action in theirs]
 
 
-def test_the_card_has_the_metrics_and_no_folders_of_the_machine(
-    evaluated: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    weights, evaluation = evaluated
-    assert made(monkeypatch, weights, "--evaluation", evaluation, "-o", tmp_path / "r.safetensors") == 0
-    card = read_weights(tmp_path / "r.safetensors").card
-    found = json.loads(evaluation.read_text())["weights"][0]
-    assert card["evaluation"]["agreement"] == found["agreement"]
-    assert card["evaluation"]["verdict"] == found["verdict"]
-    assert str(tmp_path.parent) not in json.dumps(card)
-
-
-def test_the_card_of_a_network_that_learned_from_another_has_its_teacher_without_its_folder(
-    shards: Path, evaluated: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    teacher, evaluation = evaluated
-    assert run("imitation", shards, tmp_path / "taught", "--run.steps", "3", "--objective.teacher", str(teacher)) == 0
-    out = tmp_path / "r.safetensors"
-    assert made(monkeypatch, tmp_path / "taught", "--evaluation", evaluation, "-o", out) == 0
-    card = read_weights(out).card
-    assert card["teacher"]["sha256"] == lineage_of(read_weights(teacher))[-1]["sha256"]
-    assert card["objective"]["teacher"] == teacher.name and str(tmp_path.parent) not in json.dumps(card)
-    assert f"--objective.teacher {teacher.name}" in card["commands"][-1]
-
-
-@pytest.mark.usefixtures("multiplies_int8")
-def test_the_card_tells_how_far_int8_matrices_are_from_the_network(
-    evaluated: tuple[Path, Path],
-    shards: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    weights, evaluation = evaluated
-    out = tmp_path / "r.safetensors"
-    assert made(monkeypatch, weights, "--evaluation", evaluation, "--int8", shards, "-o", out) == 0
-    found = read_weights(out).card["int8"]
-    assert found["split"] == "validation" and found["decisions"] == json.loads(evaluation.read_text())["decisions"]
-    assert 0 < found["nats"] < 0.01 and 0.9 < found["same_best"] <= 1
-    capsys.readouterr()
-    assert models.main([str(out)]) == 0
-    assert f"of {found['decisions']:,} decisions of the validation split" in capsys.readouterr().out
-
-
-@pytest.mark.usefixtures("multiplies_int8")
-def test_int8_matrices_are_measured_on_the_decisions_of_the_evaluation_alone(
-    evaluated: tuple[Path, Path],
-    shards: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    weights, other = evaluated[0], tmp_path / "e.json"
-    found = json.loads(evaluated[1].read_text())
-    other.write_text(json.dumps({**found, "decisions": found["decisions"] + 1}))
-    assert made(monkeypatch, weights, "--evaluation", other, "--int8", shards, "-o", tmp_path / "r") == 1
-    assert f"--int8 {shards}: {found['decisions']:,} decisions in the validation split" in capsys.readouterr().err
-    assert not (tmp_path / "r").exists()
-
-
 def test_the_card_of_a_later_stage_has_the_training_of_the_whole_lineage(
     evaluated: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -146,67 +86,6 @@ def test_a_reference_model_that_was_trained_further_keeps_its_own_training_in_th
     assert len(trained) == 3
 
 
-def test_weights_that_are_not_of_the_lineage_are_refused(
-    evaluated: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    weights, evaluation = evaluated
-    rank, out = weights.parents[1] / "rank", tmp_path / "r"
-    assert made(monkeypatch, weights, "--evaluation", evaluation, "--ancestors", rank, "-o", out) == 1
-    assert f"--ancestors {rank / 'weights.safetensors'}: not in the lineage" in capsys.readouterr().err
-
-
-def test_games_that_are_not_those_of_the_data_are_refused(
-    evaluated: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    weights, evaluation = evaluated
-    games = ROOT / "docs" / "benchmark" / "houou-4p-2021"
-    assert made(monkeypatch, weights, "--evaluation", evaluation, "--games", games, "-o", tmp_path / "r") == 1
-    assert "962 ids of the train split, the data has" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("content", "why"),
-    [
-        ('{"weights": [{"stage": "rank"}]}', "not the evaluation of one network after imitation"),
-        ('{"weights": [{"stage": "imitation"}]}', "has no 'split': write it again with kanachan-evaluate --json"),
-        ("[]", "not the evaluation of one network after imitation"),
-        ("{", "not JSON that can be read"),
-        (None, "no such file or folder"),
-    ],
-)
-def test_an_evaluation_that_is_missing_or_of_something_else_is_refused_by_name(
-    evaluated: tuple[Path, Path],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    content: str | None,
-    why: str,
-) -> None:
-    if content is not None:
-        (tmp_path / "e.json").write_text(content)
-    assert made(monkeypatch, evaluated[0], "--evaluation", tmp_path / "e.json", "-o", tmp_path / "r") == 1
-    assert f"--evaluation {tmp_path / 'e.json'}: {why}" in capsys.readouterr().err
-
-
-def test_a_result_of_the_arena_is_refused_by_name_if_it_is_something_else(
-    evaluated: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    weights, evaluation = evaluated
-    assert made(monkeypatch, weights, "--evaluation", evaluation, "--arena", evaluation, "-o", tmp_path / "r") == 1
-    assert f"--arena {evaluation}: not written by kanachan-arena" in capsys.readouterr().err
-
-
-def test_a_file_that_exists_is_replaced_only_by_force(
-    evaluated: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    weights, evaluation = evaluated
-    (tmp_path / "r").write_text("mine")
-    assert made(monkeypatch, weights, "--evaluation", evaluation, "-o", tmp_path / "r") == 1
-    assert "--force" in capsys.readouterr().err and (tmp_path / "r").read_text() == "mine"
-    assert made(monkeypatch, weights, "--evaluation", evaluation, "-o", tmp_path / "r", "--force") == 0
-    assert read_weights(tmp_path / "r").stage == "imitation"
-
-
 @pytest.mark.parametrize("name", [name for name, path in shipped_weights().items() if path.stem != REWARD])
 def test_a_reference_model_acts_and_says_how_good_it_is(name: str) -> None:
     policy = Policy.load(name)
@@ -215,11 +94,6 @@ def test_a_reference_model_acts_and_says_how_good_it_is(name: str) -> None:
     assert all(action.token in o.actions for action, o in zip(policy.act(seen), seen, strict=True))
     card = read_weights(name).card
     assert card["evaluation"]["decisions"] > 5_000 and "/" not in card["config"]["data"]["path"]
-
-
-def test_there_is_a_reference_model() -> None:
-    names = {"reference", "reference/round_delta", "reference/rank", f"reference/{REWARD}"}
-    assert shipped_weights().keys() >= names
 
 
 def test_a_reward_predictor_becomes_a_reference_model(
@@ -264,3 +138,34 @@ def test_a_network_of_three_players_becomes_a_reference_model(
     assert models.main([str(out)]) == 0
     printed = capsys.readouterr().out
     assert "pon as a separate question: accuracy" in printed and "vocabulary kanachan-3p" in printed
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "words"),
+    [
+        ('{"weights": [{"stage": "rank"}]}', [], "not the evaluation of one network after imitation"),
+        ('{"weights": [{"stage": "imitation"}]}', [], "has no 'split': write it again with kanachan-evaluate --json"),
+        ("[]", [], "not the evaluation of one network after imitation"),
+        ("{", [], "not JSON that can be read"),
+        (None, ["--arena", "EVALUATION"], "not written by kanachan-arena"),
+        (None, ["--games", str(ROOT / "docs" / "benchmark" / "houou-4p-2021")], "962 ids of the train split, the dat"),
+        (None, ["--ancestors", "RANK"], "not in the lineage"),
+    ],
+)
+def test_what_is_not_of_the_network_is_refused(
+    content: str | None,
+    options: list[str],
+    words: str,
+    evaluated: tuple[Path, Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    weights, evaluation = evaluated
+    paths = {"EVALUATION": evaluation, "RANK": weights.parents[1] / "rank"}
+    if content is not None:
+        evaluation = tmp_path / "e.json"
+        evaluation.write_text(content)
+    given = [paths.get(option, option) for option in options]
+    assert made(monkeypatch, weights, "--evaluation", evaluation, "-o", tmp_path / "r", *given) == 1
+    assert words in capsys.readouterr().err and not (tmp_path / "r").exists()

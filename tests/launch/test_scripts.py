@@ -2,7 +2,6 @@
 
 import os
 import re
-import runpy
 import shutil
 import subprocess
 import sys
@@ -57,10 +56,6 @@ def test_every_dependency_has_a_tested_version_within_its_range(requirement: str
     assert wanted.specifier.contains(pins()[wanted.name.lower()], prereleases=True)
 
 
-def test_no_tested_version_is_bound_to_a_machine() -> None:
-    assert not [pin for pin in pins().values() if "+" in pin or "@" in pin]
-
-
 @pytest.mark.parametrize(
     ("command", "message"),
     [
@@ -90,24 +85,6 @@ def test_a_wrong_call_is_refused_before_anything_is_installed(command: str, mess
     assert done.returncode == 1
     assert message in done.stderr
     assert not (tmp_path / "venv").exists()
-
-
-@pytest.mark.parametrize("option", ["--games 0", "--repeats 0", "--repeats -1"])
-def test_a_benchmark_of_nothing_is_refused(
-    option: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    name, number = option.split()
-    monkeypatch.setattr(sys, "argv", ["benchmark", "data", name, number])
-    with pytest.raises(SystemExit, match="2"):
-        runpy.run_path(str(LAUNCH / "benchmark.py"), run_name="__main__")
-    assert capsys.readouterr().err.endswith(f"error: {name} must be at least 1, not {number}\n")
-
-
-@pytest.mark.parametrize("script", [str(path.relative_to(LAUNCH)) for path in SCRIPTS if path.is_relative_to(LAUNCH)])
-def test_help_prints_the_usage_of_a_script(script: str, tmp_path: Path) -> None:
-    done = run(f"{LAUNCH / script} --help", tmp_path, KANACHAN_VENV=str(tmp_path / "venv"))
-    assert done.returncode == 0
-    assert f"launch/{script}" in done.stdout
 
 
 def test_a_python_that_is_too_old_is_refused_by_name(tmp_path: Path) -> None:

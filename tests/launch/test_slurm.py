@@ -77,14 +77,6 @@ def test_the_tasks_of_an_array_are_merged_to_what_one_process_packs(cluster: Pat
     }
 
 
-def test_a_missing_part_is_reported(cluster: Path) -> None:
-    assert "no parts of launch/slurm/annotate.sbatch are here" in run(cluster, "merge.sbatch", "out").stderr
-    assert task(cluster, 0).returncode == 0
-    assert "1 of 2 parts are here" in run(cluster, "merge.sbatch", "out").stderr
-    assert task(cluster, 0, last=0).returncode == 0
-    assert "parts of arrays of 1 and of 2 tasks" in run(cluster, "merge.sbatch", "out").stderr
-
-
 def test_an_array_with_gaps_is_refused(cluster: Path) -> None:
     done = run(
         cluster,
@@ -98,12 +90,6 @@ def test_an_array_with_gaps_is_refused(cluster: Path) -> None:
     )
     assert done.returncode == 1
     assert "must have no gaps" in done.stderr
-
-
-def test_a_program_that_is_not_installed_is_reported(cluster: Path) -> None:
-    done = run(cluster, "merge.sbatch", "out", KANACHAN_VENV=cluster / "none", PATH="/usr/bin:/bin")
-    assert done.returncode == 1
-    assert "the program is not installed in" in done.stderr
 
 
 @pytest.mark.slow

@@ -32,7 +32,6 @@ OTHERS = {
     ".venv/bin/pip",
 }
 """programs that are not ours"""
-OPTIONS_OF_OTHERS = {"--mortal-exe", "--temperature"}
 FENCE = re.compile(r"(?ms)^```(\w*)\n(.*?)^```")
 
 
@@ -106,13 +105,6 @@ PATHS = sorted(
         )
     }
 )
-MODULES = sorted(
-    {
-        (name_of(page), code)
-        for page in PAGES
-        for code in re.findall(r"(?<![\w./-])(?:annotate|kanachan)(?:\.[A-Za-z_]\w*)+", " ".join(inline_code(page)))
-    }
-)
 LINKS = sorted(
     {
         (name_of(page), link)
@@ -121,11 +113,6 @@ LINKS = sorted(
         if not link.startswith("https://")
     }
 )
-
-
-def test_there_is_something_to_type() -> None:
-    typed = {command[1] for command in COMMANDS if command[0] == "README.md"}
-    assert typed >= {*SCRIPTS.keys() - {"kanachan"}, "launch/quickstart.sh", "launch/test.sh"}
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
@@ -148,31 +135,9 @@ def test_a_command_and_its_options_exist(command: tuple[str, ...]) -> None:
             assert names_option(help_of(program), argument), argument
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_an_option_named_alone_is_one_of_some_command(page: Path) -> None:
-    options = {word for code in inline_code(page) if code.startswith("--") for word in code.split() if word[:2] == "--"}
-    helps = [help_of(command) for command in [*SCRIPTS, *map(name_of, (ROOT / "launch").glob("*.sh"))]]
-    helps += [path.read_text() for path in (ROOT / "launch").glob("*/*.py")]
-    assert [o for o in options - OPTIONS_OF_OTHERS if not any(names_option(text, o) for text in helps)] == []
-
-
 @pytest.mark.parametrize(("page", "path"), PATHS)
 def test_a_path_exists(page: str, path: str) -> None:
     assert (ROOT / path).exists()
-
-
-@pytest.mark.parametrize(("page", "name"), MODULES)
-def test_a_module_and_its_names_exist(page: str, name: str) -> None:
-    parts = name.split(".")
-    for length in range(len(parts), 0, -1):
-        path = ROOT.joinpath(*parts[:length])
-        if path.is_dir() and length == len(parts):
-            return
-        if path.with_suffix(".py").is_file():
-            source = path.with_suffix(".py").read_text(encoding="utf-8")
-            assert all(re.search(rf"\b{part}\b", source) for part in parts[length:])
-            return
-    pytest.fail(f"{name} is not a module")
 
 
 @cache
@@ -187,11 +152,6 @@ def test_a_link_leads_to_a_file_and_a_heading(page: str, link: str) -> None:
     target = (ROOT / page).parent / path if path else ROOT / page
     assert target.is_file()
     assert not anchor or anchor in anchors_of(target.resolve())
-
-
-def test_readme_leads_to_every_page() -> None:
-    linked = {link.partition("#")[0] for page, link in LINKS if page == "README.md"}
-    assert {name_of(page) for page in PAGES if page != README} <= linked
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)

@@ -1,6 +1,7 @@
 """Tiny training runs on made-up decisions, in this process or in a separate one."""
 
 import csv
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -60,6 +61,16 @@ def same_weights(one: Path, other: Path) -> bool:
     """Returns whether two run folders hold the same weights, bit for bit."""
     mine, theirs = load_file(one / "weights.safetensors"), load_file(other / "weights.safetensors")
     return mine.keys() == theirs.keys() and all(torch.equal(mine[name], theirs[name]) for name in mine)
+
+
+def assert_resumable(whole: Path, half: Path) -> None:
+    """Asserts that a copy of a run, resumed from its checkpoint before the last, has the same weights and rows."""
+    shutil.copytree(whole, half)
+    (half / "weights.safetensors").unlink()
+    (half / "checkpoints" / "previous.ckpt").replace(half / "checkpoints" / "last.ckpt")
+    assert train.main(["--resume", str(half)]) == 0
+    assert same_weights(whole, half)
+    assert rows_of(whole) == rows_of(half)
 
 
 def rows_of(out: Path) -> list[dict[str, str]]:

@@ -14,15 +14,13 @@ from annotate.records.reading import read_games
 from annotate.replay.replay import annotate_game
 from annotate.runtime.files import reading_text
 from annotate.vocabulary import THREE_PLAYERS, Vocabulary
-from kanachan.cli.arena import main
 from kanachan.inference.choice import Action
 from kanachan.play.agent import ActRequest, GameKey, SeededSampler
 from kanachan.play.agent_factory import make_agent
 from kanachan.play.agent_spec import parse_agent
-from kanachan.play.journal import Journal
 from kanachan.play.match import Format, Match, num_seatings, players_by_seat
 from kanachan.play.match_games import match_games
-from tests.support.matches import arena, journal, mjai, random_results, result_of
+from tests.support.matches import arena, journal, mjai, result_of
 from tests.support.tiny_weights import written
 
 
@@ -160,79 +158,6 @@ class Watched:
         return actions
 
 
-@pytest.mark.slow
-def test_a_player_against_itself_shows_no_difference(tmp_path: Path) -> None:
-    weights = str(written(tmp_path))
-    zeros = 0
-    for seed in range(10):
-        folder = tmp_path / str(seed)
-        options = [
-            "--processes",
-            "2",
-            "--seed",
-            str(seed),
-            "--bootstrap",
-            "500",
-            "--format",
-            "2v2" if seed % 2 else "1v3",
-        ]
-        assert arena(folder, *options, players=(f"{weights}@1",) * 2, games=40) == 0
-        mean_rank = result_of(folder)["differences"]["mean_rank"]
-        assert mean_rank["low"] < mean_rank["high"]
-        zeros += mean_rank["low"] <= 0 <= mean_rank["high"]
-    assert zeros >= 9
-
-
-def test_no_difference_is_marked_while_walls_are_few(
-    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """All bootstrap samples of one wall are equal, so that every interval would exclude zero."""
-    (tmp_path / "result.json.games").write_bytes((run / "result.json.games").read_bytes())
-    assert arena(tmp_path, "--resume", games=4) == 0
-    printed = capsys.readouterr().out
-    difference = result_of(tmp_path)["differences"]["win_rate"]
-    assert difference.keys() == {"value", "low", "high"}
-    assert difference["low"] == difference["high"] != 0
-    assert "few walls" in printed and not any(line.endswith("*") for line in printed.splitlines())
-
-
-def test_from_walls_that_were_cut_short_no_number_of_games_needed_is_computed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    players = ("rule", mjai("wins"))
-    unfinished = Journal(tmp_path / "result.json.games", Match(players=players, style=0), resume=False)
-    for result in random_results(0):
-        if result.seating != 2:
-            unfinished.add(result)
-    assert arena(tmp_path, "--resume", players=players, games=120) == 1  # B ends the run at its first turn
-    printed = capsys.readouterr().out
-    assert "90 of 120 games on 30 walls" in printed
-    assert "0 whole walls: the number of games needed is not known" in printed
-    assert result_of(tmp_path)["games_needed"]["games"] is None
-
-
-@pytest.mark.parametrize(
-    "options, message",
-    [
-        (["--games", "0"], "--games must be at least 1, not 0"),
-        (["-n", "4", "--grades", "16"], "1 or 2 grades 0 ... 15 expected, such as 14, not '16'"),
-        (["-n", "4", "--points", "1,2"], "3 or 4 numbers expected, not 1,2"),
-        (["-n", "4", "--points", "1,2,nan,4"], "3 or 4 numbers expected, not 1,2,nan,4"),
-        (["-n", "4", "--resume"], "name it"),
-        (["-n", "4", "--grades", "x"], "1 or 2 grades 0 ... 15 expected, such as 14, not 'x'"),
-        (["-n", "4", "--points", "1,2,3,x"], "3 or 4 numbers expected, not 1,2,3,x"),
-        (["-n", "4", "--difference", "0"], "--difference must be from 0.0001 to 3.0, not 0.0"),
-        (["-n", "4", "--difference", "inf"], "--difference must be from 0.0001 to 3.0, not inf"),
-    ],
-)
-def test_an_option_that_makes_no_sense_is_refused(
-    options: list[str], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit):
-        main(["rule", "random", *options])
-    assert message in capsys.readouterr().err
-
-
 def test_the_weights_determine_how_many_play(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     weights = str(written(tmp_path / "weights", vocabulary=THREE_PLAYERS))
     options = ["--records", str(tmp_path / "records")]
@@ -243,41 +168,3 @@ def test_the_weights_determine_how_many_play(tmp_path: Path, capsys: pytest.Capt
     games = [game for path in (tmp_path / "records").iterdir() for game in read_games(str(path))]
     assert [game.vocabulary for game in games] == [THREE_PLAYERS] * 3
     assert all(annotate_game(game).left_out == [] for game in games)
-
-
-@pytest.mark.parametrize(
-    ("players", "options", "message"),
-    [
-        (("{three}", "{four}"), [], "{four}: weights for games of 4 players, but {three} for 3: all players of a game"),
-        (("{three}", "rule"), ["--players", "4"], "{three}: weights for games of 3 players, but --players 4 was given"),
-        (("{four}", "rule"), ["--format", "1v2"], "--format 1v2: for games of 3 players, but --players or the weights"),
-        (("rule", "rule"), ["--format", "2v1", "--players", "4"], "--format 2v1: for games of 3 players"),
-        (
-            ("rule", "rule"),
-            ["--players", "3", "--room", "0"],
-            "room 0: its grading points with 3 players",
-        ),
-        (("rule", "rule"), ["--points", "1,2,3"], "--points 1,2,3: one for each of 4 places expected"),
-    ],
-)
-def test_games_of_three_and_of_four_are_not_mixed(
-    players: tuple[str, str],
-    options: list[str],
-    message: str,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    paths = {"four": str(written(tmp_path / "four")), "three": str(written(tmp_path, vocabulary=THREE_PLAYERS))}
-    assert main([*(player.format(**paths) for player in players), "-n", "3", *options]) == 1
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith(f"kanachan-arena: error: {message.format(**paths)}")
-
-
-def test_a_player_that_does_not_exist_is_one_clean_line(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["rule", "nowhere", "-n", "4"]) == 1
-    assert capsys.readouterr().err.startswith("kanachan-arena: error: nowhere: no player of this name")
-
-
-def test_a_program_that_cannot_be_started_is_named(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["mjai:no-such-program", "rule", "-n", "4", "--style", "east", "--processes", "1"]) == 1
-    assert "mjai:no-such-program 0 cannot be started: No such file or directory" in capsys.readouterr().err

@@ -45,50 +45,12 @@ def test_a_journal_is_neither_overwritten_nor_taken_for_another_match(
     assert "players is ['rule:swift', 'random'] there" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("options", [[], ["--resume"]])
-def test_a_result_without_a_journal_is_replaced_only_by_force(
-    options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = tmp_path / "result.json"
-    path.write_text("mine")
-    assert arena(tmp_path, *options) == 1
-    assert f"{path}: exists: name another file, or replace it with --force" in capsys.readouterr().err
-    assert path.read_text() == "mine"
-    assert not (tmp_path / "result.json.games").exists()
-
-
-def test_a_match_starts_from_scratch_by_force(run: Path, tmp_path: Path) -> None:
-    for name in ("result.json", "result.json.games"):
-        (tmp_path / name).write_bytes((run / name).read_bytes())
-    assert arena(tmp_path, "--seed", "8", "--force") == 0
-    assert len(journal(tmp_path)) == 5 and journal(tmp_path) != journal(run)
-
-
-def test_records_are_replaced_only_by_force(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    records = tmp_path / "records"
-    command = ["rule", "random", "-n", "4", *SHORT, "--processes", "1", "--records", str(records)]
-    assert main(command) == 0
-    record = sorted(records.iterdir())[0]
-    record.write_text("mine")
-    assert main(command) == 1
-    assert "--force" in (message := capsys.readouterr().err) and f"{record}: exists" in message
-    assert record.read_text() == "mine"
-    assert main([*command, "--force"]) == 0
-    assert record.read_bytes() != b"mine"
-
-
 def test_a_run_that_ended_before_its_first_game_leaves_nothing_in_the_way(tmp_path: Path) -> None:
     assert arena(tmp_path, players=("mjai:no-such-program", "rule")) == 1
     assert not (tmp_path / "result.json.games").exists()
     (tmp_path / "result.json.games").write_text('{"arena": 2}\n{"wall')  # cut off in its first game
     assert arena(tmp_path) == 0
     assert len(journal(tmp_path)) == 5
-
-
-def test_a_journal_that_is_not_text_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "result.json.games").write_bytes(b"\xff\xfe\n\xff\n")
-    assert arena(tmp_path, "--resume") == 1
-    assert "result.json.games: not a journal of kanachan-arena" in capsys.readouterr().err
 
 
 def test_a_match_is_not_written_where_another_is_being_played(
@@ -99,14 +61,6 @@ def test_a_match_is_not_written_where_another_is_being_played(
     assert "result.json: another match is being played" in capsys.readouterr().err
     assert arena(tmp_path) == 0
     assert sorted(path.name for path in tmp_path.iterdir()) == ["result.json", "result.json.games"]
-
-
-def test_games_that_were_played_without_records_are_reported(
-    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "result.json.games").write_bytes((run / "result.json.games").read_bytes())
-    assert arena(tmp_path, "--resume", "--records", str(tmp_path / "records"), games=7) == 0
-    assert "8 games of the journal have no record in" in capsys.readouterr().err
 
 
 def num_journalled(path: Path) -> int:
@@ -137,17 +91,6 @@ def test_ctrl_c_prints_the_result_so_far(processes: str, tmp_path: Path, capsys:
     assert f"{num_journalled(games)} of 4,000 games" in printed.out and "mean rank" in printed.out
     assert "short games end first" in printed.out
     assert result_of(tmp_path)["games"] == num_journalled(games)
-
-
-def test_ctrl_c_before_a_game_has_ended_reports_why_there_is_no_result(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    pressing = threading.Timer(3, lambda: os.kill(os.getpid(), signal.SIGINT))
-    pressing.start()
-    status = arena(tmp_path, "--processes", "1", "--together", "4000", players=("rule", "rule:flush"), games=4000)
-    printed = capsys.readouterr()
-    assert status == 128 + signal.SIGINT and printed.out == ""
-    assert "interrupted before a game had ended, so there is no result and nothing to resume" in printed.err
 
 
 @pytest.mark.slow

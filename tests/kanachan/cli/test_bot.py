@@ -17,18 +17,11 @@ from annotate.vocabulary import FOUR_PLAYERS, THREE_PLAYERS, Vocabulary
 from kanachan.cli import arena
 from kanachan.cli.bot import main
 from kanachan.config import StageName
-from kanachan.objectives.stages import STAGES
 from tests.support.bots import stream
 from tests.support.paths import ROOT
 from tests.support.tiny_weights import written
 
 SETTINGS = ["--style", "east", "--seed", "2", "--grades", "9", "--room", "3", "--processes", "1"]
-
-
-@pytest.fixture(scope="module")
-def weights(tmp_path_factory: pytest.TempPathFactory) -> dict[StageName, Path]:
-    folder = tmp_path_factory.mktemp("weights")
-    return {stage: written(folder / stage, stage) for stage in STAGES}
 
 
 @pytest.fixture(scope="module")
@@ -65,29 +58,6 @@ def test_games_over_pipes_are_the_games_of_the_network_itself(
     assert json.loads((tmp_path / "bot.json").read_text())["illegal_actions"] == 0
 
 
-@pytest.mark.parametrize(
-    "weights, message",
-    [
-        ("reference:adapt=0", "a number of roll-outs, at least 2, expected behind :adapt="),
-        ("reference:int8:adapt=8", "int8 matrices cannot be adapted"),
-        ("reference/rank:adapt=8", "only weights of imitation"),
-    ],
-)
-def test_weights_that_cannot_be_adapted_are_refused(
-    weights: str, message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main([weights, "0"]) == 1
-    assert message in capsys.readouterr().err
-
-
-def test_grades_for_another_number_of_seats_than_the_weights_have_are_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("annotate.game.settings.NUMS_OF_SEATS", (3, 4))
-    assert main([str(written(tmp_path)), "0", "--grades", "1,2,3"]) == 1
-    assert "--grades 1,2,3: one grade, or 4 for 4 seats" in capsys.readouterr().err
-
-
 def test_the_program_reviews_a_game(
     weights: dict[StageName, Path],
     rounds: list[list[Event]],
@@ -121,25 +91,6 @@ def test_each_line_is_answered_at_once_and_the_end_of_input_ends_the_program(
             assert json.loads(process.stdout.readline())["type"] != "error"
         process.stdin.close()
         assert process.wait(60) == 0 and process.stdout.read() == ""
-
-
-@pytest.mark.parametrize(
-    "options, message",
-    [
-        (["4"], "SEAT"),
-        (["0", "--grades", "1,2"], "4 grades"),
-        (["0", "--sample", "0"], "--sample"),
-    ],
-)
-def test_wrong_options_are_refused(options: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(["nowhere", *options])
-    assert message in capsys.readouterr().err
-
-
-def test_missing_weights_are_named(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["nowhere", "0"]) == 1
-    assert "nowhere" in capsys.readouterr().err
 
 
 def test_what_takes_seconds_to_load_is_not_loaded_to_play() -> None:

@@ -51,11 +51,6 @@ def test_the_picture_has_the_panels_and_the_runs_by_stage(runs: Path, tmp_path: 
     assert "<svg" in (tmp_path / "curves.svg").read_text()
 
 
-def test_a_pattern_names_runs(runs: Path, tmp_path: Path) -> None:
-    assert main([f"{runs}/*", "-o", str(tmp_path / "curves.png")]) == 0
-    assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
-
-
 def test_a_row_that_is_being_written_is_left_out(runs: Path, tmp_path: Path) -> None:
     with open(runs / "rank" / "metrics.csv", "a") as file:
         file.write("5,16")

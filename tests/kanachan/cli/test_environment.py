@@ -43,7 +43,3 @@ def test_every_command_sets_the_variables_before_it_imports_torch() -> None:
 def test_variables_that_the_user_has_set_are_kept() -> None:
     given = {"OMP_WAIT_POLICY": "ACTIVE", "THP_MEM_ALLOC_ENABLE": "0"}
     assert found_by("kanachan.cli.train", **given) == {"kanachan.cli.train": ["ACTIVE", "0"]}
-
-
-def test_there_are_commands_with_torch() -> None:
-    assert {"kanachan.cli.train", "kanachan.cli.evaluate", "kanachan.cli.review", "kanachan.cli.bot"} <= {*OF_TORCH}

@@ -37,12 +37,6 @@ def shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def weights(tmp_path_factory: pytest.TempPathFactory) -> dict[StageName, Path]:
-    folder = tmp_path_factory.mktemp("weights")
-    return {stage: written(folder / stage, stage) for stage in STAGES}
-
-
-@pytest.fixture(scope="module")
 def entries(
     weights: dict[StageName, Path], shards: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[StageName, dict[str, Any]]:
@@ -134,17 +128,6 @@ def test_likelihoods_of_rank_and_order_equal_a_plain_loop(
     assert set(entries["rank"]["log_likelihood"]["order"]) == {"situation", "scores"}
 
 
-def test_the_order_is_measured_at_the_start_of_every_round_and_of_every_last_one(
-    entries: dict[StageName, dict[str, Any]],
-) -> None:
-    starts = [a for a in TEST if len(a.progression) == 1]
-    last = [a for a in starts if last_round_of(a)]
-    assert len(starts) > len(last)
-    for what, where in {"order/start": starts, "order/last": last}.items():
-        for estimate in entries["rank"]["log_likelihood"][what].values():
-            assert estimate["decisions"] == len(where)
-
-
 def test_networks_and_scores_are_compared_on_the_same_decisions(entries: dict[StageName, dict[str, Any]]) -> None:
     entry = entries["rank"]
     assert {what: set(metrics) for what, metrics in entry["less_scores"].items()} == {
@@ -185,51 +168,13 @@ def test_every_round_of_the_game_has_its_calibration_error(
     assert all(not entries[stage]["by_round"] for stage in STAGES if stage != "rank")
 
 
-def test_at_starts_of_rounds_networks_and_scores_are_compared_with_outcomes(
-    entries: dict[StageName, dict[str, Any]],
-) -> None:
-    starts = [a for a in TEST if len(a.progression) == 1]
-    groups = {"starts of rounds": len(starts), "starts of last rounds": sum(map(last_round_of, starts))}
-    for group, decisions in groups.items():
-        for predictor in ("situation", "scores"):
-            bins = entries["rank"]["reliability"][f"rank at {group}, {predictor}"]
-            assert sum(b["actual"]["decisions"] for b in bins) == 4 * decisions
-            assert sum(b["predicted"] * b["actual"]["decisions"] for b in bins) == pytest.approx(decisions, rel=1e-4)
-
-
 def wind_and_dealer(annotation: Annotation) -> tuple[int, int]:
     return block_value(annotation, "wind"), block_value(annotation, "round")
-
-
-def last_round_of(annotation: Annotation) -> bool:
-    wind, dealer = wind_and_dealer(annotation)
-    return (wind, dealer) >= ((0, 3), (1, 3))[block_value(annotation, "style")]
 
 
 def block_value(annotation: Annotation, name: str) -> int:
     block = V.sparse[name]
     return next(token - block.first for token in annotation.sparse if block.first <= token < block.first + block.size)
-
-
-def test_probabilities_of_ranks_are_compared_with_outcomes_in_deciles(
-    weights: dict[StageName, Path], entries: dict[StageName, dict[str, Any]]
-) -> None:
-    predicted, reached = [], []
-    for annotation, prediction in zip(TEST, Policy.load(weights["rank"]).predictions(TEST), strict=True):
-        rank = annotation.results[V.results.index("rank")]
-        assert prediction.rank_probability is not None
-        predicted += prediction.rank_probability[annotation.chosen].tolist()
-        reached += [float(number == rank) for number in range(4)]
-    by_probability = sorted(zip(predicted, reached, strict=True))
-    least, most = by_probability[: len(predicted) // 10], by_probability[-(len(predicted) // 10) :]
-    bins = entries["rank"]["reliability"]["rank"]
-    for tenth, found in ((least, bins[0]), (most, bins[-1])):
-        assert found["predicted"] == pytest.approx(sum(p for p, _ in tenth) / len(tenth), abs=2e-3)
-    decisions = sum(found["actual"]["decisions"] for found in bins)
-    assert decisions == 4 * NUM_TEST
-    assert sum(b["actual"]["value"] * b["actual"]["decisions"] for b in bins) == pytest.approx(NUM_TEST)
-    assert {"rank, East", "rank, last round"} <= set(entries["rank"]["reliability"])
-    assert set(entries["imitation"]["reliability"]) == {"best action"}
 
 
 def test_metrics_of_imitation_equal_a_plain_loop(
@@ -249,18 +194,6 @@ def test_metrics_of_imitation_equal_a_plain_loop(
     assert metrics["pon/recall"]["value"] == pytest.approx(sum(calls) / len(calls))
     assert metrics["pon/recall"]["decisions"] == len(calls)
     assert entries["imitation"]["values"] == {}
-
-
-@pytest.mark.parametrize("stage", VALUE_STAGES)
-def test_value_stages_report_how_often_the_best_action_is_the_players(
-    weights: dict[StageName, Path], entries: dict[StageName, dict[str, Any]], stage: StageName
-) -> None:
-    scores = Policy.load(weights[stage]).scores(TEST)
-    hits = [s.argmax() == annotation.chosen for s, annotation in zip(scores, TEST, strict=True)]
-    agreement = entries[stage]["agreement"]
-    assert agreement["top1"]["value"] == pytest.approx(sum(hits) / NUM_TEST)
-    assert "nll" not in agreement and "ece" not in agreement
-    assert len(entries[stage]["reliability"]["points"]) == 10
 
 
 def test_grading_is_compared_with_the_ranks_and_their_points(

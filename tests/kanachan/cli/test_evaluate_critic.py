@@ -14,10 +14,8 @@ from kanachan.data.shards import open_shards
 from kanachan.inference.reward_predictor import RewardPredictor
 from kanachan.reinforcement.critic import Critic
 from kanachan.reinforcement.returns import RoundReturns
-from tests.support.packed import packed
 from tests.support.played_folders import played_folder, train_critic
 from tests.support.tiny_rewards import written_reward
-from tests.support.tiny_weights import written
 
 
 @pytest.fixture(scope="module")
@@ -56,30 +54,3 @@ def test_a_critic_is_measured_on_the_returns_of_the_split(
     assert of_all == pytest.approx(np.mean(error_BS**2), rel=1e-3)
     assert of_actor == pytest.approx(1 - np.mean(error_BS[actor] ** 2) / np.var(return_BS[actor]), rel=1e-2, abs=1e-3)
     assert "explained variance, %" in capsys.readouterr().out
-
-
-def test_another_reward_predictor_and_a_limit_can_be_given(folder: Path, tmp_path: Path) -> None:
-    other = written_reward(tmp_path / "other.safetensors", seed=3)
-    first, second = (
-        evaluated(folder, tmp_path / f"{len(more)}.json", "--limit", "50", *more)
-        for more in ((), ("--baseline", str(other)))
-    )
-    assert first["decisions"] == second["decisions"] == 50
-    assert first["weights"][0]["mean_square"] != second["weights"][0]["mean_square"]
-
-
-def test_what_does_not_fit_is_refused_in_a_line(
-    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    shards, run, rank = str(folder / "shards"), str(folder / "run"), str(written(tmp_path / "rank", "rank"))
-    people = str(packed(tmp_path / "people", 60))
-    for arguments, message in (
-        ([run, rank, shards], "of stage rank, and a critic next to it"),
-        ([run, shards, "--average-suits"], "--average-suits has no effect on critics"),
-        ([run, shards, "--unseen"], "--unseen has no effect on critics"),
-        ([run, people, "--split", "train"], "holds no hidden hands"),
-        ([run, shards, "--baseline", rank], "weights of stage rank; a reward predictor is expected here"),
-    ):
-        assert main(arguments) == 1
-        error = capsys.readouterr().err
-        assert message in error and len(error.splitlines()) == 1

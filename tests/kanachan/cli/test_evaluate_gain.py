@@ -1,7 +1,6 @@
 """kanachan-evaluate --gain: from games of self-play to a verdict, and what it refuses."""
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,6 @@ from kanachan.reinforcement.behaviour import Behaviour
 from kanachan.reinforcement.gain import GainMeter
 from kanachan.reinforcement.learner_seats import LearnerSeats
 from kanachan.reinforcement.returns import RoundReturns, Utility
-from tests.support.packed import packed
 from tests.support.tiny_critics import written_critic
 from tests.support.tiny_rewards import written_reward
 from tests.support.tiny_weights import written
@@ -32,12 +30,12 @@ SHORT = ["--style", "east", "--fractions", "0,0,1", "-j", "1"]
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The games of a network: `old`, and their shards; `near` and `far` differ a little and much from it; `reward`."""
     folder = tmp_path_factory.mktemp("gain")
-    old = written(folder / "old", seed=1)
-    written(folder / "far", seed=2)
+    old = written(folder / "old", seed=1, layers=1)
+    written(folder / "far", seed=2, layers=1)
     written_reward(folder / "reward" / "weights.safetensors")
     weights = read_weights(old)
     torch.manual_seed(0)
-    near = {name: tensor * (1 + 0.01 * torch.randn_like(tensor)) for name, tensor in weights.tensors.items()}
+    near = {name: tensor * (1 + 0.003 * torch.randn_like(tensor)) for name, tensor in weights.tensors.items()}
     (folder / "near").mkdir()
     write_weights(folder / "near" / "weights.safetensors", near, weights.card)
     players = [f"{folder / 'old'}@2=0.5", "rule=0.5"]
@@ -74,30 +72,13 @@ def test_a_small_change_is_measured_whatever_the_batch(
     assert other["gain"]["value"] == pytest.approx(content["gain"]["value"], rel=1e-3)
 
 
-@pytest.mark.parametrize(
-    ("options", "unit"),
-    [
-        (["--utility", "ranks"], "ranks"),
-        (["--points", "3,1,0,-4"], "points"),
-        (["--utility", "grading_points"], "grading points"),
-    ],
-)
-def test_the_unit_is_that_of_the_utility(folder: Path, tmp_path: Path, options: list[str], unit: str) -> None:
-    assert estimated(folder, "near", tmp_path / "gain.json", *options, "--limit", "300")["unit"] == unit
-
-
-def test_points_of_rounds_need_no_reward_predictor(
-    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_points_of_rounds_need_no_reward_predictor(folder: Path, tmp_path: Path) -> None:
     policies = (folder / "near", folder / "old", folder / "games")
     command = [*map(str, policies), "--utility", "round_points", "--bootstrap", "50"]
     assert main(["--gain", *command, "--json", str(tmp_path / "gain.json")]) == 0
     content = json.loads((tmp_path / "gain.json").read_text())
     assert content["reward"] is None and content["unit"] == "points of rounds"
     assert content["gain"]["low"] < content["gain"]["high"]
-    capsys.readouterr()
-    error = refused(capsys, *command, "--reward", folder / "reward")
-    assert "--reward has no effect with --utility round_points; leave it out" in error
 
 
 def test_a_critic_brings_its_utility_and_its_reward_predictor(folder: Path, tmp_path: Path) -> None:
@@ -120,30 +101,6 @@ def test_a_limit_takes_whole_games(folder: Path, tmp_path: Path) -> None:
     assert limited["verdict"]["result"] == "too_few_games"
 
 
-def refused(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:
-    """The one line of a command that fails."""
-    assert main(["--gain", *map(str, arguments)]) == 1
-    (line,) = capsys.readouterr().err.strip().splitlines()
-    return line
-
-
-def test_a_policy_that_is_too_far_is_refused(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    json_option = ("--json", tmp_path / "gain.json")
-    error = refused(
-        capsys, folder / "far", folder / "old", folder / "games", "--reward", folder / "reward", *json_option
-    )
-    content = json.loads((tmp_path / "gain.json").read_text())
-    assert content["gain"] is None and content["verdict"]["result"] == "too_far"
-    assert content["verdict"]["sentence"] in error
-    assert f"{folder / 'far'} against {folder / 'old'}: the new policy diverges from the old one by" in error
-    assert f"(played as {folder / 'old'}@2 at temperature 2, exploration 0.1, precision fp32, device cpu, ver" in error
-
-
-def test_games_of_another_network_are_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    error = refused(capsys, folder / "old", folder / "far", folder / "games", "--reward", folder / "reward")
-    assert f"{folder / 'far'}: its file has the hash" in error and f"{folder / 'old'}@2" in error
-
-
 def test_recorded_probabilities_that_the_network_does_not_reproduce_are_refused(folder: Path) -> None:
     shards = open_shards(folder / "games", "test", behaviour=True)
     old, seats = Policy.load(folder / "old"), LearnerSeats(shards, str(folder / "old"))
@@ -158,60 +115,9 @@ def test_recorded_probabilities_that_the_network_does_not_reproduce_are_refused(
         meter.measure_all(shards, seats.are_of, limit=300)
 
 
-def test_shards_of_peoples_games_are_refused(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    shards = packed(tmp_path / "shards", train=0, test=30)
-    assert "holds no games as kanachan-selfplay writes them" in refused(capsys, folder / "near", folder / "old", shards)
-
-
-def test_games_without_their_rounds_are_refused(
-    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    shutil.copytree(folder / "games", tmp_path / "games")
-    shutil.rmtree(tmp_path / "games" / "rounds")
-    error = refused(capsys, folder / "near", folder / "old", tmp_path / "games", "--reward", folder / "reward")
-    assert "holds no rounds of the split 'test'" in error
-
-
-def test_a_network_of_another_vocabulary_is_refused(
-    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    weights = read_weights(folder / "old")
-    card = {**weights.card, "vocabulary": "three-players", "fingerprint": "0" * 16}
-    write_weights(tmp_path / "weights.safetensors", weights.tensors, card)
-    error = refused(capsys, tmp_path, folder / "old", folder / "games")
-    assert "made for the vocabulary three-players" in error
-
-
-def test_a_reward_predictor_is_no_policy_and_a_policy_no_reward_predictor(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert "chooses no actions" in refused(capsys, folder / "reward", folder / "old", folder / "games")
-    error = refused(capsys, folder / "old", folder / "old", folder / "games", "--reward", folder / "old")
-    assert "a reward predictor is expected here" in error
-
-
-def test_a_critic_of_another_utility_is_refused(
-    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    critic = written_critic(tmp_path / "critic", str(folder / "reward"), Utility())
-    shards = (folder / "near", folder / "old", folder / "games")
-    error = refused(capsys, *shards, "--critic", critic, "--utility", "grading_points")
-    assert f"{critic}: a critic of Utility(kind='ranks'" in error
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["--gain", "reference", "shards"], "--gain needs two WEIGHTS, NEW and OLD"),
-        (["reference", "shards", "--utility", "ranks"], "--utility needs --gain"),
-        (["--gain", "reference", "reference", "shards", "--compare"], "--compare does not go with --gain"),
-        (["--gain", "reference", "reference", "shards", "--unseen"], "--unseen does not go with --gain"),
-        (["--gain", "reference", "reference", "shards", "--points", "1,x"], "numbers such as 90,45,0,-135 expected"),
-    ],
-)
-def test_options_that_contradict_each_other_are_refused(
-    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit) as error:
-        main(arguments)
-    assert error.value.code == 2 and words in capsys.readouterr().err
+def test_a_policy_that_is_too_far_is_refused(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["--gain", *(str(folder / name) for name in ("far", "old", "games")), "--reward", str(folder / "reward")]
+    assert main([*command, "--json", str(tmp_path / "gain.json")]) == 1
+    content = json.loads((tmp_path / "gain.json").read_text())
+    assert content["gain"] is None and content["verdict"]["result"] == "too_far"
+    assert "the new policy diverges from the old one by" in capsys.readouterr().err

@@ -98,14 +98,6 @@ def test_several_shards_are_measured_side_by_side(
             assert f"\n{folder} {letter} " in shown
 
 
-def test_what_needs_one_folder_refuses_several(
-    lines: Path, shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    weights = str(written(tmp_path / "weights"))
-    assert evaluate([weights, weights, str(shards), str(shards), "--gain"]) == 1
-    assert "--gain is for one folder of SHARDS" in capsys.readouterr().err
-
-
 def test_a_review_says_which_networks_have_learned_from_its_game(
     reviewed: Reviewed, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

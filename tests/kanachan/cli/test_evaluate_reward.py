@@ -86,38 +86,3 @@ def test_a_predictor_is_the_baseline_of_ranks_and_grading_points(predictors: dic
     target_B = columns.results[:, FOUR_PLAYERS.results.index("grading_delta")]
     error = grading["values"]["scores"]["mean_absolute_error"]["value"]
     assert error == pytest.approx(np.abs(points_B - target_B).mean(), rel=1e-5)
-
-
-def test_a_baseline_that_is_no_reward_predictor_is_refused_in_a_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    decisions = packed(tmp_path / "shards", train=100, test=60)
-    network = str(written(tmp_path / "rank", "rank"))
-    assert main([network, str(decisions), "--baseline", network]) != 0
-    assert "weights of stage rank; a reward predictor is expected here" in capsys.readouterr().err.splitlines()[-1]
-
-
-def test_options_for_decisions_are_refused_for_predictors(
-    predictors: dict[str, str], shards: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main([predictors["first"], str(shards), "--limit", "5"]) != 0
-    assert "--limit has no effect on reward predictors; leave it out" in capsys.readouterr().err
-
-
-def test_a_predictor_next_to_a_network_is_refused(
-    predictors: dict[str, str], shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    network = str(written(tmp_path / "rank", "rank"))
-    assert main([network, predictors["first"], str(shards)]) != 0
-    assert "measure them in two calls" in capsys.readouterr().err
-
-
-def test_a_predictor_in_the_place_of_a_policy_is_refused(
-    predictors: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    from kanachan.cli.predict import main as predict
-
-    lines = tmp_path / "lines.txt"
-    lines.write_text("")
-    assert predict([predictors["first"], str(lines)]) != 0
-    assert "a reward predictor, which predicts how games end and chooses no actions" in capsys.readouterr().err

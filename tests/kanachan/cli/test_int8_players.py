@@ -4,17 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from kanachan.cli.int8_players import report_int8
 from tests.support.matches import arena, result_of
 from tests.support.tiny_weights import written
-
-PROGRAM = "kanachan-arena"
 
 
 @pytest.fixture
 def weights(tmp_path: Path, multiplies_int8: None) -> str:
     """Weights of imitation, on a CPU that multiplies int8."""
-    return str(written(tmp_path))
+    return str(written(tmp_path, layers=1))
 
 
 def test_weights_play_as_they_are_on_a_cpu_that_multiplies_int8(weights: str, tmp_path: Path) -> None:
@@ -27,12 +24,3 @@ def test_int8_that_was_asked_for_is_reported(weights: str, tmp_path: Path, capsy
     assert arena(tmp_path, players=(f"{weights}:int8", "random")) == 0
     captured = capsys.readouterr()
     assert f"{weights}:int8: on " in captured.err and "seed 0, int8\n" in captured.out
-
-
-def test_the_divergence_of_the_same_weights_is_told_for_each_player(
-    weights: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    report_int8(PROGRAM, f"{weights}:int8", f"{weights}:int8@0.5", "rule", weights)
-    told = [line.partition(": on ") for line in capsys.readouterr().err.splitlines()]
-    assert [player for player, _, _ in told] == [f"{PROGRAM}: {weights}:int8", f"{PROGRAM}: {weights}:int8@0.5"]
-    assert told[0][2] == told[1][2]

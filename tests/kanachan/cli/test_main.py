@@ -3,8 +3,6 @@
 import subprocess
 import sys
 import tomllib
-from contextlib import suppress
-from contextvars import copy_context
 
 import pytest
 
@@ -18,21 +16,6 @@ NAMES = [name for commands in COMMANDS.values() for name in commands]
 def test_every_installed_command_is_a_subcommand() -> None:
     scripts = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
     assert sorted(scripts) == sorted(["kanachan", *(f"kanachan-{name}" for name in NAMES)])
-
-
-def test_alone_it_lists_the_commands_by_task(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([]) == 0
-    shown = capsys.readouterr().out
-    assert all(f"\n  {name} " in shown for name in NAMES) and all(f"\n{task}:\n" in shown for task in COMMANDS)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_command_is_shown_under_the_name_by_which_it_was_started(
-    name: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with suppress(SystemExit):
-        copy_context().run(main, [name, "--help"])
-    assert capsys.readouterr().out.startswith(f"usage: kanachan {name} ")
 
 
 def test_a_name_that_is_almost_that_of_a_command_gets_a_suggestion(capsys: pytest.CaptureFixture[str]) -> None:

@@ -34,6 +34,8 @@ print(json.dumps(found))
 """
 MISSING = "nope: no such file or folder"
 IS_SHARDS = "shards: a folder of shards; weights are expected here"
+REWARD = "reference/reward: a reward predictor"
+NOT_SHIPPED = "reference/nope: not among the weights of this package, which are reference"
 NO_SHARDS = "empty: no shards of the split"
 
 CASES = [
@@ -72,6 +74,25 @@ CASES = [
     ("export shards -o out", IS_SHARDS),
     ("export other.safetensors -o out", "other.safetensors: a safetensors file without a card"),
     ("export reference --onnx out --check empty", NO_SHARDS),
+    ("review game.jsonl reference/reward -o out.html", REWARD),
+    ("bot reference/reward 0", REWARD),
+    ("arena reference/reward rule -n 4", REWARD),
+    ("selfplay reference/reward@1 -n 2 -o games", REWARD),
+    ("export reference/reward -o out", REWARD),
+    ("export reference/reward --onnx out", REWARD),
+    ("predict reference/reward lines.txt", REWARD),
+    ("calibrate reference/reward shards", REWARD),
+    ("evaluate --gain reference/reward reference shards", REWARD),
+    ("train --stage rank --data.path shards --init reference/reward", REWARD),
+    ("review game.jsonl reference/nope -o out.html", NOT_SHIPPED),
+    ("bot reference/nope 0", NOT_SHIPPED),
+    ("arena reference/nope rule -n 4", NOT_SHIPPED),
+    ("export reference/nope -o out", NOT_SHIPPED),
+    ("predict reference/nope lines.txt", NOT_SHIPPED),
+    ("evaluate reference/nope shards", NOT_SHIPPED),
+    ("calibrate reference/nope shards", NOT_SHIPPED),
+    ("train --stage rank --data.path shards --init reference/nope", NOT_SHIPPED),
+    ("models nowhere", "nowhere: no such file or folder"),
 ]
 """of each: the arguments of `kanachan`, and a part of its message"""
 

@@ -9,19 +9,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from annotate.records.reading import read_games
-from annotate.replay.replay import annotate_game
 from annotate.words import describe_action
 from kanachan.cli.review import main
 from kanachan.data.columns import columns_of_annotations
-from kanachan.evaluation.decision_metrics import KINDS
 from kanachan.inference.policy import Policy
 from kanachan.objectives.stages import STAGES
 from kanachan.review.board import candidate_of
 from kanachan.review.choices import all_choices, choices_of
-from kanachan.review.page import embedded, page
-from kanachan.review.predictions import kinds_offered, reviewed_predictions
-from kanachan.review.report import Reviewer, review_of
+from kanachan.review.page import page
+from kanachan.review.predictions import reviewed_predictions
 from tests.support.review_runs import SEAT, Reviewed, review_with
 from tests.support.rounds import V
 from tests.support.tiny_weights import written
@@ -90,22 +86,6 @@ def test_the_largest_gaps_come_first(reviewed: Reviewed) -> None:
         assert {i for i, d in enumerate(decisions) if d["answers"][number]["best"] != d["chosen"]} == {*model["worst"]}
 
 
-def test_the_summary_counts_kinds_of_decisions(reviewed: Reviewed) -> None:
-    decisions = reviewed.review["decisions"]
-    choices = [of.annotation for of in all_choices(reviewed.annotations, V)]
-    assert [decision["kinds"] for decision in decisions] == kinds_offered(choices, V)
-    for number, model in enumerate(reviewed.review["models"]):
-        for row in model["summary"]:
-            mine = [d for d in decisions if row["kind"] == "all" or row["kind"] in d["kinds"]]
-            losses = [d["answers"][number]["loss"] for d in mine]
-            assert row["decisions"] == len(mine)
-            assert row["agreed"] == sum(d["answers"][number]["best"] == d["chosen"] for d in mine)
-            assert row["mean_loss"] == pytest.approx(sum(losses) / len(losses), rel=1e-4)
-            assert (row["mean_probability"] is None) == (model["stage"] != "imitation")
-        assert {row["kind"] for row in model["summary"]} <= {"all", *KINDS}
-        assert model["summary"][0]["decisions"] == len(decisions)
-
-
 def test_rank_probabilities_before_a_decision_come_from_the_situation(reviewed: Reviewed) -> None:
     policy = Policy.load(reviewed.weights["rank"])
     annotations = reviewed.annotations[:5]
@@ -146,11 +126,6 @@ def test_nothing_in_a_record_becomes_part_of_the_page(reviewed: Reviewed) -> Non
     embedded_text = re.search(r'<script type="application/json" id="data">(.*?)</script>', made, re.DOTALL)
     assert embedded_text is not None and not set("<>&\u2028\u2029") & set(embedded_text[1])
     assert json.loads(embedded_text[1])["game"] == evil
-
-
-def test_numbers_that_json_cannot_hold_are_refused() -> None:
-    with pytest.raises(ValueError, match="JSON"):
-        embedded({"loss": math.inf})
 
 
 def test_the_page_loads_nothing(reviewed: Reviewed) -> None:
@@ -230,21 +205,3 @@ def test_values_of_actions_that_imitation_hardly_takes_are_not_compared(reviewed
         assert allowed[row.best] or row.best == annotation.chosen
         compared = [i for i in range(len(allowed)) if allowed[i] or i == annotation.chosen]
         assert row.loss == pytest.approx(row.shown[compared].max() - row.shown[annotation.chosen], abs=1e-5)
-
-
-def test_values_without_an_evaluation_have_a_caveat(reviewed: Reviewed) -> None:
-    kinds = [(model["caveat_kind"], bool(model["caveat"])) for model in reviewed.review["models"]]
-    assert kinds == [(None, False)] + [("not_evaluated", True)] * 3
-
-
-@pytest.mark.parametrize(("is_better", "kind"), [(True, None), (False, "not_better")])
-def test_values_have_the_verdict_of_their_card(reviewed: Reviewed, is_better: bool, kind: str | None) -> None:
-    policy = Policy.load(reviewed.weights["rank"])
-    less = {"value": 0.01, "low": -0.02, "high": 0.04, "decisions": 900}
-    verdict = {"is_better": is_better, "sentence": "no better than the scores alone", "less_scores": less}
-    policy.card["evaluation"] = {"verdict": verdict}
-    (game,) = read_games(str(reviewed.record))
-    review = review_of("r", game, annotate_game(game), [SEAT], [Reviewer("rank", policy)], 64, 0.2)
-    (model,) = review["models"]
-    assert model["caveat_kind"] == kind and (model["caveat"] == verdict["sentence"]) != is_better
-    assert model["evaluation"] == {"difference": 0.01, "interval": [-0.02, 0.04]}

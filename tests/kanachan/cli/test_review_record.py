@@ -123,20 +123,6 @@ def test_an_address_is_reviewed_with_its_file_and_its_seat(
         assert review["rounds"][2]["link"] == f"https://tenhou.net/0/?log={LOG}&tw=1&ts=2"
 
 
-def test_an_address_alone_is_answered_with_what_to_download_and_run(
-    reviewed: Reviewed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    weights = reviewed.weights["imitation"]
-    assert main([ADDRESS, weights, "-o", "out.html"]) == 1
-    error = capsys.readouterr().err
-    assert f"open https://tenhou.net/0/log/?{LOG}" in error
-    assert f"kanachan-review '{ADDRESS}' {LOG}.xml {weights} -o out.html" in error
-    uuid = "210815-6da08e40-2605-42fb-a5e3-f8aa5940362a"
-    assert main([f"https://game.mahjongsoul.com/?paipu={uuid}", weights, "-o", "out.html"]) == 1
-    assert f"{uuid}.json" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(("vocabulary", "name"), [(V, "reference"), (V3, "reference/3p")], ids=["four", "three"])
 def test_a_record_alone_is_reviewed_for_all_seats_with_the_weights_of_the_package(
     vocabulary: Vocabulary, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

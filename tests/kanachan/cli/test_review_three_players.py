@@ -1,11 +1,9 @@
 """kanachan-review: games of three players, of every format."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from annotate.vocabulary import TILE_NAMES, tile_of
 from tests.support.review_page import reviewed
 from tests.support.rounds import V3
 from tests.support.tiny_weights import written
@@ -69,44 +67,3 @@ def test_setting_a_north_aside_has_its_probability_and_is_in_the_summary(review:
     assert found > 5
     kinds = {row["kind"] for part in review["reviews"] for row in part["models"][0]["summary"]}
     assert "kita" in kinds and "chi" not in kinds
-
-
-def test_tiles_that_are_not_used_are_never_waited_for(review: Any) -> None:
-    used = {TILE_NAMES[tile_of(kind)] for kind in V3.kinds}
-    shown = {
-        entry["tile"]
-        for decision in decisions(review)
-        for entries in [decision["waits"], *(candidate["ukeire_tiles"] or [] for candidate in decision["candidates"])]
-        for entry in entries
-    }
-    assert {"1m", "9m"} < shown <= used
-
-
-def test_danger_is_left_out(review: Any) -> None:
-    assert review["estimates_danger"] is False
-    assert all(candidate["danger"] is None for one in decisions(review) for candidate in one["candidates"])
-
-
-def test_han_of_a_win_are_those_of_its_yaku_dora_and_norths(review: Any) -> None:
-    wins = [(win, found["end"]) for found in review["reviews"][0]["rounds"] for win in found["end"]["wins"]]
-    norths = 0
-    for win, end in wins:
-        assert sum(yaku["han"] for yaku in win["yaku"]) == win["han"]
-        aside = [yaku["han"] for yaku in win["yaku"] if yaku["name"] == "Nuki Dora"]
-        assert sum(aside) == end["hands"][win["seat"]]["norths"]
-        norths += sum(aside)
-    assert norths > 0
-
-
-@pytest.mark.parametrize("format_", ["mjlog", "tenhou.net/6", "Mahjong Soul", "Mahjong Soul as JSON"])
-def test_every_format_gives_the_decisions_of_mjai(
-    format_: str, made: MadeGame, weights: list[str], tmp_path: Path
-) -> None:
-    game = simulated(5, vocabulary=V3) if format_.startswith("Mahjong Soul") else made
-    parts = []
-    for writer in (format_, "mjai"):
-        record = tmp_path / f"{TENHOU_LOG}.record"
-        record.write_bytes(WRITERS[writer](game))
-        found = reviewed(record, weights[:1], tmp_path, 1, "--force")[1]
-        parts.append([{**decision, "link": None} for decision in found["decisions"]])
-    assert parts[0] == parts[1]

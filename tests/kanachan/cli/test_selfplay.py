@@ -55,13 +55,13 @@ def rows(folder: Path, split: str) -> Columns:
 
 @pytest.fixture(scope="module")
 def network(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return str(written(tmp_path_factory.mktemp("weights")))
+    return str(written(tmp_path_factory.mktemp("weights"), layers=1))
 
 
 @pytest.fixture(scope="module")
 def networks(tmp_path_factory: pytest.TempPathFactory, network: str) -> dict[str, str]:
     """Networks by vocabulary."""
-    of_three = written(tmp_path_factory.mktemp("weights"), vocabulary=THREE_PLAYERS)
+    of_three = written(tmp_path_factory.mktemp("weights"), layers=1, vocabulary=THREE_PLAYERS)
     return {FOUR_PLAYERS.name: network, THREE_PLAYERS.name: str(of_three)}
 
 
@@ -80,7 +80,7 @@ def test_rows_are_those_of_the_records_of_the_same_games(
     records, from_games, from_records = (tmp_path / name for name in ("records", "from-games", "from-records"))
     players = (f"{networks[vocabulary.name]}@2=0.5", "rule=0.3", "random=0.2")
 
-    assert selfplay(from_games, "--records", str(records), "--explore", "0.2", players=players, games=4) == 0
+    assert selfplay(from_games, "--records", str(records), "--explore", "0.2", players=players, games=3) == 0
     assert annotate([str(records), "--hidden", "--pack", str(from_records), *HALVES, "-j", "1"]) == 0
 
     num_rows = 0
@@ -113,7 +113,7 @@ def test_the_wall_is_that_of_the_hidden_field(vocabulary: Vocabulary, tmp_path: 
 
 
 def test_the_behaviour_of_each_decision_is_stored(tmp_path: Path) -> None:
-    values = str(written(tmp_path / "weights", "rank"))
+    values = str(written(tmp_path / "weights", "rank", layers=1))
     assert selfplay(tmp_path / "a", players=("random",), games=1) == 0
     (split,) = splits_in(tmp_path / "a")
     found = rows(tmp_path / "a", split)
@@ -248,38 +248,6 @@ def test_a_game_that_the_engine_fails_in_is_left_out_and_named(
     )
 
 
-@pytest.mark.parametrize(
-    ("players", "options", "words"),
-    [
-        (("rule=0.5", "random=0.4"), (), "sum to 0.9: they must sum to 1"),
-        (("rule=0.5", "random"), (), "random: has no share"),
-        (("reference",), ("--explore", "0.1"), "reference: takes the action of the highest score"),
-        (("reference@0",), (), "a temperature must be a positive number, not 0"),
-        (("nobody",), (), "nobody: no player of this name"),
-        (
-            ("reference@0.7",),
-            ("--players", "3"),
-            "reference: weights for games of 4 players, but --players 3",
-        ),
-        (("rule",), ("--players", "3", "--room", "1"), "room 1: its grading points with 3 players are not known"),
-    ],
-)
-def test_bad_input_is_one_line_and_leaves_nothing(
-    players: Sequence[str], options: Sequence[str], words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert selfplay(tmp_path / "shards", *options, players=players) == 1
-    error = capsys.readouterr().err
-    assert words in error and len(error.splitlines()) == 1
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_gpu_is_refused_for_the_workers_of_a_cluster(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Each would have a context, a network and a cache of its own on the first one."""
-    with pytest.raises(SystemExit):
-        selfplay(tmp_path / "shards", "--backend", "ray", "--address", "auto", "--device", "cuda")
-    assert "--device cuda: on a cluster (--address) each worker computes on a core" in capsys.readouterr().err
-
-
 def test_no_other_device_than_that_in_the_settings_computes_the_networks(
     network: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -290,14 +258,3 @@ def test_no_other_device_than_that_in_the_settings_computes_the_networks(
     assert selfplay(tmp_path / "shards", "-j", "2", players=[f"{network}@0.7"], games=2) == 1
     error = capsys.readouterr().err
     assert "error: --device cuda: " in error and len(error.splitlines()) == 1
-
-
-def test_shards_that_exist_are_replaced_only_by_force(
-    whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert selfplay(tmp_path / "shards", "--seed", "9", games=2) == 0
-    before = contents(tmp_path / "shards")
-    assert selfplay(tmp_path / "shards") == 1
-    assert "holds shards already" in capsys.readouterr().err and contents(tmp_path / "shards") == before
-    assert selfplay(tmp_path / "shards", "--force") == 0
-    assert contents(tmp_path / "shards") == contents(whole)

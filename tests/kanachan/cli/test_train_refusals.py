@@ -83,6 +83,14 @@ REFUSALS = [
     ("policy", "--policy.oracle 2", "policy.oracle must be in [0, 1], not 2.0"),
     ("policy", "--policy.oracle_decay 0", "policy.oracle_decay must be in (0, 1], not 0.0"),
     ("policy", "--policy.oracle_limit 1", "policy.oracle_limit must be above 1, not 1.0"),
+    ("rank", "--optim.warmup 1.5", "optim.warmup must be a number of steps, or a share"),
+    ("rank", "--optim.warmup -1", "optim.warmup must be a number of steps, or a share"),
+    ("rank", "--optim.cooldown 1.5", "optim.cooldown must be a share"),
+    ("rank", "--optim.cooldown -1", "optim.cooldown must be a share"),
+    ("rank", "--model.dropout 1", "model.dropout"),
+    ("imitation", "--objective.teacher reference --objective.oracle 1", "oracle=1.0 does not fit objective.teacher"),
+    ("policy", "--selfplay.opponents [rule]", "selfplay.opponents: rule: PLAYER=SHARE expected"),
+    ("policy", "--selfplay.opponents [rule=0.6,reference@1=0.4]", "their shares leave no seat to the policy"),
     ("policy", "--objective.oracle 1", "objective.oracle=1.0 has no effect in stage policy"),
 ]
 """without a stage the arguments are all that is given, else they follow the stage and a folder of data"""

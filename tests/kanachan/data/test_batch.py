@@ -4,7 +4,7 @@ import torch
 from annotate.annotation import Annotation
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.data.batch import Batch, TokenLayout, batch_of_annotations, collate
-from kanachan.data.columns import columns_of_annotations, columns_of_observations, game_key
+from kanachan.data.columns import columns_of_observations, game_key
 from kanachan.data.symmetry import SeatRotation
 from tests.support.random_annotations import altered, random_annotations
 
@@ -131,13 +131,6 @@ def test_types_are_those_the_network_reads() -> None:
 def test_a_batch_moves_to_a_device_whole() -> None:
     batch = batch_of_annotations(random_annotations(3, seed=0), V).to("meta")
     assert {getattr(batch, name).device.type for name in TENSORS} == {"meta"}
-
-
-def test_slices_of_columns_are_the_columns_of_slices() -> None:
-    annotations = random_annotations(30, seed=3)
-    part = collate(columns_of_annotations(annotations, V).rows(10, 20), LAYOUT)
-    alone = batch_of_annotations(annotations[10:20], V)
-    assert all(torch.equal(getattr(part, name), getattr(alone, name)) for name in TENSORS)
 
 
 @pytest.mark.parametrize("actor_first", [False, True])

@@ -50,12 +50,6 @@ def test_selected_rows_are_a_split_of_their_own(folder: Path) -> None:
     assert np.array_equal(selected.num_events(np.arange(5)), shards.num_events(chosen))
 
 
-def test_the_number_of_events_is_known_without_gathering(folder: Path) -> None:
-    shards = open_shards(folder, "train")
-    rows = np.random.default_rng(0).permutation(66)
-    assert shards.num_events(rows).tolist() == shards.gather(rows).progression.lengths.tolist()
-
-
 def test_shards_and_weights_of_different_vocabularies_are_refused_together(folder: Path) -> None:
     other = replace(V, name="kanachan-5p")
     with pytest.raises(ValueError, match=f"^{folder}: the train split .* kanachan-4p .* of the weights is kanachan-5p"):

@@ -7,7 +7,6 @@ from annotate.vocabulary import (
     CHI_TILES,
     FOUR_PLAYERS,
     HAND_SLOT_FIRST,
-    NUM_TILES,
     THREE_PLAYERS,
     TILE_NAMES,
     tile34_of,
@@ -151,16 +150,6 @@ def test_four_rotations_by_one_seat_are_none(field: str) -> None:
     assert (tables[2] == once[once]).all()
     assert (once[tables[3]] == np.arange(len(once))).all()
     assert (tables[0] == np.arange(len(once))).all()
-
-
-def test_chi_tokens_follow_their_tiles() -> None:
-    chi_first = V.action["chi"].first
-    tiles = V.action["discard"].first
-    tables = suit_permutations(V).action.astype(int)
-    for table in tables:
-        tile_map = [(int(table[tiles + 4 * tile]) - tiles) // 4 for tile in range(NUM_TILES)]
-        for chi, shape in enumerate(CHI_TILES):
-            assert CHI_TILES[table[chi_first + chi] - chi_first] == tuple(tile_map[tile] for tile in shape)
 
 
 def test_rows_are_permuted_each_by_its_own_permutation() -> None:

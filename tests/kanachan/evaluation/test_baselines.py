@@ -44,12 +44,6 @@ def test_noise_is_not_fitted(columns: Columns) -> None:
     assert predicted_B.std() < 0.6 * target_B.std()
 
 
-def test_the_same_rows_give_the_same_predictions(columns: Columns) -> None:
-    few, target_B = columns.rows(0, 500), own_score(columns)[:500]
-    first, second = (ScoreBaseline(V).fit(few, target_B).predict(few) for _ in range(2))
-    assert (first == second).all()
-
-
 def test_tiles_and_events_change_nothing(columns: Columns) -> None:
     fitted = ScoreBaseline(V).fit(columns.rows(0, 500), own_score(columns)[:500])
     hand = V.sparse["hand"]
@@ -72,8 +66,3 @@ def test_ranks_are_sums_of_orders(columns: Columns) -> None:
     assert [row.argmax() for row in probability_BR] == [order[0] for order in permutations(range(4))]
     order_B = actor_orders(columns, V)
     assert (probability_BR[order_B].argmax(axis=1) == columns.results[:, 9]).all()
-
-
-def test_one_game_is_not_enough(columns: Columns) -> None:
-    with pytest.raises(ValueError, match="at least two games"):
-        ScoreBaseline(V).fit(columns.rows(0, 10), own_score(columns)[:10])

@@ -43,9 +43,3 @@ def test_a_kind_is_chosen_as_often_as_its_share_of_the_actions(kind: str) -> Non
     assert found[f"{kind}/accuracy"].decisions == len(agreements)
     assert (f"{kind}/recall" in found) == bool(recalls)
     assert not recalls or found[f"{kind}/recall"].value == pytest.approx(np.mean(recalls))
-
-
-def test_discards_of_a_tile_are_one_action() -> None:
-    found = chance_metrics(columns_of_annotations(ANNOTATIONS, V), V, replicates=10)
-    assert found["discard/accuracy"].value >= found["discard/exact"].value
-    assert found["discard/accuracy"].decisions <= len(where("discard"))

@@ -1,7 +1,6 @@
 """kanachan-evaluate --compare: differences of networks against a plain bootstrap over games."""
 
 import json
-import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,11 +12,9 @@ from safetensors.torch import load_file, save_file
 
 from annotate.vocabulary import FOUR_PLAYERS as V
 from kanachan.cli.evaluate import main
-from kanachan.evaluation.bootstrap import Estimate
 from kanachan.evaluation.comparison import compared
-from kanachan.evaluation.decision_metrics import KINDS, DecisionRows, decision_metrics
+from kanachan.evaluation.decision_metrics import KINDS, DecisionRows
 from kanachan.evaluation.evaluator import Predictions
-from kanachan.evaluation.value_metrics import value_metrics
 from tests.support.packed import packed
 from tests.support.tiny_weights import written
 
@@ -96,13 +93,6 @@ def test_an_interval_is_that_of_a_plain_bootstrap_over_games(
     assert found.excludes_zero == (found.difference.low > 0 or found.difference.high < 0)
 
 
-def test_a_difference_reports_of_how_many_games_its_decisions_are() -> None:
-    found = compared(predictions(10), predictions(11), GAME_B, replicates=DRAWS).differences
-    assert found["agreement/top1"].games == NUM_GAMES
-    taken_B = TAKEN_BK[:, KINDS.index("chi")]
-    assert found["agreement/chi/recall"].games == len(set(GAME_B[taken_B])) < NUM_GAMES
-
-
 @pytest.mark.parametrize("has_value", [False, True])
 def test_a_network_does_not_differ_from_itself(has_value: bool) -> None:
     found = compared(predictions(10, has_value=has_value), predictions(10, has_value=has_value), GAME_B)
@@ -110,51 +100,6 @@ def test_a_network_does_not_differ_from_itself(has_value: bool) -> None:
     for name, difference in found.differences.items():
         assert difference.difference[:3] == (0, 0, 0), name
         assert not difference.excludes_zero
-
-
-def test_intervals_are_narrower_than_those_of_networks_measured_apart() -> None:
-    a, b = predictions(10, has_value=True), predictions(11, has_value=True)
-    found = compared(a, b, GAME_B).differences
-    for name, apart in (
-        ("agreement/top1", [decision_metrics(side.decisions)["top1"] for side in (a, b)]),
-        ("values/action/explained_variance", [explained_variance(side) for side in (a, b)]),
-    ):
-        unpaired = math.hypot(*(estimate.high - estimate.low for estimate in apart))
-        paired = found[name].difference
-        assert paired.high - paired.low < 0.6 * unpaired, name
-
-
-def explained_variance(found: Predictions) -> Estimate:
-    return value_metrics(GAME_B, found.numbers["action"], TARGET_B, TARGET_B)["explained_variance"]
-
-
-def test_the_order_of_the_seats_is_compared_at_the_starts_too() -> None:
-    rng = np.random.default_rng(7)
-    start_B = rng.random(NUM_ROWS) < 0.3
-    a, b = (predictions(seed, has_value=True, **{"order/situation": -rng.random(NUM_ROWS)}) for seed in (10, 11))
-    starts = {"order/start": start_B, "order/last": np.zeros(NUM_ROWS, bool)}
-    found = compared(a, b, GAME_B, starts, DRAWS).differences
-    gain_B = b.numbers["order/situation"] - a.numbers["order/situation"]
-    for name, where_B in (("order", np.ones(NUM_ROWS, bool)), ("order/start", start_B)):
-        difference = found[f"log_likelihood/{name}/situation"].difference
-        assert difference.value == pytest.approx(gain_B[where_B].mean())
-        assert difference.decisions == where_B.sum()
-    assert "log_likelihood/order/last/situation" not in found  # there is none
-
-
-def test_the_other_way_round_the_signs_are_the_others() -> None:
-    a, b = predictions(10), predictions(11, own=1.5)
-    there, back = (
-        compared(a, b, GAME_B, replicates=DRAWS).differences,
-        compared(b, a, GAME_B, replicates=DRAWS).differences,
-    )
-    assert list(there) == list(back)
-    for name, one in there.items():
-        other = back[name]
-        assert (other.reference, other.other, other.excludes_zero) == (one.other, one.reference, one.excludes_zero)
-        assert other.difference.value == -one.difference.value
-        assert other.difference[1:3] == pytest.approx((-one.difference.high, -one.difference.low))
-    assert there["agreement/nll"].excludes_zero
 
 
 def test_ranks_are_compared_by_likelihood_even_if_their_points_differ() -> None:
@@ -203,19 +148,6 @@ def test_the_command_shows_and_writes_each_network_less_the_first(
     is_clear = second["comparison"]["differences"]["agreement/nll"]["excludes_zero"]
     (line,) = [line for line in text.split("C - A")[0].splitlines() if line.startswith("NLL") and " all " in line]
     assert line.endswith("*") == is_clear
-
-
-def test_without_the_option_nothing_is_compared(shards: Path, tmp_path: Path) -> None:
-    path, out = written(tmp_path), tmp_path / "out.json"
-    assert main([str(path), str(shards), "--bootstrap", "10", "--json", str(out)]) == 0
-    (entry,) = json.loads(out.read_text())["weights"]
-    assert "comparison" not in entry
-
-
-def test_one_network_cannot_be_compared(shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit, match="2"):
-        main(["--compare", str(written(tmp_path)), str(shards)])
-    assert "--compare needs two WEIGHTS or more" in capsys.readouterr().err
 
 
 def test_a_network_of_another_vocabulary_is_refused_in_one_line(

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from annotate.annotation import format_line
 from annotate.vocabulary import FOUR_PLAYERS as V
 from kanachan.cli import evaluate, predict
 from kanachan.evaluation.predictions_file import held_out_lines, predictions_in
@@ -92,13 +91,6 @@ def test_what_is_not_a_probability_for_every_action_is_refused_by_file_and_line(
     assert str(error.value).startswith(f"{path}{message.format(n=size, more=size + 1)}")
 
 
-def test_probabilities_that_do_not_add_up_to_1_are_refused(lines: str, tmp_path: Path) -> None:
-    path = tmp_path / "mine.txt"
-    path.write_text("".join(",".join(["0.9"] * len(a.actions)) + "\n" for a in ANNOTATIONS))
-    with pytest.raises(ValueError, match=r"mine.txt:1: the probabilities add up to .*, not to 1"):
-        predictions_in(str(path), held_out_lines(lines, V))
-
-
 def test_an_impossible_action_that_was_taken_is_refused(lines: str, tmp_path: Path) -> None:
     path = tmp_path / "mine.txt"
     rows = [["0"] * len(a.actions) for a in ANNOTATIONS]
@@ -107,19 +99,3 @@ def test_an_impossible_action_that_was_taken_is_refused(lines: str, tmp_path: Pa
     path.write_text("".join(",".join(row) + "\n" for row in rows))
     with pytest.raises(ValueError, match=r"mine.txt:1: the action taken has probability 0"):
         predictions_in(str(path), held_out_lines(lines, V))
-
-
-def test_lines_that_are_not_annotations_are_refused_by_file_and_line(tmp_path: Path) -> None:
-    path = tmp_path / "lines.txt"
-    path.write_text(f"{format_line(ANNOTATIONS[0])}\nnothing\n")
-    with pytest.raises(ValueError, match=r"lines.txt:2: "):
-        held_out_lines(str(path), V)
-
-
-def test_predictions_for_shards_are_refused_with_advice(
-    weights: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder, mine = packed(tmp_path / "shards", train=0, test=60), tmp_path / "mine.txt"
-    mine.touch()
-    assert evaluate.main([weights, str(folder), "--predictions", str(mine), *DRAWS]) == 1
-    assert "kanachan-pack --unpack" in capsys.readouterr().err

@@ -4,18 +4,16 @@ import math
 from collections import defaultdict
 from collections.abc import Sequence
 
-import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
 from annotate.annotation import Annotation
-from annotate.vocabulary import FOUR_PLAYERS, THREE_PLAYERS, Vocabulary, tile34_of
-from kanachan.data.batch import Labels, batch_of_annotations
+from annotate.vocabulary import FOUR_PLAYERS, Vocabulary, tile34_of
+from kanachan.data.batch import batch_of_annotations
 from kanachan.evaluation.bootstrap import Estimate
-from kanachan.evaluation.decision_metrics import NO_TILE
 from kanachan.evaluation.separate_questions import YES_OR_NO, AnswerMeter, Answers, question_metrics
-from tests.support.random_annotations import altered, random_annotations
+from tests.support.random_annotations import random_annotations
 
 NUM_ROWS = 600
 
@@ -120,39 +118,3 @@ def test_a_yes_or_no_question_sums_over_the_actions_of_the_kind(
     for name, value in expected.items():
         assert metrics[f"{kind}/{name}"].value == pytest.approx(value, abs=1e-5), name
         assert metrics[f"{kind}/{name}"].low <= metrics[f"{kind}/{name}"].high
-
-
-def test_riichi_is_the_answer_although_no_discard_with_it_is_the_most_probable_action() -> None:
-    discard = FOUR_PLAYERS.action["discard"]
-    actions = tuple(sorted(discard.token(tile, 0, riichi) for tile in (2, 7, 12) for riichi in (0, 1)))
-    is_riichi = [kind_of(action) == "riichi" for action in actions]
-    assert sum(is_riichi) == 3
-    annotation = altered(random_annotations(1, seed=0)[0], actions=actions, chosen=is_riichi.index(True))
-    logits = [0.0 if riichi else -9.0 for riichi in is_riichi]
-    logits[is_riichi.index(False)] = 0.5
-    metrics = question_metrics(answers_of([annotation, annotation], [logits, logits]))
-    assert metrics["riichi/accuracy"].value == metrics["riichi/recall"].value == 1
-    assert "riichi/balanced_accuracy" not in metrics  # nobody declined
-
-
-def test_a_discard_without_a_choice_of_tiles_is_no_question() -> None:
-    discard = THREE_PLAYERS.action["discard"]
-    kita, north = THREE_PLAYERS.action["kita"].token(), discard.token(33, 1, 0)
-    batch = batch_of_annotations(random_annotations(1, seed=0), FOUR_PLAYERS)
-    labels = Labels(batch.game_B, torch.tensor([0]), batch.result_BR)
-    batch.candidate_BA, batch.labels = torch.tensor([[1 + north, 1 + kita]], dtype=torch.int32), labels
-    answers = AnswerMeter(THREE_PLAYERS).rows(torch.tensor([[0.0, 2.0]]), batch)
-    assert answers.tile_B.tolist() == [NO_TILE]
-    kita_q = YES_OR_NO.index("kita")
-    assert answers.is_possible_BQ[0, kita_q] and not answers.is_taken_BQ[0, kita_q]
-    assert answers.log_odds_BQ[0, kita_q] == pytest.approx(2.0)
-    metrics = question_metrics(answers)
-    assert not any(name.startswith("discard/") for name in metrics)
-    assert (metrics["kita/accuracy"].value, metrics["kita/less_majority"].value) == (0, -1)
-
-
-def test_certain_answers_have_finite_likelihoods() -> None:
-    skip, pon = FOUR_PLAYERS.action["skip"].token(), FOUR_PLAYERS.action["pon"].token(0, 5)
-    annotation = altered(random_annotations(1, seed=0)[0], actions=(skip, pon), chosen=0)
-    metrics = question_metrics(answers_of([annotation], [[500.0, -500.0]]))
-    assert metrics["pon/log_likelihood"].value == 0 and np.isfinite(metrics["pon/majority/log_likelihood"].value)

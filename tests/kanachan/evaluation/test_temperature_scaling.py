@@ -8,19 +8,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from safetensors import safe_open
 
 from annotate.annotation import Annotation, format_line
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.cli.calibrate import main
 from kanachan.cli.evaluate import main as evaluate
 from kanachan.cli.predict import main as predict
-from kanachan.config import StageName
 from kanachan.data.columns import columns_of_annotations
 from kanachan.data.pack import pack
 from kanachan.data.pack_options import Packing
 from kanachan.evaluation.temperature_scaling import certainty_metrics, collect_logits, fitted_temperature
-from kanachan.inference.policy import Policy, stacked
+from kanachan.inference.policy import Policy
 from kanachan.models.weights import read_weights, write_weights
 from tests.support.random_annotations import random_annotations, seat_of
 from tests.support.tiny_weights import written
@@ -138,28 +136,6 @@ def test_predicting_and_evaluating_use_the_temperature(
         assert entry["agreement"][name]["value"] == pytest.approx(card["calibration"]["after"][name]["value"], abs=1e-6)
 
 
-def test_rank_probabilities_can_be_calibrated_too(shards: str, tmp_path: Path) -> None:
-    path = sharpened(written(tmp_path, "rank"), 5, tmp_path / "weights.safetensors")
-    annotations = random_annotations(6, seed=9)
-    plain = Policy.load(path).predictions(annotations)
-    read = read_weights(path)
-    write_weights(path, read.tensors, {**read.card, "temperature": 5.0})
-    for prediction, flat in zip(Policy.load(path).predictions(annotations), plain, strict=True):
-        assert prediction.rank_probability is not None and flat.rank_probability is not None
-        expected = flat.rank_probability ** (1 / 5)
-        expected = expected / expected.sum(axis=1, keepdims=True)
-        np.testing.assert_allclose(prediction.rank_probability, expected, atol=1e-5)
-        np.testing.assert_allclose(prediction.score, expected @ np.array([90, 45, 0, -135]), atol=1e-2)
-    policy, columns = Policy.load(path), columns_of_annotations(annotations, FOUR_PLAYERS)
-    data = collect_logits(policy, columns, 4, lambda _: None)["temperature"]
-    for i, annotation in enumerate(annotations):
-        rank = dict(zip(FOUR_PLAYERS.results, annotation.results, strict=True))["rank"]
-        assert int(data.target_B[i]) == rank
-        raw = plain[i].rank_probability
-        assert raw is not None
-        np.testing.assert_allclose(data.logit_BA[i].exp().numpy(), raw[annotation.chosen], atol=1e-5)
-
-
 def ending(annotation: Annotation, rank_of: tuple[int, ...]) -> Annotation:
     """Returns the decision with another end of the game, the actor's rank first, then those of the next seats."""
     seat = seat_of(annotation)
@@ -224,34 +200,6 @@ def test_the_temperature_is_the_one_of_least_loss() -> None:
     assert min(loss(float(t)) for t in grid) == pytest.approx(loss(found), abs=1e-12)
 
 
-def test_padding_changes_no_temperature() -> None:
-    torch.manual_seed(1)
-    narrow, wide = torch.randn(60, 3), torch.randn(40, 6)
-    target_B = torch.randint(3, (100,))
-    target_B[:70] = torch.cat([narrow.argmax(dim=1), wide.argmax(dim=1)])[:70]
-    together = fitted_temperature(stacked([narrow, wide]), target_B)
-    wider = torch.cat([stacked([narrow, wide]), torch.full((100, 4), -math.inf)], dim=1)
-    assert fitted_temperature(wider, target_B) == pytest.approx(together, rel=1e-9)
-
-
-@pytest.mark.parametrize(("target", "why"), [(0, "first choice is always right"), (1, "no better than chance")])
-def test_where_no_temperature_is_best_the_reason_is_reported(target: int, why: str) -> None:
-    with pytest.raises(ValueError, match=why):
-        fitted_temperature(torch.tensor([[2.0, 1.0, 0.0]] * 5)[:, [0, 2, 1]], torch.full((5,), target))
-
-
-@pytest.mark.parametrize("stage", ["round_delta", "grading"])
-def test_points_have_no_temperature(
-    stage: StageName, shards: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = written(tmp_path, stage)
-    content = path.read_bytes()
-    assert main([str(path), shards]) == 1
-    error = capsys.readouterr().err
-    assert f"{path}: weights of the stage {stage}" in error and len(error.splitlines()) == 1
-    assert path.read_bytes() == content
-
-
 @pytest.mark.parametrize("name", ["temperature", "summary_temperature"])
 @pytest.mark.parametrize("temperature", [0, -1, math.inf, math.nan, "warm", None])
 def test_a_card_with_an_invalid_temperature_is_refused(temperature: object, name: str, tmp_path: Path) -> None:
@@ -260,13 +208,6 @@ def test_a_card_with_an_invalid_temperature_is_refused(temperature: object, name
     write_weights(path, read.tensors, {**read.card, name: temperature})
     with pytest.raises(ValueError, match=f"{path}: the temperature in its card"):
         Policy.load(path)
-
-
-def test_a_missing_split_is_named(original: Path, shards: str, capsys: pytest.CaptureFixture[str]) -> None:
-    content = original.read_bytes()
-    assert main([str(original), shards, "--split", "test"]) == 1
-    assert "no shards of the split 'test'" in capsys.readouterr().err
-    assert original.read_bytes() == content
 
 
 def test_metrics_are_those_of_plain_loops(original: Path, played: list[Annotation]) -> None:
@@ -281,10 +222,3 @@ def test_metrics_are_those_of_plain_loops(original: Path, played: list[Annotatio
         hits.append(int(score.argmax()) == annotation.chosen)
     assert metrics["nll"].value == pytest.approx(np.mean(losses), abs=1e-5)
     assert metrics["top1"].value == pytest.approx(np.mean(hits))
-
-
-def test_the_card_is_in_the_metadata_of_the_file(original: Path, shards: str, tmp_path: Path) -> None:
-    out = tmp_path / "w.safetensors"
-    assert main([str(original), shards, "-o", str(out), *DRAWS]) == 0
-    with safe_open(out, framework="pt") as opened:
-        assert json.loads(opened.metadata()["card"])["temperature"] == Policy.load(out).temperature

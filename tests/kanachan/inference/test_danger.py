@@ -78,10 +78,6 @@ def test_what_anyone_discards_after_a_riichi_is_safe_from_it() -> None:
     assert found == [{tile34_of(MAN_5)}, {tile34_of(EAST), tile34_of(MAN_8)}, {tile34_of(MAN_8)}]
 
 
-def test_a_red_five_is_as_safe_as_the_five() -> None:
-    assert safe_kinds(seen(discard(1, 0)))[0] == {tile34_of(MAN_5)}
-
-
 def test_safe_tiles_have_no_danger_and_the_others_a_probability() -> None:
     annotations = random_annotations(20, seed=5)
     columns = columns_of_annotations(annotations, V)

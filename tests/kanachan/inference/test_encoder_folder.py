@@ -61,26 +61,6 @@ def test_a_process_without_this_program_gets_the_summary_vectors_of_the_network(
     assert (tmp_path / "found.pt.saved" / "modeling_kanachan.py").exists(), "a fine-tuned encoder keeps its code"
 
 
-def test_the_copied_code_imports_its_own_modules_relatively(exported: Path) -> None:
-    modules = {path.stem for path in exported.glob("*.py")}
-    for path in exported.glob("*.py"):
-        text = path.read_text()
-        assert not re.search(r"^\s*(from|import) (annotate|kanachan)\b", text, re.MULTILINE)
-        assert set(re.findall(r"^\s*from \.(\w+) import", text, re.MULTILINE)) <= modules
-
-
-def test_the_opened_module_names_all_others_as_older_transformers_copies_those_alone(exported: Path) -> None:
-    modules = {path.stem for path in exported.glob("*.py")}
-    text = (exported / "modeling_kanachan.py").read_text()
-    assert set(re.findall(r"^\s*from \.(\w+) import", text, re.MULTILINE)) == modules - {"modeling_kanachan"}
-
-
-def test_the_model_card_names_the_stage_the_sizes_and_the_data(exported: Path) -> None:
-    text = (exported / "README.md").read_text()
-    assert text.startswith("---\nlibrary_name: transformers\n")
-    assert "stage imitation" in text and "width 16" in text and "320 decisions" in text
-
-
 def test_the_example_of_the_model_card_runs(exported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = re.search(r"```python\n(.*?)```", (exported / "README.md").read_text(), re.DOTALL)
     assert found is not None
@@ -101,29 +81,3 @@ def test_a_full_disk_is_an_error_in_one_line(weights: Path, tmp_path: Path, caps
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert f"error: {tmp_path}/encoder: the weights could not be written (" in capsys.readouterr().err
     assert not any((tmp_path / "encoder").iterdir())
-
-
-@pytest.mark.parametrize("option", ["--output", "--onnx"])
-def test_files_of_a_folder_are_replaced_only_by_force(
-    weights: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str
-) -> None:
-    (tmp_path / "card.json").write_text("mine")
-    assert main([str(weights), option, str(tmp_path)]) == 1
-    assert f"{tmp_path}: not empty: name another folder, or replace files in it with --force" in capsys.readouterr().err
-    assert [path.read_text() for path in tmp_path.iterdir()] == ["mine"]
-
-
-def test_an_encoder_is_replaced_by_force(weights: Path, exported: Path) -> None:
-    before = (exported / "model.safetensors").read_bytes()
-    (exported / "model.safetensors").write_bytes(b"")
-    assert main([str(weights), "-o", str(exported), "--force"]) == 0
-    assert (exported / "model.safetensors").read_bytes() == before
-
-
-def test_a_readme_of_something_else_is_not_overwritten(
-    weights: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "README.md").write_text("mine")
-    assert main([str(weights), "-o", str(tmp_path), "--force"]) == 1
-    assert "is not of an export" in capsys.readouterr().err
-    assert (tmp_path / "README.md").read_text() == "mine"

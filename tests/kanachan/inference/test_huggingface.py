@@ -79,39 +79,6 @@ def test_the_encoder_of_three_players_reads_their_lines_alone(tmp_path: Path) ->
         encoder.inputs_of(LINES)
 
 
-def test_the_encoder_can_be_loaded_in_half_precision(exported: Path) -> None:
-    encoder = AutoModel.from_pretrained(exported)
-    halved = AutoModel.from_pretrained(exported, dtype=torch.bfloat16)
-    inputs = encoder.inputs_of(LINES)
-    with torch.inference_mode():
-        whole, half = (network(**inputs).pooler_output for network in (encoder, halved))
-    assert half.dtype == torch.bfloat16
-    assert float((whole - half.float()).abs().max()) < 0.1
-
-
-def test_all_exported_files_may_be_read_by_the_same_people(exported: Path) -> None:
-    modes = {path.name: path.stat().st_mode for path in exported.iterdir()}
-    assert {"config.json", "model.safetensors", "card.json", "README.md", "modeling_kanachan.py"} <= modes.keys()
-    assert len(set(modes.values())) == 1
-
-
-def test_an_encoder_is_not_exported_among_the_files_of_a_run(weights: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main([str(weights), "-o", str(weights.parent)])
-    assert f"{weights.parent}: the folder of a run" in capsys.readouterr().err
-
-
-def test_no_lines_are_refused(exported: Path) -> None:
-    with pytest.raises(ValueError, match="there are no lines"):
-        AutoModel.from_pretrained(exported).inputs_of([])
-
-
-def test_the_exported_configuration_names_the_vocabulary(exported: Path) -> None:
-    config = AutoConfig.from_pretrained(exported)
-    assert (config.vocabulary, config.fingerprint) == (FOUR_PLAYERS.name, FOUR_PLAYERS.fingerprint)
-    assert config.hidden_size == MODEL_SIZES["tiny"].width
-
-
 def test_an_encoder_of_another_vocabulary_is_refused_with_both_fingerprints(exported: Path) -> None:
     config = AutoConfig.from_pretrained(exported)
     config.fingerprint = "0123456789abcdef"
@@ -124,19 +91,6 @@ def test_seats_are_rotated_for_an_encoder_that_was_trained_so(exported: Path) ->
     expected = batch_of_annotations([parse_line(line, FOUR_PLAYERS) for line in LINES], FOUR_PLAYERS, actor_first=True)
     assert torch.equal(encoder.inputs_of(LINES)["events"], expected.event_GE)
     assert not torch.equal(AutoModel.from_pretrained(exported).inputs_of(LINES)["events"], expected.event_GE)
-
-
-def test_a_line_that_is_not_an_annotation_is_refused(exported: Path) -> None:
-    with pytest.raises(ValueError, match="fields"):
-        AutoModel.from_pretrained(exported).inputs_of(["game\t1,2"])
-
-
-def test_what_is_not_a_weights_file_is_reported_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "weights.safetensors"
-    path.write_bytes(b"nothing of the kind")
-    assert main([str(path), "-o", str(tmp_path / "out")]) == 1
-    message = capsys.readouterr().err
-    assert message.startswith(f"kanachan-export: error: {path}") and message.count("\n") == 1
 
 
 def test_the_downstream_example_of_the_readme_learns(

@@ -1,7 +1,6 @@
 """The network as ONNX: in onnxruntime it has the outputs of torch, for inputs of any sizes."""
 
 import re
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from annotate.annotation import format_line
-from annotate.vocabulary import FOUR_PLAYERS
+from annotate.vocabulary import FOUR_PLAYERS, THREE_PLAYERS
 from kanachan.cli.export import main
 from kanachan.config import StageName
 from kanachan.data.batch import batch_of_annotations
@@ -21,9 +20,11 @@ from kanachan.inference.policy import Policy
 from kanachan.inference.situation_inputs import inputs_of_rows
 from kanachan.models.transformer import attention_backend
 from kanachan.models.weights import read_weights, write_weights
+from tests.support.graph_outputs import graph_outputs
 from tests.support.packed import packed
 from tests.support.paths import ROOT
-from tests.support.random_annotations import altered, random_annotations
+from tests.support.random_annotations import random_annotations
+from tests.support.three_players import decisions_of_three
 from tests.support.tiny_weights import written
 
 if TYPE_CHECKING:
@@ -95,26 +96,6 @@ def test_a_batch_of_one_equals_a_batch_of_many(exported: Path, name: str) -> Non
             np.testing.assert_allclose(values[0][known], many[output][number][:width][known], rtol=1e-4, atol=1e-4)
 
 
-def test_the_first_decision_of_a_round_is_evaluated(weights: Path, exported: Path) -> None:
-    first = altered(ANNOTATIONS[0], progression=ANNOTATIONS[0].progression[:1])
-    (expected,) = Policy.load(weights).scores([first])
-    require_same(outputs_of(exported / "policy.onnx", [format_line(first)])["scores"], [expected])
-
-
-def test_every_input_and_output_is_explained_next_to_the_files(exported: Path) -> None:
-    about = (exported / "README.md").read_text(encoding="utf-8")
-    for name in ("encoder.onnx", "policy.onnx"):
-        session = InferenceSession(exported / name)
-        for part in (*session.get_inputs(), *session.get_outputs()):
-            assert f"| `{part.name}` |" in about
-    assert (exported / "card.json").is_file()
-
-
-def test_the_files_contain_no_paths_of_the_exporting_machine(exported: Path) -> None:
-    for name in ("encoder.onnx", "policy.onnx"):
-        assert str(ROOT).encode() not in (exported / name).read_bytes()
-
-
 def test_a_file_that_differs_from_the_network_is_refused(exported: Path, tmp_path: Path) -> None:
     other = Policy.load(written(tmp_path, seed=1))
     columns = simulated_situations(FOUR_PLAYERS)
@@ -157,35 +138,6 @@ def test_nothing_is_left_where_a_file_differs_by_more_than_the_tolerance(
     assert not (tmp_path / "out").exists()
 
 
-def test_a_readme_of_another_origin_is_not_overwritten(
-    weights: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "README.md").write_text("mine")
-    assert main([str(weights), "--onnx", str(tmp_path), "--force"]) == 1
-    assert "README.md is not of an export, and would be overwritten: name another folder" in capsys.readouterr().err
-    assert [path.read_text() for path in tmp_path.iterdir()] == ["mine"]
-
-
-def test_a_missing_package_is_named_with_what_to_install(
-    weights: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setitem(sys.modules, "onnxscript", None)  # as if it were not installed
-    assert main([str(weights), "--onnx", str(tmp_path / "out")]) == 1
-    assert capsys.readouterr().err == "kanachan-export: error: --onnx needs onnxscript: pip install onnxscript\n"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "named"),
-    [([], "--onnx"), (["-o", "out", "--check", "shards"], "--check"), (["--onnx", "out", "--tolerance", "0"], "--tol")],
-)
-def test_options_that_make_no_sense_are_refused(
-    arguments: list[str], named: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit):
-        main(["weights", *arguments])
-    assert named in capsys.readouterr().err.splitlines()[-1]
-
-
 def test_the_example_of_the_documents_runs(exported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = re.search(r"<!-- onnx -->\s*```python\n(.*?)```", EXAMPLE.read_text(encoding="utf-8"), re.DOTALL)
     assert found is not None
@@ -209,3 +161,9 @@ def test_onnxruntime_quantizes_the_exported_policy(exported: Path, tmp_path: Pat
         np.testing.assert_array_equal(np.isfinite(found[name]), is_finite)
         # how near they are depends on the network and on the processor's integer products
         assert np.corrcoef(found[name][is_finite], values[is_finite])[0, 1] > 0.95
+
+
+def test_the_graph_of_three_players_equals_their_network(tmp_path: Path) -> None:
+    policy = Policy.load(written(tmp_path, layers=1, vocabulary=THREE_PLAYERS))
+    lines = [format_line(annotation) for annotation in decisions_of_three(40)]
+    require_same(graph_outputs(policy, lines)["probabilities"], [each.shown for each in policy.predictions(lines)])

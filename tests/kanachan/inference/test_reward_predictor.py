@@ -17,7 +17,6 @@ from kanachan.objectives.reward import build_reward_predictor
 from tests.support.random_annotations import random_annotations
 from tests.support.random_rounds import random_rounds
 from tests.support.tiny_rewards import written_reward
-from tests.support.tiny_weights import written
 
 ROUNDS = random_rounds(games=20, seed=0)
 COLUMNS = columns_of_annotations(random_annotations(50, seed=1), FOUR_PLAYERS)
@@ -81,9 +80,3 @@ def test_a_recurrent_network_of_an_earlier_version_is_refused_in_a_line(tmp_path
         ValueError, match=r"gru\.safetensors: made with reward\.network=gru, which is no more: train it anew"
     ):
         RewardPredictor.load(tmp_path / "gru.safetensors")
-
-
-def test_weights_of_another_stage_are_refused(tmp_path: Path) -> None:
-    path = written(tmp_path / "rank", "rank")
-    with pytest.raises(ValueError, match="weights of stage rank; a reward predictor is expected here"):
-        RewardPredictor.load(path)

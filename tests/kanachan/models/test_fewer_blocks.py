@@ -14,13 +14,6 @@ def test_the_first_the_last_and_even_steps_between_are_kept(layers: int, fewer: 
     assert kept_blocks(layers, fewer) == kept
 
 
-def test_no_block_is_kept_twice_whatever_the_sizes() -> None:
-    for layers in range(2, 30):
-        for fewer in range(2, layers + 1):
-            kept = kept_blocks(layers, fewer)
-            assert len(kept) == fewer and kept == sorted(set(kept)) and (kept[0], kept[-1]) == (0, layers - 1)
-
-
 def test_kept_blocks_are_numbered_anew_and_the_rest_of_the_encoder_stays() -> None:
     names = ["token_embedding.weight", *(f"blocks.{block}.attention.norm.weight" for block in range(12)), "norm.bias"]
     tensors = {name: torch.full((1,), float(place)) for place, name in enumerate(names)}

@@ -22,11 +22,6 @@ def network() -> RewardNetwork:
     return made.eval()
 
 
-def test_a_new_network_predicts_all_orders_alike() -> None:
-    made = RewardNetwork(RewardConfig(), FOUR_PLAYERS, 5)
-    assert not made(GAMES).order_XSO.any()
-
-
 @torch.no_grad()
 def test_the_seats_agree_on_the_order() -> None:
     made = network()

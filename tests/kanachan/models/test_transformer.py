@@ -129,13 +129,6 @@ def test_permuting_the_tiles_changes_nothing(network: Network) -> None:
     assert_same(before.candidate_BAK[before.mask_BA], after.candidate_BAK[after.mask_BA])
 
 
-def test_permuting_the_sparse_tokens_changes_nothing(network: Network) -> None:
-    annotations = random_annotations(6, seed=0)
-    turned = [altered(annotation, sparse=annotation.sparse[::-1]) for annotation in annotations]
-    before, after = (outputs(network, batch_of_annotations(each, FOUR_PLAYERS)) for each in (annotations, turned))
-    assert_same(before.candidate_BAK[before.mask_BA], after.candidate_BAK[after.mask_BA])
-
-
 def test_the_order_of_events_matters(network: Network) -> None:
     batch = random_batch(6)
     event_GE = batch.event_GE.clone()
@@ -176,17 +169,6 @@ def test_padding_gets_no_gradient_and_every_other_parameter_does() -> None:
     assert not network.decoder.candidate_embedding.weight.grad[0].any()
     without = [name for name, p in network.named_parameters() if p.grad is None or not p.grad.any()]
     assert without == []
-
-
-def test_the_encoder_has_the_same_keys_whatever_the_heads() -> None:
-    def encoder_keys(network: Network) -> set[str]:
-        return {key for key in network.state_dict() if key.startswith("encoder.")}
-
-    assert encoder_keys(tiny_network(1, 0)) == encoder_keys(tiny_network(101, 101))
-
-
-def test_a_network_without_summary_outputs_gives_none() -> None:
-    assert tiny_network(1, 0)(random_batch(3)).summary_BK.shape == (3, 0)
 
 
 def test_dropout_is_off_in_evaluation() -> None:

@@ -1,21 +1,18 @@
 """Weights of a network for one vocabulary as the start of a network for another."""
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import pytest
 import torch
 from torch import Tensor, nn
 
-from annotate.vocabulary import FOUR_PLAYERS, NUM_GRADES, THREE_PLAYERS, Vocabulary
+from annotate.vocabulary import FOUR_PLAYERS, THREE_PLAYERS, Vocabulary
 from kanachan.config import MODEL_SIZES, ObjectiveConfig
 from kanachan.data.batch import TokenLayout
 from kanachan.models.transformer import Network
 from kanachan.models.vocabulary_change import VocabularyChange
-from kanachan.models.weights import read_weights
-from kanachan.objectives.networks import build_network, inherit_encoder
+from kanachan.objectives.networks import build_network
 from kanachan.reinforcement.critic_network import CriticNetwork
-from tests.support.tiny_weights import written
 
 TINY = MODEL_SIZES["tiny"]
 NORTH, RED_FIVE = 33, 10
@@ -75,13 +72,6 @@ def tokens_of(vocabulary: Vocabulary, block: str) -> range:
     return range(found.first, found.first + found.size)
 
 
-def test_grades_and_ranks_keep_their_rows_seat_by_seat() -> None:
-    four, _, taken = changed(FOUR_PLAYERS, THREE_PLAYERS, "encoder")
-    places = [(seat, value) for seat in range(3) for value in (0, 15, NUM_GRADES, NUM_GRADES + 2)]
-    mine = sparse_rows(taken, THREE_PLAYERS, "standing", places)
-    assert torch.equal(mine, sparse_rows(four, FOUR_PLAYERS, "standing", places))
-
-
 @pytest.mark.parametrize("left", [0, 1, 30, 54])
 def test_as_many_tiles_left_have_the_same_row_though_the_walls_differ(left: int) -> None:
     four, _, taken = changed(FOUR_PLAYERS, THREE_PLAYERS, "encoder")
@@ -124,15 +114,6 @@ def test_an_action_is_of_the_previous_seats_tile_although_that_has_another_numbe
             assert torch.equal(row, action_row(four, FOUR_PLAYERS, block, theirs, *place))
 
 
-def test_what_four_players_do_not_have_stays_new() -> None:
-    _, new, taken = changed(FOUR_PLAYERS, THREE_PLAYERS, "encoder")
-    for seat in range(3):
-        row = event_row(taken, THREE_PLAYERS, "kita", seat)
-        assert torch.equal(row, event_row(new, THREE_PLAYERS, "kita", seat))
-    _, new, taken = changed(FOUR_PLAYERS, THREE_PLAYERS, "decoder")
-    assert torch.equal(action_row(taken, THREE_PLAYERS, "kita"), action_row(new, THREE_PLAYERS, "kita"))
-
-
 def test_all_but_kita_is_taken_over_and_counted() -> None:
     change = VocabularyChange(FOUR_PLAYERS, THREE_PLAYERS, actor_first=True)
     assert change.counts(with_actions=True) == {
@@ -161,14 +142,6 @@ def test_from_three_to_four_players_chi_the_fourth_seat_and_late_positions_are_n
     assert torch.equal(taken.place_embedding.weight[:4], three.place_embedding.weight)
 
 
-def test_numbers_and_seats_keep_their_rows_by_name() -> None:
-    four, _, taken = changed(FOUR_PLAYERS, THREE_PLAYERS, "encoder")
-    assert torch.equal(taken.number_weight, four.number_weight[:5])
-    assert torch.equal(taken.scale_N, four.scale_N[:5])
-    assert torch.equal(taken.place_embedding.weight, four.place_embedding.weight[:4])
-    assert torch.equal(taken.position_embedding.weight, four.position_embedding.weight[:80])
-
-
 def test_hidden_tiles_of_the_others_and_of_the_wall_keep_their_rows() -> None:
     four, new, taken = changed(FOUR_PLAYERS, THREE_PLAYERS, "encoder", critic_of)
     first, theirs = (TokenLayout(v, hidden=True).hidden_first for v in (THREE_PLAYERS, FOUR_PLAYERS))
@@ -182,16 +155,3 @@ def test_hidden_tiles_of_the_others_and_of_the_wall_keep_their_rows() -> None:
     change = VocabularyChange(FOUR_PLAYERS, THREE_PLAYERS, actor_first=True)
     rows = change.tensors(seen, new.state_dict())["token_embedding.weight"]
     assert torch.equal(rows[first:], new.token_embedding.weight[first:])
-
-
-def test_matrices_are_the_same() -> None:
-    four, _, taken = changed(FOUR_PLAYERS, THREE_PLAYERS, "encoder")
-    for one, other in zip(four.blocks.parameters(), taken.blocks.parameters(), strict=True):
-        assert torch.equal(one, other)
-
-
-def test_an_embedding_of_another_length_than_its_vocabulary_has_is_refused(tmp_path: Path) -> None:
-    weights = read_weights(written(tmp_path))
-    weights.tensors["encoder.token_embedding.weight"] = weights.tensors["encoder.token_embedding.weight"][:-1]
-    with pytest.raises(ValueError, match="do not fit"):
-        inherit_encoder(network_of(THREE_PLAYERS).encoder, TINY, weights, THREE_PLAYERS)

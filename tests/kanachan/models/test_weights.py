@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -35,13 +36,6 @@ def written(
     return folder / "weights.safetensors"
 
 
-def with_card(path: Path, **changes: Any) -> Path:
-    """The same file with another card."""
-    card = {**read_weights(path).card, **changes}
-    save_file(load_file(path), path, metadata={"card": json.dumps(card)})
-    return path
-
-
 def test_a_network_read_back_gives_the_same_scores(tmp_path: Path) -> None:
     batch = batch_of_annotations(random_annotations(5, seed=1), FOUR_PLAYERS)
     for stage in ("imitation", "round_delta", "rank", "grading"):
@@ -52,60 +46,12 @@ def test_a_network_read_back_gives_the_same_scores(tmp_path: Path) -> None:
         assert card["stage"] == objective.stage == stage
 
 
-def test_the_path_of_a_run_folder_means_its_weights(tmp_path: Path) -> None:
-    assert read_weights(tmp_path if written(tmp_path) else "").path == tmp_path / "weights.safetensors"
-
-
-def test_a_run_folder_without_weights_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="has the run ended"):
-        read_weights(tmp_path)
-
-
 @pytest.mark.parametrize("length", [0, 4, 100, -1])
 def test_a_file_cut_off_is_refused_by_name(length: int, tmp_path: Path) -> None:
     path = written(tmp_path)
     path.write_bytes(path.read_bytes()[:length])
     with pytest.raises(ValueError, match=f"{path}: not a complete weights file"):
         read_weights(path)
-
-
-def test_a_checkpoint_is_distinguished_from_a_weights_file(tmp_path: Path) -> None:
-    path = tmp_path / "last.ckpt"
-    torch.save({"step": 1}, path)
-    with pytest.raises(ValueError, match=f"{path}: a checkpoint, from which a run is resumed"):
-        read_weights(path)
-
-
-def test_a_safetensors_file_of_another_program_is_refused(tmp_path: Path) -> None:
-    save_file({"a": torch.zeros(1)}, tmp_path / "weights.safetensors")
-    with pytest.raises(ValueError, match="without a card"):
-        read_weights(tmp_path)
-
-
-def test_weights_of_another_vocabulary_are_refused_with_both_fingerprints(tmp_path: Path) -> None:
-    path = with_card(written(tmp_path), fingerprint="0123456789abcdef")
-    with pytest.raises(ValueError, match=f"0123456789abcdef.*{FOUR_PLAYERS.fingerprint}"):
-        read_weights(path)
-
-
-def test_weights_of_another_format_version_are_refused(tmp_path: Path) -> None:
-    path = with_card(written(tmp_path), format_version=1)
-    with pytest.raises(ValueError, match=f"{path.name}: written in format version 1, .* train it again"):
-        read_weights(path)
-
-
-def test_a_card_with_unknown_settings_is_refused_by_their_name(tmp_path: Path) -> None:
-    path = written(tmp_path)
-    with_card(path, model={**read_weights(path).card["model"], "experts": 8})
-    with pytest.raises(ValueError, match="experts"):
-        load_network(path)
-
-
-def test_tensors_that_do_not_fit_the_card_are_refused(tmp_path: Path) -> None:
-    path = written(tmp_path)
-    with_card(path, model={**read_weights(path).card["model"], "layers": 3})
-    with pytest.raises(ValueError, match="do not fit"):
-        load_network(path)
 
 
 def test_a_later_stage_inherits_the_encoder_and_nothing_else(tmp_path: Path) -> None:
@@ -118,19 +64,6 @@ def test_a_later_stage_inherits_the_encoder_and_nothing_else(tmp_path: Path) -> 
         for name, t in untouched.state_dict().items()
         if not name.startswith("encoder.")
     )
-
-
-def test_an_encoder_of_another_size_is_refused_with_both_sizes(tmp_path: Path) -> None:
-    wider = replace(TINY, width=32)
-    weights = read_weights(written(tmp_path, model=wider))
-    with pytest.raises(ValueError, match=r"model.width is 32 there, 16 here.*; give --model.width 32"):
-        inherit_encoder(fresh().encoder, TINY, weights, FOUR_PLAYERS)
-
-
-def test_of_a_deeper_encoder_only_the_sizes_that_must_be_the_same_are_named(tmp_path: Path) -> None:
-    weights = read_weights(written(tmp_path, model=replace(TINY, width=32, layers=3)))
-    with pytest.raises(ValueError, match=r"another size: model.width is 32 there, 16 here; give --model.width 32, or"):
-        inherit_encoder(fresh().encoder, TINY, weights, FOUR_PLAYERS)
 
 
 def test_lineage_lists_the_stages_in_order_with_the_hash_of_each_file(tmp_path: Path) -> None:
@@ -146,3 +79,36 @@ def test_lineage_lists_the_stages_in_order_with_the_hash_of_each_file(tmp_path: 
 def test_a_card_made_in_a_checkout_has_the_commit_of_the_program() -> None:
     commit = commit_of_program()
     assert commit is not None and re.fullmatch("[0-9a-f]{40}(-dirty)?", commit)
+
+
+def with_card(path: Path, change: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+    card = read_weights(path).card
+    save_file(load_file(path), path, metadata={"card": json.dumps({**card, **change(card)})})
+
+
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        (lambda p: save_file({"a": torch.zeros(1)}, p), "without a card"),
+        (lambda p: with_card(p, lambda c: {"fingerprint": "0123456789abcdef"}), f"0123.*{FOUR_PLAYERS.fingerprint}"),
+        (lambda p: with_card(p, lambda c: {"format_version": 1}), "written in format version 1, .* train it again"),
+        (lambda p: with_card(p, lambda c: {"model": {**c["model"], "experts": 8}}), "experts"),
+        (lambda p: with_card(p, lambda c: {"model": {**c["model"], "layers": 3}}), "do not fit"),
+    ],
+)
+def test_a_file_that_this_program_cannot_use_is_refused(
+    damage: Callable[[Path], None], words: str, tmp_path: Path
+) -> None:
+    path = written(tmp_path)
+    damage(path)
+    with pytest.raises(ValueError, match=words):
+        load_network(path)
+
+
+@pytest.mark.parametrize("layers", [TINY.layers, 3])
+def test_an_encoder_of_another_size_is_refused_with_the_sizes_that_must_be_the_same(
+    layers: int, tmp_path: Path
+) -> None:
+    weights = read_weights(written(tmp_path, model=replace(TINY, width=32, layers=layers)))
+    with pytest.raises(ValueError, match=r"another size: model.width is 32 there, 16 here; give --model.width 32"):
+        inherit_encoder(fresh().encoder, TINY, weights, FOUR_PLAYERS)

@@ -16,14 +16,12 @@ from kanachan.config import MODEL_SIZES, ObjectiveConfig, StageName
 from kanachan.data.batch import Batch, TokenLayout, batch_of_annotations, collate
 from kanachan.data.columns import columns_of_annotations
 from kanachan.data.symmetry import SeatRotation, suit_permutations
-from kanachan.inference.policy import Policy
 from kanachan.models.transformer import Network
-from kanachan.models.weights import read_weights
 from kanachan.objectives.networks import build_network
 from kanachan.objectives.objective import Objective
 from kanachan.objectives.stages import STAGES
 from tests.support.random_annotations import random_annotations, with_hidden
-from tests.support.tiny_runs import rows_of, run, same_weights
+from tests.support.tiny_runs import assert_resumable, rows_of, run
 
 V = FOUR_PLAYERS
 LAYOUT = TokenLayout(V)
@@ -58,11 +56,6 @@ def batch() -> Batch:
 def test_hidden_hands_are_counted_by_kind_of_tile_and_red_fives_are_fives(batch: Batch) -> None:
     assert batch.hand_count_BHK is not None
     assert batch.hand_count_BHK.tolist() == [slow_counts(annotation) for annotation in ANNOTATIONS]
-
-
-def test_hands_are_counted_only_if_all_rows_contain_them() -> None:
-    assert batch_of_annotations(random_annotations(3, seed=1), V).hand_count_BHK is None
-    assert batch_of_annotations([*ANNOTATIONS[:2], *random_annotations(1, seed=1)], V).hand_count_BHK is None
 
 
 @pytest.mark.parametrize("which", range(6))
@@ -115,12 +108,6 @@ def test_every_stage_can_have_them_and_no_parameter_is_left_without_gradient(sta
     assert [name for name, p in network.named_parameters() if p.grad is None] == []
 
 
-def test_the_winner_alone_needs_no_hidden_hands() -> None:
-    network, objective = built(config=ObjectiveConfig(round_winner=1.0))
-    plain = batch_of_annotations(random_annotations(3, seed=1), V)
-    assert "round_winner" in objective.loss_with_auxiliary(network(plain), plain)
-
-
 def test_hidden_hands_are_not_inputs(batch: Batch) -> None:
     network, _ = built()
     blind = replace(batch, labels=None)
@@ -163,31 +150,5 @@ def test_the_log_has_their_losses_in_training_and_validation(trained: Path) -> N
             assert float(row[f"{split}/loss"]) == pytest.approx(own + 0.7 * hands + 0.3 * winner, rel=1e-5)
 
 
-def test_a_policy_and_a_later_stage_take_the_weights_as_any_others(trained: Path, shards: Path, tmp_path: Path) -> None:
-    assert "auxiliary_head.weight" in read_weights(trained).tensors
-    assert len(Policy.load(trained).scores(random_annotations(3, seed=5))) == 3
-    assert run("rank", shards, tmp_path / "rank", "--init", str(trained), "--run.steps", "2") == 0
-
-
-def test_a_resumed_run_with_them_equals_one_without_interruption(trained: Path, shards: Path, tmp_path: Path) -> None:
-    out = tmp_path / "run"
-    out.mkdir()
-    (out / "config.yaml").write_bytes((trained / "config.yaml").read_bytes())
-    (out / "checkpoints").mkdir()
-    (out / "checkpoints" / "last.ckpt").write_bytes((trained / "checkpoints" / "previous.ckpt").read_bytes())
-    assert run("imitation", shards, out, *ON, "--resume", str(out)) == 0
-    assert same_weights(trained, out)
-    assert rows_of(trained)[-1] == rows_of(out)[-1]
-    assert 0 < len(rows_of(out)) < len(rows_of(trained))
-
-
-def test_shards_without_hidden_hands_are_refused_before_training(
-    shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    lines = [f"{format_line(annotation)}\n" for annotation in random_annotations(600, seed=1)]
-    (tmp_path / "plain.txt").write_text("".join(lines))
-    assert pack.main(["--train", str(tmp_path / "plain.txt"), "-o", str(tmp_path / "shards")]) == 0
-    assert run("imitation", tmp_path / "shards", tmp_path / "run", *ON) == 1
-    assert "train-00000.arrow: holds no hidden hands" in (message := capsys.readouterr().err)
-    assert "--hidden" in message
-    assert not (tmp_path / "run" / "checkpoints").exists()
+def test_a_resumed_run_with_them_equals_one_without_interruption(trained: Path, tmp_path: Path) -> None:
+    assert_resumable(trained, tmp_path / "run")

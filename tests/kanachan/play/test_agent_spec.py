@@ -13,27 +13,6 @@ def weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return written(tmp_path_factory.mktemp("weights") / "imitation")
 
 
-@pytest.mark.parametrize(
-    "text, message",
-    [
-        ("rule:timid", "no such temperament; there are steady"),
-        ("mjai:", "a command expected"),
-        ("no/such/folder", "no player of this name, and no weights there"),
-        ("{weights}@0", "a temperature must be a positive number, not 0"),
-        ("no/such/folder:int8", "no player of this name, and no weights there"),
-        ("{weights}:adapt=0", "a number of roll-outs, at least 2, expected behind :adapt=, such as 32, not '0'"),
-        ("{weights}:adapt=many", "a number of roll-outs, .* not 'many'"),
-        ("{weights}:adapt=8:int8", "int8 matrices cannot be adapted"),
-        ("{weights}:int8:adapt=8", "int8 matrices cannot be adapted"),
-        ("rule:careful:adapt=8", "only WEIGHTS can be adapted, not rule:careful"),
-        ("no/such/folder:adapt=8", "no player of this name, and no weights there"),
-    ],
-)
-def test_a_name_that_is_none_is_refused(text: str, message: str, weights: Path) -> None:
-    with pytest.raises(ValueError, match=message):
-        parse_agent(text.format(weights=weights))
-
-
 def test_a_path_that_looks_like_a_temperature_is_a_path(tmp_path: Path) -> None:
     weights = written(tmp_path / "run@0.5")
     assert parse_agent(str(weights.parent)).temperature is None

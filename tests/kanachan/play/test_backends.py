@@ -140,14 +140,3 @@ def is_alive(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
         return False
-
-
-def test_only_ray_has_an_address() -> None:
-    with pytest.raises(ValueError, match="--address 127.0.0.1:6379: the back end processes has no address"):
-        make_backend("processes", [Broken()], 2, "127.0.0.1:6379")
-
-
-def test_a_missing_ray_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(ValueError, match=r"the back end ray needs Ray: pip install 'kanachan\[ray\] @"):
-        make_backend("ray", [Broken()], 2)

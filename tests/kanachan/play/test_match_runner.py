@@ -56,17 +56,6 @@ def test_a_requested_stop_ends_the_run_without_an_error() -> None:
     assert (run.num_played, run.error) == (1, None)
 
 
-def test_games_of_the_journal_without_a_record_are_counted(tmp_path: Path) -> None:
-    journal = Journal(None, MATCH, resume=False)
-    runner = runner_of(journal, num_games=4, records=tmp_path)
-    runner.run(lambda _: None, StopRequest())
-    assert runner.num_without_record == 0
-    for path in list(tmp_path.iterdir())[:3]:
-        path.unlink()
-    assert runner.num_without_record == 3
-    assert runner_of(journal, num_games=4).num_without_record == 0
-
-
 def test_processes_that_share_a_gpu_have_one_more_that_computes_their_networks(tmp_path: Path) -> None:
     """Here that process has a CPU, so that the games are those of networks on a CPU."""
     on_cpu = Match(players=(str(written(tmp_path / "weights")), "rule"), format="2v2", style=0)

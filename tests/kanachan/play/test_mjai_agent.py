@@ -83,11 +83,6 @@ def first_claim(*habits: str) -> str:
     return V.action.describe(action.token)[0]
 
 
-@pytest.mark.slow
-def test_a_program_that_answers_every_line_may_be_slow_to_start() -> None:
-    assert first_claim("all", "late", "pons") == "pon"
-
-
 @pytest.mark.parametrize("move", ["pon", "skip"])
 @pytest.mark.parametrize("habit", ["all", "quiet"])
 def test_a_first_move_is_distinguished_from_the_answers_before_it(habit: str, move: str) -> None:

@@ -112,22 +112,3 @@ def test_a_program_without_a_request_in_the_last_round_receives_the_end_of_the_g
     program.close()
     received = [json.loads(line)["type"] for line in path.read_text().splitlines()]
     assert received == [event["type"] for event in (*rest, *last)]
-
-
-def test_the_seat_replaces_its_placeholder_or_is_appended() -> None:
-    for command in (["{seat}x"], ["--seat={seat}", "y"]):
-        with Stopped(Program(["echo", *command], 3, 4)) as program:
-            assert program.name == " ".join(["echo", *command]).replace("{seat}", "3")
-    with Stopped(Program(["echo", "x"], 3, 4)) as program:
-        assert program.name == "echo x 3"
-
-
-class Stopped:
-    def __init__(self, program: Program) -> None:
-        self._program = program
-
-    def __enter__(self) -> Program:
-        return self._program
-
-    def __exit__(self, *error: object) -> None:
-        self._program.close()

@@ -32,12 +32,6 @@ from tests.support.tiny_weights import written
 
 
 @pytest.fixture(scope="module")
-def weights(tmp_path_factory: pytest.TempPathFactory) -> dict[StageName, Path]:
-    folder = tmp_path_factory.mktemp("weights")
-    return {stage: written(folder / stage, stage) for stage in STAGES}
-
-
-@pytest.fixture(scope="module")
 def of_three(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Imitation for three players."""
     return written(tmp_path_factory.mktemp("weights"), vocabulary=V3)
@@ -103,19 +97,6 @@ def test_riichi_is_declared_and_its_discard_answers_the_echo(weights: dict[Stage
     assert found[2]["meta"]["mask_bits"] >> 37 & 1 and not discard["meta"]["mask_bits"] >> 37 & 1
 
 
-def test_a_pass_is_none_with_its_evaluation(weights: dict[StageName, Path], rounds: list[list[Event]]) -> None:
-    found = answers(bot_of(weights["rank"], 1), stream(1, rounds[:3]))
-    passed = [answer for answer in found if answer["type"] == "none" and "meta" in answer]
-    assert all(answer["meta"]["mask_bits"] >> 45 == 1 for answer in passed)
-    assert passed
-
-
-def test_a_line_that_needs_no_answer_gets_none(weights: dict[StageName, Path], rounds: list[list[Event]]) -> None:
-    bot = bot_of(weights["imitation"], 0)
-    quiet = [{**event, "can_act": False} for event in stream(0, rounds[:1])]
-    assert {answer["type"] for answer in answers(bot, quiet)} == {"none"}
-
-
 @pytest.mark.parametrize("stage", STAGES)
 def test_meta_has_a_value_for_each_bit_and_the_highest_is_that_of_the_action(
     weights: dict[StageName, Path], stage: StageName, rounds: list[list[Event]]
@@ -136,15 +117,6 @@ def test_meta_has_a_value_for_each_bit_and_the_highest_is_that_of_the_action(
         assert ("rank_probabilities" in meta) == (stage == "rank")
         metas += 1
     assert metas > 20
-
-
-def test_log_probabilities_of_the_46_actions_are_those_of_their_best_candidates(
-    weights: dict[StageName, Path], rounds: list[list[Event]]
-) -> None:
-    for answer in answers(bot_of(weights["imitation"], 0), stream(0, rounds[:1])):
-        meta = answer.get("meta", {})
-        if "q_values" in meta:
-            assert max(meta["q_values"]) == pytest.approx(np.log(max(meta["probabilities"])), abs=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -176,14 +148,6 @@ def test_of_three_players_44_actions_are_without_chi_and_with_a_north(words: str
     assert {mask_action(token, V3) for token in range(V3.action.size) if words_of(token, V3) == words} == {action}
 
 
-def test_several_kans_are_distinguished_by_their_tiles(weights: dict[StageName, Path]) -> None:
-    events = play_round("", ["1111m222p", "", "", ""], "2p").events
-    (meta,) = [a["meta"] for a in answers(bot_of(weights["imitation"], 0), [START, *events[:2]]) if "meta" in a]
-    assert meta["mask_bits"] >> 42 & 1
-    assert meta["kan_select"]["mask_bits"] == 1 | 1 << 10
-    assert len(meta["kan_select"]["q_values"]) == 2
-
-
 def test_sampled_choices_are_the_same_for_the_same_seed_and_not_always_the_best(
     weights: dict[StageName, Path], rounds: list[list[Event]]
 ) -> None:
@@ -193,12 +157,6 @@ def test_sampled_choices_are_the_same_for_the_same_seed_and_not_always_the_best(
 
     assert play(1) == play(1) != play(2)
     assert {answer["meta"] for answer in play(1)} == {True, False}
-
-
-def test_in_review_mode_every_line_has_meta(weights: dict[StageName, Path], rounds: list[list[Event]]) -> None:
-    found = answers(bot_of(weights["imitation"], 0, is_reviewing=True), stream(0, rounds[:1], is_open=True))
-    assert all("mask_bits" in answer["meta"] for answer in found)
-    assert {"type": "none", "meta": {"mask_bits": 0}} in found
 
 
 def test_what_the_player_did_is_always_among_the_bits(

@@ -1,16 +1,12 @@
 """kanachan-bot at tables of three players."""
 
-import io
-import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from annotate.game.record import Event
 from annotate.simulation.simulate import rounds_of, simulate_game
-from kanachan.cli.bot import main
-from tests.support.bots import END_OF_ROUND, START, answers, bot_of, stream
+from tests.support.bots import END_OF_ROUND, START, answers, bot_of
 from tests.support.mjai_table import V, hidden_from
 from tests.support.rounds import V3
 from tests.support.tiny_weights import written
@@ -77,20 +73,3 @@ def test_a_table_of_another_number_of_players_is_refused(
     kita = {"type": "kita", "actor": 0, "pai": "N"}
     (*_, north) = answers(bot_of(of_four, 0), [START, hidden_from(0, rounds[0][0]), kita])
     assert north["message"] == "kita: not possible with 4 players"
-
-
-def test_the_program_plays_games_of_three_players(
-    of_three: Path,
-    rounds_of_three: list[list[Event]],
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    lines = [json.dumps(event) for event in stream(2, rounds_of_three[:2])]
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO("\n".join(lines).encode())))
-    monkeypatch.setenv("MORTAL_REVIEW_MODE", "1")
-    assert main([str(of_three), "2", "--grades", "9,10,11"]) == 0
-    *found, last = map(json.loads, capsys.readouterr().out.splitlines())
-    assert len(found) == len(lines) and any(answer["meta"]["mask_bits"] for answer in found)
-    assert np.array(last["phi_matrix"]).shape == (2, 3, 3)
-    assert main([str(of_three), "3"]) == 1
-    assert "for games of 3 players: give a seat from 0 to 2" in capsys.readouterr().err

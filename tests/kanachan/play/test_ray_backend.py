@@ -1,8 +1,6 @@
 """The Ray back end, on a real cluster of two workers on this machine."""
 
 import signal
-import socket
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -68,18 +66,3 @@ def refused(address: str) -> str:
 def test_an_address_that_does_not_answer_is_refused_within_seconds() -> None:
     assert refused("127.0.0.1:1").startswith("--address 127.0.0.1:1: no Ray cluster answers there (")
     assert refused("nonsense").startswith("--address nonsense: HOST:PORT or auto is expected")
-
-
-def test_another_server_is_refused_within_seconds() -> None:
-    with socket.create_server(("", 0)) as server:
-        address = f"127.0.0.1:{server.getsockname()[1]}"
-
-        def answer() -> None:
-            connection, _ = server.accept()
-            with connection:
-                connection.recv(100)
-                connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
-
-        thread = threading.Thread(target=answer, daemon=True)
-        thread.start()
-        assert refused(address).startswith(f"--address {address}: what answers there is no Ray cluster")

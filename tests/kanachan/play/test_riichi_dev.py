@@ -184,22 +184,6 @@ def test_a_wrong_token_ends_the_program_and_an_overloaded_server_does_not(
     assert f"cannot be reached, after {riichi_dev.MOST_ATTEMPTS} attempts" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    "arguments, message",
-    [
-        (["--connect", "ws://localhost"], "--connect and --token-file belong together"),
-        (["0", "--connect", "ws://localhost", "--token-file", "token"], "SEAT has no effect with --connect"),
-        ([], "SEAT is missing"),
-    ],
-)
-def test_options_that_do_not_go_together_are_refused(
-    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit):
-        main(["reference", *arguments])
-    assert message in capsys.readouterr().err
-
-
 DISCARDS = [{"type": "dahai", "pai": "1m"}, {"type": "dahai", "pai": "N", "tsumogiri": True}]
 
 

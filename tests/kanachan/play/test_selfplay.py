@@ -43,21 +43,5 @@ def test_settings_are_read_back(vocabulary: Vocabulary) -> None:
         SelfPlay.of_json(values, vocabulary)
 
 
-@pytest.mark.parametrize(
-    ("settings", "words"),
-    [
-        ({"players": ("reference",), "explore": 0.1}, "reference: takes the action of the highest score"),
-        ({"explore": 1.5}, "--explore must be a share in 0 ... 1, not 1.5"),
-        ({"explore": float("nan")}, "--explore must be a share"),
-        ({"grades": (1, 2)}, "--grades 1,2"),
-        ({"players": ("rule",) * 27, "shares": (1 / 27,) * 27}, "27 players: at most 26"),
-    ],
-)
-def test_invalid_settings_are_refused(settings: dict[str, object], words: str) -> None:
-    with pytest.raises(ValueError) as error:
-        SelfPlay(**{"vocabulary": V, "players": ("rule",), "shares": (1.0,), **settings})  # type: ignore[arg-type]
-    assert words in str(error.value)
-
-
 def test_players_with_a_temperature_and_those_without_a_network_may_explore() -> None:
     assert SelfPlay(vocabulary=V, players=("reference@0.7", "rule"), shares=(0.5, 0.5), explore=0.1).explore == 0.1

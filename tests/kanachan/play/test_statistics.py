@@ -43,16 +43,6 @@ def test_metrics_equal_counts_by_hand(format_: Format, points: tuple[float, ...]
     assert statistics.test.difference == pytest.approx(np.mean([rank_difference(r) for r in results]))
 
 
-def test_stable_dan_is_unbounded_where_fourth_places_are_rare() -> None:
-    results = [
-        replace(result, ranks=[2, 3, 0, 1] if result.players[1] == "A" and result.wall < 2 else [0, 1, 2, 3])
-        for result in random_results(0)
-        if result.players[3] != "A"
-    ]
-    estimate = match_statistics(results, Match(players=("x", "y")), POINTS, replicates=500).players["A"]["stable_dan"]
-    assert math.isfinite(estimate.value) and math.isfinite(estimate.low) and estimate.high == math.inf
-
-
 @of_four_and_three
 def test_equal_ranks_everywhere_are_seven_dan_at_tenhous_houou_tables(
     format_: Format, points: tuple[float, ...]
@@ -90,17 +80,3 @@ def test_walls_of_which_games_are_missing_do_not_count_for_the_deviation_of_wall
     assert found.wall_deviation == pytest.approx(wanted.wall_deviation)
     assert (found.walls, found.whole_walls) == (330, 30)
     assert found.games_for(0.05, 4) == wanted.games_for(0.05, 4)
-
-
-def test_without_a_whole_wall_the_deviation_of_walls_is_not_defined() -> None:
-    partial = [result for result in random_results(0) if result.seating != 2]
-    test = match_statistics(partial, Match(players=("x", "y")), POINTS, replicates=2).test
-    assert math.isnan(test.wall_deviation) and test.whole_walls == 0
-
-
-def test_a_player_that_meets_itself_needs_no_number_of_games() -> None:
-    results = [
-        replace(result, ranks=[(seat + result.seating) % 4 for seat in range(4)]) for result in random_results(0)
-    ]
-    test = match_statistics(results, Match(players=("x", "y")), POINTS, replicates=2).test
-    assert test.wall_deviation == pytest.approx(0) and test.games_for(0.05, 4) is None

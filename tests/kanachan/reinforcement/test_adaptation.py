@@ -91,11 +91,6 @@ def test_on_another_device_gradients_do_not_depend_on_chance(policy: NetworkPoli
     assert noted.may_take and not any(noted.may_take)
 
 
-def test_without_steps_nothing_changes(policy: NetworkPolicy) -> None:
-    found = adapter(policy, steps=0).adapt(OPENING, DEAL)
-    assert found.nats == 0 and all(not factors.up.any() for factors in found.additions)
-
-
 def test_actions_of_better_rounds_become_more_probable(policy: NetworkPolicy) -> None:
     used = adapter(policy, rollouts=8, steps=10, learning_rate=0.02, points=1e3)
     adapted = used.adapted(used.adapt(OPENING, DEAL).additions)
@@ -122,31 +117,3 @@ def _log_probability(policy: NetworkPolicy, played: PlayedRound) -> float:
     found = policy.evaluate([decision.observation for decision in own])
     logs = [torch.from_numpy(each.score / 2.0).log_softmax(0) for each in found]
     return float(sum(log_A[decision.chosen] for log_A, decision in zip(logs, own, strict=True)))
-
-
-def test_an_adapted_policy_sums_to_one_and_differs(policy: NetworkPolicy) -> None:
-    used = adapter(policy, learning_rate=0.01)
-    adapted = used.adapted(used.adapt(OPENING, DEAL).additions)
-    observations = [logged.decision.observation for logged in rounds(policy, 1)[0].decisions]
-    ours, unadapted = adapted.evaluate(observations), policy.evaluate(observations)
-    assert all(each.probability is not None and abs(each.probability.sum() - 1) < 1e-5 for each in ours)
-    assert any((a.score != b.score).any() for a, b in zip(ours, unadapted, strict=True))
-
-
-@pytest.mark.parametrize(
-    "settings, message",
-    [
-        ({"rollouts": 1}, "rollouts: at least 2 are needed"),
-        ({"temperature": 0}, "temperature must be positive, not 0"),
-        ({"steps": -1}, "steps must not be negative, not -1"),
-        ({"low_rank": 0}, "low_rank be positive, not 0"),
-    ],
-)
-def test_settings_that_are_none_are_refused(settings: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        AdaptationConfig(**{"rollouts": 8, **settings})
-
-
-def test_weights_without_probabilities_are_refused(tmp_path: Any) -> None:
-    with pytest.raises(ValueError, match="only weights of imitation, .* not of rank"):
-        Adapter(Policy.load(written(tmp_path, "rank")), AdaptationConfig(rollouts=4))

@@ -4,8 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from annotate.game.deals import SeenDeal
-from annotate.game.tiles import TILE_OF_ID
 from annotate.vocabulary import FOUR_PLAYERS as V
 from kanachan.inference.policy import Policy
 from kanachan.play.agent import ActRequest, Agent, GameKey, SeededSampler
@@ -55,27 +53,3 @@ def test_without_steps_it_plays_as_the_unadapted_network(weights: Path) -> None:
     plain = make_agent(parse_agent(f"{weights}@0.8"), SeededSampler(0, "A"), V)
     _, chosen = first_moves(agent, 60)
     assert len(chosen) > 15 and chosen == first_moves(plain, 60)[1]
-
-
-def test_with_steps_it_plays_otherwise(weights: Path) -> None:
-    policy = Policy.load(weights)
-    config = AdaptationConfig(rollouts=4, learning_rate=0.1)
-    cached = CachedPolicy(policy, rank=config.low_rank)
-    agent = AdaptingAgent(cached, SeededSampler(0, "A"), None, 0.0, Adapter(policy, config))
-    plain = make_agent(parse_agent(str(weights)), SeededSampler(0, "A"), V)
-    assert first_moves(agent, 40)[1] != first_moves(plain, 40)[1]
-
-
-def test_the_deal_is_what_the_seat_was_dealt(weights: Path) -> None:
-    plain = make_agent(parse_agent(str(weights)), SeededSampler(0, "A"), V)
-    requests, _ = first_moves(plain, 60)
-    firsts = [request for request in requests if request.number == 0]
-    assert len(firsts) == 2
-    for request in firsts:
-        deal = SeenDeal.at_first_turn(request.turn, request.opening.start)
-        assert (deal.seat, deal.dealer) == (request.turn.seat, request.opening.start["oya"])
-        held = sorted((*deal.hand, *([deal.drawn] if deal.drawn is not None else ())))
-        assert len(deal.hand) == 13 and set(held) <= {TILE_OF_ID[tile] for tile in request.turn.hand}
-        assert (deal.drawn is not None) == (deal.seat == deal.dealer)
-        assert deal.indicator == TILE_OF_ID[request.turn.dora_indicators[0]]
-        assert request.opening.start["scores"] == [25_000] * 4 and "tehais" not in request.opening.start

@@ -1,6 +1,5 @@
 """Stage critic, end to end on tiny games of self-play."""
 
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -14,11 +13,9 @@ from kanachan.inference.reward_predictor import RewardPredictor
 from kanachan.models.weights import read_weights
 from kanachan.reinforcement.critic import Critic
 from kanachan.reinforcement.returns import RoundReturns, Utility
-from kanachan.training.command_line import requested
-from tests.support.packed import packed
 from tests.support.played_folders import played_folder, train_critic
 from tests.support.tiny_rewards import written_reward
-from tests.support.tiny_runs import rows_of, run, same_weights
+from tests.support.tiny_runs import assert_resumable, rows_of, run
 from tests.support.tiny_weights import written
 
 
@@ -66,21 +63,7 @@ def test_the_weights_that_are_read_back_explain_the_returns_of_the_rounds(
 def test_a_resumed_run_ends_with_the_same_weights(shards: Path, reward: Path, tmp_path: Path) -> None:
     settings = ("--optim.average", "0.9", "--model.dropout", "0.1")
     assert train_critic(shards, reward, tmp_path / "whole", *settings) == 0
-    assert train_critic(shards, reward, tmp_path / "half", *settings) == 0
-    (tmp_path / "half" / "weights.safetensors").unlink()
-    checkpoints = tmp_path / "half" / "checkpoints"
-    (checkpoints / "previous.ckpt").replace(checkpoints / "last.ckpt")  # of step 15
-    assert train.main(["--resume", str(tmp_path / "half")]) == 0
-    assert same_weights(tmp_path / "whole", tmp_path / "half")
-    assert rows_of(tmp_path / "whole") == rows_of(tmp_path / "half")
-
-
-def test_a_critic_starts_from_another(trained: Path, shards: Path, reward: Path, tmp_path: Path) -> None:
-    settings = ("--init", str(trained), "--run.steps", "1", "--optim.learning_rate", "1e-9")
-    assert train_critic(shards, reward, tmp_path / "run", *settings) == 0
-    mine, theirs = read_weights(tmp_path / "run"), read_weights(trained)
-    assert all(np.allclose(tensor, theirs.tensors[name], atol=1e-6) for name, tensor in mine.tensors.items())
-    assert [stage["stage"] for stage in mine.card["lineage"]] == ["critic"]
+    assert_resumable(tmp_path / "whole", tmp_path / "half")
 
 
 def test_a_critic_starts_from_the_encoder_of_another_stage(shards: Path, reward: Path, tmp_path: Path) -> None:
@@ -92,42 +75,6 @@ def test_a_critic_starts_from_the_encoder_of_another_stage(shards: Path, reward:
         if name.startswith("encoder."):
             assert np.allclose(mine.tensors[name][: len(tensor)], tensor, atol=1e-6), name
     assert [stage["stage"] for stage in mine.card["lineage"]] == ["imitation"]
-
-
-def test_the_sizes_of_init_replace_those_of_the_stage_and_yield_to_given_ones() -> None:
-    given = ["--stage", "critic", "--data.path", "."]
-    assert requested(given).config.model.width == 64
-    assert requested([*given, "--init", "reference"]).config.model.width == 128
-    assert requested([*given, "--model.width", "32"]).config.model.width == 32
-
-
-def test_grading_points_are_another_utility(shards: Path, reward: Path, tmp_path: Path) -> None:
-    assert train_critic(shards, reward, tmp_path / "run", "--critic.utility", "grading_points") == 0
-    critic = Critic.load(tmp_path / "run")
-    assert critic.utility == Utility("grading_points") and not critic.network.is_zero_sum
-
-
-def test_other_stages_refuse_the_weights_of_a_critic(
-    trained: Path, shards: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit):
-        train.main(["--stage", "rank", "--data.path", str(shards), "--init", str(trained)])
-    assert "a critic, whose encoder sees hidden tiles; name weights of another stage" in capsys.readouterr().err
-
-
-def test_a_run_without_what_it_needs_is_refused_in_a_line(
-    shards: Path, reward: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    alone = ["--stage", "critic", "--data.path", str(shards), "-o", str(tmp_path / "run"), "--run.wandb", "disabled"]
-    assert train.main(alone) != 0
-    assert "stage critic needs a reward predictor: --critic.reward WEIGHTS" in capsys.readouterr().err
-    assert train_critic(shards, reward, tmp_path / "run", "--critic.points", "[1,0,-1]") != 0
-    assert "4 points are needed, one for each rank" in capsys.readouterr().err
-    assert train_critic(packed(tmp_path / "people", 60), reward, tmp_path / "run") != 0
-    assert "holds no hidden hands, which this run needs" in capsys.readouterr().err
-    shutil.copytree(shards, tmp_path / "no-rounds", ignore=shutil.ignore_patterns("rounds"))
-    assert train_critic(tmp_path / "no-rounds", reward, tmp_path / "run") != 0
-    assert "holds no rounds of the split 'train'" in capsys.readouterr().err
 
 
 def test_a_run_is_not_resumed_with_another_reward_predictor(

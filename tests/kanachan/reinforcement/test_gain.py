@@ -114,17 +114,6 @@ def test_rounds_that_follow_each_other_are_weighed_separately() -> None:
     assert weight_R == pytest.approx([6.0, 2.0]) and gain_R == pytest.approx([5.0, 10.0])
 
 
-def test_values_of_the_situations_lower_the_noise() -> None:
-    rng = np.random.default_rng(1)
-    luck_B, ratio_B = np.repeat(rng.normal(size=5000), 4), rng.normal(scale=0.1, size=20_000)
-    first_R, noise_B = np.arange(0, 20_000, 4), np.repeat(rng.normal(scale=0.1, size=5000), 4)
-    without, with_values = (
-        weighed(ratio_B, np.zeros(20_000), luck_B + noise_B, value_B, first_R)[1].std()
-        for value_B in (np.zeros(20_000), luck_B)
-    )
-    assert with_values < 0.2 * without
-
-
 def test_the_same_policy_gains_exactly_nothing(policies: tuple[NetworkPolicy, NetworkPolicy], tmp_path: Path) -> None:
     old, again = policies[1], Policy.load(written(tmp_path, seed=2))
     columns = all_actions(probabilities(old))

@@ -12,7 +12,6 @@ from kanachan.data.shards import Shards, open_shards
 from kanachan.models.card import weights_hash
 from kanachan.reinforcement.behaviour import Behaviour
 from kanachan.reinforcement.learner_seats import LearnerSeats
-from tests.support.packed import packed
 from tests.support.tiny_weights import written
 
 
@@ -80,15 +79,3 @@ def test_games_of_other_settings_are_refused(folder: Path, shards: Shards) -> No
     shards.made["self_play"]["seed"] = 3
     with pytest.raises(ValueError, match="holds games that do not follow from its settings: another version"):
         LearnerSeats(shards, str(folder / "ours")).are_of(shards.gather(np.arange(5)))
-
-
-def test_settings_of_another_version_are_refused(folder: Path, shards: Shards) -> None:
-    del shards.made["self_play"]["explore"]
-    with pytest.raises(ValueError, match="shards: the settings of self-play lack explore: another version"):
-        LearnerSeats(shards, str(folder / "ours"))
-
-
-def test_shards_of_other_games_are_refused(tmp_path: Path) -> None:
-    shards = open_shards(packed(tmp_path / "shards", train=0, test=20), "test", behaviour=True)
-    with pytest.raises(ValueError, match="holds no games as kanachan-selfplay writes them"):
-        LearnerSeats(shards, str(written(tmp_path)))

@@ -19,9 +19,7 @@ from kanachan.reinforcement.critic import CRITIC_KEY, Critic, build_critic, crit
 from kanachan.reinforcement.played_decisions import DOMINATING, PlayedDecisions
 from kanachan.reinforcement.returns import RoundReturns, Utility
 from tests.kanachan.conftest import EXPLORE, PlayedGames
-from tests.support.packed import packed
 from tests.support.tiny_stage import MODEL
-from tests.support.tiny_weights import written
 
 
 @pytest.fixture(scope="module")
@@ -74,12 +72,6 @@ def test_a_critics_expectation_is_subtracted(played: PlayedGames, shards: Shards
     np.testing.assert_allclose(one - other, value_B - value_B.mean(), atol=1e-5)
 
 
-def test_a_critic_of_another_utility_is_refused(played: PlayedGames, tmp_path: Path) -> None:
-    critic = written_critic(tmp_path / "critic.safetensors")
-    with pytest.raises(ValueError, match="expects another utility"):
-        decisions(played, critic=critic, utility="grading_points")
-
-
 def test_of_decisions_with_a_dominating_action_a_share_stands_for_all(played: PlayedGames, shards: Shards) -> None:
     everything, made = columns_of(decisions(played).select(shards)), decisions(played, keep=0.25)
     kept = made.select(shards)
@@ -97,18 +89,6 @@ def own_probability(columns: Columns) -> NDArray[np.float64]:
     assert columns.log_probability is not None
     mixed_B = np.exp(columns.log_probability.astype(float))
     return np.asarray((mixed_B - EXPLORE / columns.actions.lengths) / (1 - EXPLORE))
-
-
-def test_games_of_other_weights_are_refused(played: PlayedGames, shards: Shards, tmp_path: Path) -> None:
-    other = written(tmp_path, seed=1)
-    made = PlayedDecisions(PolicyConfig(reward=str(played.reward)), str(other))
-    with pytest.raises(ValueError, match="is none of the players of .*shards: weights"):
-        made.select(shards)
-
-
-def test_games_that_are_not_of_self_play_are_refused(played: PlayedGames, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="holds no games as kanachan-selfplay writes them"):
-        decisions(played).select(open_shards(packed(tmp_path / "shards", 20), "train", behaviour=True))
 
 
 def written_critic(path: Path) -> str:

@@ -73,11 +73,3 @@ def test_a_gain_of_too_few_games_for_a_verdict_is_not_taken() -> None:
     verdict = verdict_on_gain(Estimate(0.02, 0.02, 0.02, 50), "ranks", 1)
     gate = searched(dict.fromkeys((1.0, 0.5, 0.25), {**reported(0.02, 0.02), "verdict": verdict._asdict()}))
     assert gate.chosen is None
-
-
-def test_the_policy_stays_where_every_share_is_too_far_to_be_measured() -> None:
-    gate = searched(dict.fromkeys((1.0, 0.5, 0.25), TOO_FAR))
-    assert gate.chosen is None
-    assert gate.in_words() == (
-        "gate: even 25% of the update is too far from the policy to be measured: the policy stays"
-    )

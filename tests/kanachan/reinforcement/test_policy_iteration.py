@@ -7,9 +7,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
-from typing import Literal
 
 import pytest
 import torch
@@ -17,8 +15,7 @@ import torch
 from kanachan.config import DataConfig, RunConfig, TrainConfig
 from kanachan.models.weights import read_weights, write_weights
 from kanachan.policy_config import PolicyConfig, SelfPlayConfig
-from kanachan.reinforcement.policy_iteration import POLICY_NAME, Iteration, _Durations, run_iterations
-from kanachan.training.run_folder import load_config
+from kanachan.reinforcement.policy_iteration import POLICY_NAME, Iteration, run_iterations
 from tests.support.packed import packed
 from tests.support.tiny_weights import written
 
@@ -84,21 +81,6 @@ def test_an_iteration_consists_of_commands_that_a_user_could_type(tmp_path: Path
     ]
 
 
-def test_a_policy_may_play_with_int8_matrices(tmp_path: Path) -> None:
-    found = commands(Iteration(config(tmp_path, int8=True, opponents=("rule=0.25",)), 0, "old"))
-    assert found[0].startswith("kanachan-selfplay old:int8@0.7=0.75 rule=0.25 -n 6")
-    with pytest.raises(ValueError, match="selfplay.int8=True needs selfplay.device=cpu, not cuda"):
-        SelfPlayConfig(int8=True, device="cuda")
-
-
-def test_trainings_share_the_devices_but_that_of_the_reward_predictor(tmp_path: Path) -> None:
-    given = config(tmp_path)
-    iteration = Iteration(replace(given, run=replace(given.run, devices=2)), 0, "old")
-    _, reward, critic, _ = commands(iteration)
-    assert "--run.devices 1 " in reward and "--run.devices 2 " in critic
-    assert load_config(iteration.folder / "update.yaml").run.devices == 2
-
-
 def test_several_processes_are_refused_before_anything_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -122,13 +104,6 @@ def test_a_reward_predictor_that_is_given_is_not_fitted_again(tmp_path: Path) ->
     ]
 
 
-def test_a_critic_that_is_given_is_not_fitted_again(tmp_path: Path) -> None:
-    given = replace(config(tmp_path), policy=PolicyConfig(reward="reference/reward", critic="own"))
-    iteration = Iteration(given, 0, "old")
-    assert len(commands(iteration)) == 2
-    assert load_config(iteration.folder / "update.yaml").policy.critic == "own"
-
-
 def test_candidates_have_the_heads_of_the_update_and_the_gate_its_exact_points(tmp_path: Path) -> None:
     old = written(tmp_path / "old", layers=1, round_winner=1.0)  # with a head that no policy has
     given = replace(config(tmp_path), policy=PolicyConfig(reward="reward", points=(4 / 3, 1 / 3, -2 / 3, -1.0)))
@@ -139,38 +114,6 @@ def test_candidates_have_the_heads_of_the_update_and_the_gate_its_exact_points(t
         assert read_weights(iteration.candidate(share)).tensors.keys() == update.tensors.keys()
         (points,) = [text for text in gain.arguments if text.startswith("--points=")]
         assert tuple(map(float, points.removeprefix("--points=").split(","))) == given.policy.points
-
-
-@pytest.mark.parametrize(("accelerator", "devices"), [("auto", []), ("cpu", ["cpu"]), ("gpu", ["cuda"])])
-def test_the_gate_computes_where_the_trainings_do(
-    accelerator: Literal["auto", "cpu", "gpu"], devices: list[str], tmp_path: Path
-) -> None:
-    old, given = written(tmp_path / "old", layers=1), config(tmp_path)
-    iteration = Iteration(replace(given, run=replace(given.run, accelerator=accelerator)), 0, str(old))
-    written(iteration.update, "policy", seed=1, layers=1)
-    arguments = iteration.measuring(1.0)[0].arguments
-    assert [value for name, value in pairwise(arguments) if name == "--device"] == devices
-
-
-def test_the_time_of_a_phase_that_was_killed_is_not_known(tmp_path: Path) -> None:
-    seconds = _Durations(tmp_path / "seconds.json")
-    with seconds.measuring("games"):
-        killed = _Durations(tmp_path / "seconds.json")  # what the next try finds
-    with seconds.measuring("games"):
-        pass
-    with killed.measuring("games"), killed.measuring("critic"):
-        pass
-    assert list(seconds.known) == ["games"] and list(killed.known) == ["critic"]
-
-
-def test_opponents_must_leave_seats_to_the_policy() -> None:
-    with pytest.raises(ValueError, match="their shares leave no seat to the policy"):
-        SelfPlayConfig(opponents=("rule=0.6", "reference@1=0.4"))
-
-
-def test_an_opponent_without_a_share_is_refused_by_name() -> None:
-    with pytest.raises(ValueError, match=r"selfplay\.opponents: rule: PLAYER=SHARE expected"):
-        SelfPlayConfig(opponents=("rule",))
 
 
 RUN = Path("run")

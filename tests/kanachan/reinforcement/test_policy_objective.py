@@ -6,13 +6,12 @@ from pathlib import Path
 import pytest
 
 from annotate.vocabulary import FOUR_PLAYERS
-from kanachan.cli import calibrate, evaluate, export, predict
+from kanachan.cli import calibrate, evaluate, predict
 from kanachan.cli.review import main as review
 from kanachan.config import MODEL_SIZES, DataConfig, StageName, TrainConfig
-from kanachan.inference.int8_network import with_int8
 from kanachan.inference.policy import Policy
 from kanachan.models.weights import read_weights
-from kanachan.objectives.stages import POLICY, previous_stage
+from kanachan.objectives.stages import POLICY
 from kanachan.training.initialization import initial_network
 from tests.support.bots import START, answers, bot_of
 from tests.support.matches import arena, result_of
@@ -33,10 +32,6 @@ def weights(tmp_path_factory: pytest.TempPathFactory) -> dict[StageName, Path]:
 @pytest.fixture(scope="module")
 def shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return packed(tmp_path_factory.mktemp("data") / "shards", 60, validation=60, test=60)
-
-
-def test_the_stage_is_outside_the_curriculum() -> None:
-    assert previous_stage(POLICY) is None
 
 
 def test_predictions_are_those_of_imitation(weights: dict[StageName, Path]) -> None:
@@ -79,16 +74,6 @@ def test_it_plays_and_reviews_games(weights: dict[StageName, Path], tmp_path: Pa
     assert review([*given, "--json", str(tmp_path / "page.json")]) == 0
     (model,) = json.loads((tmp_path / "page.json").read_text())["models"]
     assert (model["stage"], model["unit"]) == (POLICY, "probability")
-
-
-def test_its_matrices_can_be_int8(weights: dict[StageName, Path]) -> None:
-    pytest.importorskip("onnxruntime", reason="the extra `onnx` is not installed")
-    assert with_int8(Policy.load(weights[POLICY]), "policy").stage == POLICY
-
-
-def test_its_encoder_is_exported(weights: dict[StageName, Path], tmp_path: Path) -> None:
-    assert export.main([str(weights[POLICY]), "-o", str(tmp_path / "hf")]) == 0
-    assert json.loads((tmp_path / "hf" / "card.json").read_text())["stage"] == POLICY
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """Stage policy, end to end on tiny games of self-play."""
 
-import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,7 +25,7 @@ from kanachan.training.metric_names import GUIDING, POLICY
 from kanachan.training.processes import World
 from kanachan.training.tempered_network import TemperedNetwork
 from tests.kanachan.conftest import CARD_TEMPERATURE, EXPLORE, TEMPERATURE, PlayedGames
-from tests.support.tiny_runs import rows_of, same_weights
+from tests.support.tiny_runs import assert_resumable, rows_of, same_weights
 from tests.support.tiny_weights import written
 
 ON_CPU = Devices(is_gpu=False, use_bf16=False, use_varlen=False, world=World(1, 1))
@@ -100,14 +99,9 @@ def test_a_magnet_is_another_policy_than_that_of_the_start(played: PlayedGames, 
     assert float(row["train/divergence"]) == 0 < float(row["train/magnet_divergence"])
 
 
-def test_a_resumed_run_ends_with_the_same_weights(trained: Path, tmp_path: Path) -> None:
-    half = tmp_path / "half"
-    shutil.copytree(trained, half)
-    (half / "weights.safetensors").unlink()
-    (half / "checkpoints" / "previous.ckpt").replace(half / "checkpoints" / "last.ckpt")  # of step 4
-    assert train.main(["--resume", str(half)]) == 0
-    assert same_weights(trained, half)
-    assert rows_of(trained) == rows_of(half)
+@pytest.mark.parametrize("name", ["trained", "guided"])
+def test_a_resumed_run_ends_with_the_same_weights(name: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    assert_resumable(request.getfixturevalue(name), tmp_path / "half")
 
 
 def test_a_run_ends_when_the_policy_has_moved_too_far(
@@ -160,38 +154,3 @@ def test_the_weights_of_a_guided_run_are_like_any_others_and_see_nothing_hidden(
             for each in (columns, scrambled)
         )
     assert torch.equal(one, other)
-
-
-def test_a_guided_run_that_is_resumed_ends_with_the_same_weights(guided: Path, tmp_path: Path) -> None:
-    half = tmp_path / "half"
-    shutil.copytree(guided, half)
-    (half / "weights.safetensors").unlink()
-    (half / "checkpoints" / "previous.ckpt").replace(half / "checkpoints" / "last.ckpt")  # of step 4
-    assert train.main(["--resume", str(half)]) == 0
-    assert same_weights(guided, half)
-    assert rows_of(guided) == rows_of(half)
-
-
-def test_a_guided_run_does_not_end_by_its_divergence_before_the_hidden_tiles_are_gone(
-    played: PlayedGames, tmp_path: Path
-) -> None:
-    more = ("--policy.kl_limit", "1e-9", "--optim.learning_rate", "1e-2", "--run.validation_interval", "64")
-    assert run(played, tmp_path / "run", *GUIDED, *more) == 0
-    assert read_weights(tmp_path / "run").card["steps"] == 4  # of 8: not at 2
-
-
-@pytest.mark.parametrize(
-    ("more", "message"),
-    [
-        (["--data.exchange_suits", "true"], "data.exchange_suits=True does not fit stage policy"),
-        (["--policy.critic", "reference"], "a critic is expected here"),
-        (["--policy.magnet", "reference/rank"], "of stage rank, which has no probabilities of actions"),
-        (["--policy.reward", "reference"], "a reward predictor is expected here"),
-        (["--policy.oracle", "1", "--optim.encoder_learning_rate", "0"], "policy.oracle=1.0 needs an encoder that is"),
-    ],
-)
-def test_what_does_not_fit_is_refused_in_a_line(
-    more: list[str], message: str, played: PlayedGames, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(played, tmp_path / "run", *more) != 0
-    assert message in capsys.readouterr().err.splitlines()[-1]

@@ -76,13 +76,6 @@ def test_a_critic_of_three_seats_predicts_returns_that_add_up_to_nothing(played:
     assert value_BS.sum(axis=1) == pytest.approx(np.zeros(50), abs=1e-5)
 
 
-def test_a_critic_of_three_is_measured(critic: Path, played: ThreePlayers, tmp_path: Path) -> None:
-    out = tmp_path / "critic.json"
-    command = [str(critic), str(played.shards), "--split", "validation", "--bootstrap", "20", "--json", str(out)]
-    assert evaluate.main(command) == 0
-    assert json.loads(out.read_text())["weights"][0]["explained_variance"]
-
-
 def test_a_critic_starts_from_the_encoder_of_one_of_four(played: ThreePlayers, tmp_path: Path) -> None:
     init = written(tmp_path / "four")
     assert train_critic(played.shards, played.reward, tmp_path / "run", "--init", str(init), "--run.steps", "1") == 0
@@ -106,22 +99,6 @@ def test_a_policy_of_three_learns_from_its_games_and_its_gain_is_measured(
     capsys.readouterr()
     assert evaluate.main([*command, "--critic", str(critic)]) == 0
     assert "gain in ranks, a game" in capsys.readouterr().out
-
-
-def test_a_policy_of_four_does_not_learn_from_games_of_three(
-    played: ThreePlayers, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    four = written(tmp_path / "four")
-    arguments = ["--data.path", str(played.shards), "--policy.reward", str(played.reward), "-o", str(tmp_path / "run")]
-    assert train.main(["--stage", "policy", "--init", str(four), *arguments, "--run.wandb", "disabled"]) == 1
-    assert "is none of the players" in capsys.readouterr().err
-
-
-def test_points_of_four_places_do_not_fit_games_of_three(
-    played: ThreePlayers, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert train_critic(played.shards, played.reward, tmp_path / "run", "--critic.points", "[3,1,-1,-3]") == 1
-    assert "3 points are needed, one for each rank" in capsys.readouterr().err
 
 
 def test_iterations_of_a_policy_of_three_have_its_points(played: ThreePlayers, tmp_path: Path) -> None:

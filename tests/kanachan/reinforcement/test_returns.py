@@ -100,8 +100,3 @@ def test_a_decision_of_an_unknown_round_has_none(predictor: RewardPredictor) -> 
 def test_an_impossible_utility_is_refused(kind: str, points: tuple[float, ...], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         Utility(kind, points)  # type: ignore[arg-type]
-
-
-def test_points_of_other_numbers_of_seats_are_refused(predictor: RewardPredictor) -> None:
-    with pytest.raises(ValueError, match="4 points are needed"):
-        RoundReturns(ROUNDS, predictor, Utility("ranks", (1.0, 0.0, -1.0)), FOUR_PLAYERS)

@@ -45,8 +45,7 @@ def test_one_graph_for_each_kind_of_block_serves_all_shapes_of_packed_batches() 
     assert not counters["graph_break"]
 
 
-@pytest.mark.parametrize("recomputes", [False, True])
-@pytest.mark.parametrize(("is_gpu", "num_graphs"), [(False, 1), (True, 2)], ids=["whole", "by blocks"])
+@pytest.mark.parametrize(("is_gpu", "recomputes", "num_graphs"), [(False, False, 1), (True, True, 2)])
 def test_compiled_networks_have_the_losses_and_gradients_of_others_in_few_graphs(
     is_gpu: bool, num_graphs: int, recomputes: bool
 ) -> None:

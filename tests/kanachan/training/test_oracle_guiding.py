@@ -7,7 +7,6 @@ import pytest
 import torch
 
 from annotate.vocabulary import FOUR_PLAYERS
-from kanachan.cli import train
 from kanachan.cli.evaluate import main as evaluate
 from kanachan.config import MODEL_SIZES, DataConfig, ObjectiveConfig
 from kanachan.data.batch import WALL_TILES, Batch, TokenLayout, collate, with_hidden
@@ -18,7 +17,8 @@ from kanachan.training.data_source import Share
 from kanachan.training.oracle_guiding import HiddenShare
 from kanachan.training.shard_source import ShardSource
 from tests.support.played_folders import played_folder
-from tests.support.tiny_runs import rows_of, run, same_weights
+from tests.support.tiny_runs import assert_resumable, run
+from tests.support.tiny_weights import written
 
 ALONE = Share(0, 1)
 ORACLE = ("--objective.oracle", "1")
@@ -104,18 +104,20 @@ def test_ranks_share_the_hidden_tokens_of_one_process(games: Path) -> None:
     assert rows([batch for pair in zip(*ranks, strict=True) for batch in pair]) == rows(batches(games))
 
 
-def test_the_weights_of_a_guided_run_are_like_any_others(
-    games: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run("imitation", games, tmp_path / "guided", *ORACLE, "--run.early_stopping", "9") == 0
-    assert run("imitation", games, tmp_path / "plain") == 0
-    guided, plain = read_weights(tmp_path / "guided"), read_weights(tmp_path / "plain")
-    assert {n: t.shape for n, t in guided.tensors.items()} == {n: t.shape for n, t in plain.tensors.items()}
-    assert guided.card["objective"]["oracle"] == 1
-    assert evaluate([str(tmp_path / "guided"), str(games), "--split", "validation", "--bootstrap", "5"]) == 0
-    assert run("rank", games, tmp_path / "rank", "--init", str(tmp_path / "guided")) == 0
-    # and a guided run starts from ordinary weights
-    assert run("imitation", games, tmp_path / "again", *ORACLE, "--init", str(tmp_path / "plain")) == 0
+@pytest.fixture(scope="module")
+def guided(games: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("runs") / "guided"
+    assert run("imitation", games, out, *ORACLE) == 0
+    return out
+
+
+def test_the_weights_of_a_guided_run_are_like_any_others(guided: Path, games: Path, tmp_path: Path) -> None:
+    weights, plain = read_weights(guided), read_weights(written(tmp_path))
+    assert {n: t.shape for n, t in weights.tensors.items()} == {n: t.shape for n, t in plain.tensors.items()}
+    assert weights.card["objective"]["oracle"] == 1
+    assert evaluate([str(guided), str(games), "--split", "validation", "--bootstrap", "5"]) == 0
+    again = ("--init", str(guided), "--run.steps", "2")
+    assert run("imitation", games, tmp_path / "again", *ORACLE, *again) == 0
 
 
 def test_validations_have_no_hidden_tokens(games: Path) -> None:
@@ -126,12 +128,5 @@ def test_validations_have_no_hidden_tokens(games: Path) -> None:
     assert all(batch.hidden_BU is None for batch in source.validation_batches(ALONE, 4))
 
 
-def test_a_resumed_run_ends_with_the_same_weights(games: Path, tmp_path: Path) -> None:
-    assert run("imitation", games, tmp_path / "whole", *ORACLE) == 0
-    assert run("imitation", games, tmp_path / "half", *ORACLE) == 0
-    (tmp_path / "half" / "weights.safetensors").unlink()
-    checkpoints = tmp_path / "half" / "checkpoints"
-    (checkpoints / "previous.ckpt").replace(checkpoints / "last.ckpt")
-    assert train.main(["--resume", str(tmp_path / "half")]) == 0
-    assert same_weights(tmp_path / "whole", tmp_path / "half")
-    assert rows_of(tmp_path / "whole") == rows_of(tmp_path / "half")
+def test_a_resumed_run_ends_with_the_same_weights(guided: Path, tmp_path: Path) -> None:
+    assert_resumable(guided, tmp_path / "half")

@@ -11,13 +11,11 @@ from tests.support.tiny_runs import run
 pytestmark = pytest.mark.usefixtures("threads")
 
 
-@pytest.mark.parametrize("steps", ["2", "100"])
-def test_a_profile_is_a_table_and_a_trace_of_the_operations(shards: Path, tmp_path: Path, steps: str) -> None:
-    assert run("imitation", shards, tmp_path / "run", "--run.steps", "8", "--run.profile", steps) == 0
+def test_a_profile_is_a_table_and_a_trace_of_the_operations(shards: Path, tmp_path: Path) -> None:
+    assert run("imitation", shards, tmp_path / "run", "--run.steps", "8", "--run.profile", "100") == 0
     assert "aten::" in (tmp_path / "run" / "profile.txt").read_text()
     with gzip.open(tmp_path / "run" / "profile.json.gz") as file:
         events = json.load(file)["traceEvents"]
     names = [event["name"] for event in events]
-    expected = min(int(steps), 3)  # of the 8 steps the first five are not profiled
-    assert sum("Optimizer.step#" in name for name in names) == expected
+    assert sum("Optimizer.step#" in name for name in names) == 3  # of the 8 steps the first five are not profiled
     assert not list((tmp_path / "run").glob(".part*"))

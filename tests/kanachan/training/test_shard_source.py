@@ -92,8 +92,3 @@ def test_a_resumed_run_sees_what_an_uninterrupted_one_sees(folder: Path, tmp_pat
     assert len(straight.seen) == 2 * steps
     assert resumed.seen == straight.seen[2 * stopped :]
     assert straight.seen[: 2 * STEPS_PER_EPOCH] != straight.seen[2 * STEPS_PER_EPOCH : 4 * STEPS_PER_EPOCH]
-
-
-def test_validation_sees_every_row_and_the_limited_one_the_first_batches(folder: Path) -> None:
-    assert sum(fit(folder, 4).validated) == 50
-    assert fit(folder, 4, limit=2).validated == [16, 16]

@@ -10,7 +10,7 @@ from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.config import ModelConfig, ObjectiveConfig
 from kanachan.data.batch import batch_of_annotations
 from kanachan.objectives.networks import build_network
-from kanachan.training.throughput import count_flops, matrix_flops_per_second, peak_memory, training_flops
+from kanachan.training.throughput import count_flops, matrix_flops_per_second, peak_memory
 from tests.support.random_annotations import random_annotations
 
 MODEL = ModelConfig(width=64, layers=3, heads=4, feedforward=128, decoder_layers=2)
@@ -36,13 +36,6 @@ def test_tokens_are_counted_without_padding_and_shared_events_once() -> None:
     events = sum(len(a.progression) for a in decisions)
     assert (separate.decisions, separate.tokens) == (len(decisions), own + events)
     assert (twice.decisions, twice.tokens) == (2 * len(decisions), 2 * own + events)
-
-
-def test_batches_of_unequal_size_count_by_their_decisions() -> None:
-    annotations = random_annotations(12, seed=0)
-    parts = [batch_of_annotations(part, FOUR_PLAYERS) for part in (annotations[:3], annotations[3:])]
-    whole = batch_of_annotations(annotations, FOUR_PLAYERS)
-    assert training_flops(MODEL, parts) == pytest.approx(training_flops(MODEL, [whole]))
 
 
 def test_measuring_matrix_products_is_fast_and_draws_no_random_numbers() -> None:

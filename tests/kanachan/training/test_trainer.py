@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import signal
 import subprocess
 import sys
 import sysconfig
@@ -20,7 +19,6 @@ from kanachan.objectives.stages import STAGES
 from kanachan.training.checkpointing import read_checkpoint
 from kanachan.training.devices import devices_of
 from kanachan.training.run_folder import load_config
-from tests.support.stopped import signal_after_rows
 from tests.support.tiny_runs import (
     CLOCKED,
     CONFIGS,
@@ -73,14 +71,6 @@ def test_the_card_holds_stage_data_length_and_metrics(imitation: Path) -> None:
     assert card["config"]["run"]["seed"] == 0
     for_people = {**card, GAMES_KEY: {name: value for name, value in card[GAMES_KEY].items() if name != "keys"}}
     assert json.loads((imitation / "card.json").read_text()) == for_people
-
-
-def test_a_run_without_a_length_takes_an_epoch_or_a_hundred_thousand_decisions(
-    shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    signal_after_rows(tmp_path / "run", 1, signal.SIGTERM)
-    assert run("imitation", shards, tmp_path / "run", "--run.steps", "null") == 0
-    assert "steps: 3,125 of 32 decisions" in capsys.readouterr().out
 
 
 def test_a_later_stage_starts_from_the_encoder_of_the_earlier_one(

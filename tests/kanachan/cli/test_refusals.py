@@ -1,0 +1,298 @@
+"""What the commands refuse in a line, after what `test_options_paths` holds; and what they overwrite only by force."""
+
+import shlex
+import shutil
+from contextlib import chdir, redirect_stderr, redirect_stdout
+from io import StringIO
+from pathlib import Path
+
+import pytest
+import torch
+
+from annotate.annotation import format_line
+from annotate.vocabulary import THREE_PLAYERS
+from kanachan.cli.main import main
+from kanachan.data.shard_folder import splits_in
+from kanachan.models.weights import read_weights, write_weights
+from kanachan.reinforcement.returns import Utility
+from tests.support.packed import packed, write_lines
+from tests.support.paths import CONFIGS
+from tests.support.played_folders import played_folder
+from tests.support.random_annotations import random_annotations, with_hidden
+from tests.support.reviewed import events_of, write_record
+from tests.support.round_folders import round_folder
+from tests.support.rounds import V3
+from tests.support.three_players import decisions_of_three
+from tests.support.tiny_critics import written_critic
+from tests.support.tiny_rewards import written_reward
+from tests.support.tiny_weights import written
+
+STAGES = ("imitation", "round_delta", "rank", "grading")
+TRAIN = f"train --config {CONFIGS / 'debug.yaml'} --run.out out --run.threads 1 --run.measure_peak false --stage"
+OWN = "--run.out out --run.wandb disabled --run.threads 1 --run.measure_peak false"
+CRITIC = f"train --stage critic --data.batch 16 --data.micro_batch 16 --model.size tiny {OWN}"
+POLICY = "train --stage policy --init imitation --data.path played --data.batch 16 --data.micro_batch 16 " + OWN
+REVIEW = "--seat 0 -o out.html"
+NO_REWARD = "weights of stage rank; a reward predictor is expected here"
+REFUSALS = [
+    ("annotate game.jsonl --pack out --fractions=1,2", "--fractions must be three numbers"),
+    ("annotate game.jsonl --pack out --rows-per-shard=0", "rows per shard must be in 1"),
+    ("annotate game.jsonl --pack out --seed=-1", "the seed must not be negative"),
+    ("annotate text.txt --pack out", "no decision point"),
+    ("annotate game.jsonl --pack text.txt --force", "text.txt: a file; shards need a folder"),
+    ("annotate game.jsonl --pack text.txt/shards --force", "text.txt: a file; shards need a folder"),
+    ("pack lines.txt -o out --fractions nan,0.5,0.5", "fractions must be three shares that sum to 1"),
+    ("pack lines.txt -o out --seed 18446744073709551616", "the seed must be less than 2^64"),
+    ("pack lines.txt -o ''", "the name of the folder to write is empty"),
+    ("pack lines.txt -o lines.txt --force", "lines.txt: a file; shards need a folder"),
+    ("pack --train lines.txt --test lines.txt -o out", "lines.txt: the game game-"),
+    ("pack lines.txt --keep-splits -o out", "lines.txt: not a folder of shards"),
+    ("pack --train lines.txt --keep-splits -o out", "--keep-splits keeps those of folders"),
+    ("pack empty.txt -o out", "there is no annotation in"),
+    ("pack empty -o out", "holds no shards"),
+    ("pack lines.txt three.txt -o out", "three.txt:1: "),
+    ("pack lines.txt hidden.txt -o out", "hidden.txt: hidden hands here, but none before"),
+    (f"{TRAIN} grading --data.path shards --objective.bins 51", "--objective.prior null trains without one"),
+    (f"{TRAIN} rank --data.path played --objective.oracle 1", "objective.oracle=1.0 has no effect in stage rank"),
+    (f"{TRAIN} imitation --data.path shards --objective.oracle 2", "objective.oracle must be in [0, 1], not 2.0"),
+    (f"{TRAIN} imitation --data.path shards --objective.oracle 1", "holds no hidden hands, which this run needs"),
+    (f"{TRAIN} imitation --data.path shards --objective.hidden_hands 1", "train-00000.arrow: holds no hidden hands"),
+    (f"{TRAIN} rank --data.path shards --optim.optimizer muon --run.strategy zero1", "use --run.strategy ddp, or"),
+    (f"{TRAIN} rank --data.path shards --optim.average 0.9 --run.strategy zero3", "optim.average needs whole weights"),
+    (f"{TRAIN} imitation --data.path shards --run.devices 4", "data.batch=32 cannot be shared equally by 4 devices"),
+    (f"{TRAIN} imitation --data.path shards --optim.frozen [summary_head]", "of stage imitation has no summary_head"),
+    (f"{TRAIN} imitation --data.path shards --optim.frozen [encodr]", "encodr is none of the parts encoder, decoder"),
+    (f"{TRAIN} rank --data.path shards --run.out text.txt/run", "text.txt"),
+    (f"{TRAIN} rank --data.path shards --objective.reward reward --objective.target round", "holds no rounds of the"),
+    (f"{TRAIN} rank --data.path shards --init critic", "a critic, whose encoder sees hidden tiles"),
+    (f"{TRAIN} imitation --data.path shards --objective.teacher three", "made for the vocabulary kanachan-3p"),
+    (f"train --stage reward --data.path shards {OWN}", "no rounds to train on; kanachan-annotate --pack"),
+    (f"train --stage reward --data.path rounds --data.batch 64 {OWN}", "9 games to train on, fewer than one batch"),
+    (f"train --stage reward --data.path rounds --data.batch 4 --run.early_stopping 3 {OWN}", "needs a validation spl"),
+    (f"{CRITIC} --data.path played", "stage critic needs a reward predictor: --critic.reward WEIGHTS"),
+    (f"{CRITIC} --data.path played --critic.reward reward --critic.points [1,0,-1]", "4 points are needed, one for"),
+    (f"{CRITIC} --data.path shards --critic.reward reward", "holds no hidden hands, which this run needs"),
+    (f"{CRITIC} --data.path norounds --critic.reward reward", "holds no rounds of the split 'train'"),
+    (f"{POLICY} --policy.reward reward --data.exchange_suits true", "data.exchange_suits=True does not fit stage pol"),
+    (f"{POLICY} --policy.reward reward --policy.critic imitation", "a critic is expected here"),
+    (f"{POLICY} --policy.reward reward --policy.magnet rank", "of stage rank, which has no probabilities of actions"),
+    (f"{POLICY} --policy.reward imitation", "a reward predictor is expected here"),
+    (f"{POLICY} --policy.reward reward --policy.oracle 1 --optim.encoder_learning_rate 0", "needs an encoder that is"),
+    ("evaluate imitation empty shards", "has the run ended?"),
+    ("evaluate imitation shards --device abacus", "--device abacus"),
+    ("evaluate --compare imitation shards", "--compare needs two WEIGHTS or more"),
+    ("evaluate rank shards --baseline rank", NO_REWARD),
+    ("evaluate rank reward shards", "measure them in two calls"),
+    ("evaluate reward rounds --limit 5", "--limit has no effect on reward predictors"),
+    ("evaluate imitation shards --predictions lines.txt", "kanachan-pack --unpack"),
+    ("evaluate critic rank played", "of stage rank, and a critic next to it"),
+    ("evaluate critic played --average-suits", "--average-suits has no effect on critics"),
+    ("evaluate critic played --unseen", "--unseen has no effect on critics"),
+    ("evaluate critic shards", "holds no hidden hands"),
+    ("evaluate critic played --baseline rank", NO_REWARD),
+    ("evaluate imitation imitation shards shards --gain", "--gain is for one folder of SHARDS"),
+    ("evaluate --gain imitation shards", "--gain needs two WEIGHTS, NEW and OLD"),
+    ("evaluate imitation shards --utility ranks", "--utility needs --gain"),
+    ("evaluate --gain imitation imitation played --compare", "--compare does not go with --gain"),
+    ("evaluate --gain imitation imitation played --unseen", "--unseen does not go with --gain"),
+    ("evaluate --gain imitation imitation played --points 1,x", "numbers such as 90,45,0,-135 expected"),
+    ("evaluate --gain imitation policy played --reward reward", "policy: its file has the hash"),
+    ("evaluate --gain imitation imitation shards", "holds no games as kanachan-selfplay writes them"),
+    ("evaluate --gain imitation imitation norounds --reward reward", "holds no rounds of the split 'test'"),
+    ("evaluate --gain three imitation played", "but that of three is kanachan-3p"),
+    ("evaluate --gain reward imitation played", "chooses no actions"),
+    ("evaluate --gain imitation imitation played --reward rank", NO_REWARD),
+    ("evaluate --gain imitation imitation played --critic critic --utility grading_points", "a critic of Utility(kind"),
+    (
+        "evaluate --gain imitation imitation played --utility round_points --reward reward",
+        "--reward has no effect with",
+    ),
+    ("calibrate round_delta shards", "weights of the stage round_delta"),
+    ("calibrate grading shards", "weights of the stage grading"),
+    ("predict rank game.jsonl", "game.jsonl: looks like a game record: run kanachan-annotate first"),
+    ("predict rank cut.txt", "cut.txt:1: not an annotation, or cut off"),
+    ("predict rank shards", "kanachan-pack --unpack makes them from shards"),
+    ("predict rank empty.txt", "empty"),
+    ("predict rank three.txt", "three.txt:1: "),
+    ("predict rank lines.txt -o lines.txt", "lines.txt"),
+    ("predict rank bad.txt -o out.txt", "bad.txt:2: 7 tab-separated fields expected, 6 found"),
+    ("predict misfit lines.txt", "the tensors do not fit its card"),
+    (f"review text.txt imitation {REVIEW}", "text.txt: not a game record"),
+    (f"review two.jsonl imitation {REVIEW}", "two.jsonl holds 2 games: choose one with --game 1 ... 2"),
+    (f"review two.jsonl imitation --game 3 {REVIEW}", "two.jsonl: --game 3 is not in 1 ... 2"),
+    (f"review . imitation {REVIEW}", "one record is reviewed at a time"),
+    (f"review game.jsonl three {REVIEW}", "game.jsonl: a game of 4 players, but three is for games of 3"),
+    (f"review three.jsonl reference {REVIEW}", "three.jsonl: a game of 3 players, but reference is for games of 4"),
+    ("review game.jsonl imitation --seat 0 -o game.jsonl --force", "game.jsonl: is read, and would be overwritten"),
+    ("review game.jsonl imitation --seat 0 -o out.html --json out.html", "--json out.html: the page is written there"),
+    ("review game.jsonl imitation --seat 0 -o -", "cannot be written to standard output"),
+    ("review game.jsonl imitation --seat Eve -o out.html", "no player has this name: 0, 1, 2, 3, all"),
+    (f"review none.xml none --threshold 20 {REVIEW}", "--threshold"),
+    (f"review none.xml none --game 0 {REVIEW}", "--game"),
+    (f"review none.xml none --batch 0 {REVIEW}", "--batch"),
+    ("arena rule random --games 0", "--games must be at least 1, not 0"),
+    ("arena rule random -n 4 --grades 16", "1 or 2 grades 0 ... 15 expected, such as 14, not '16'"),
+    ("arena rule random -n 4 --grades x", "1 or 2 grades 0 ... 15 expected, such as 14, not 'x'"),
+    ("arena rule random -n 4 --points 1,2,nan,4", "3 or 4 numbers expected, not 1,2,nan,4"),
+    ("arena rule random -n 4 --points 1,2", "3 or 4 numbers expected, not 1,2"),
+    ("arena rule random -n 4 --resume", "name it"),
+    ("arena rule random -n 4 --difference 0", "--difference must be from 0.0001 to 3.0, not 0.0"),
+    ("arena rule random -n 4 --json text.json --resume", "text.json.games: not a journal of kanachan-arena"),
+    ("arena three imitation -n 3", "imitation: weights for games of 4 players, but three for 3: all players of a game"),
+    ("arena three rule --players 4 -n 3", "three: weights for games of 3 players, but --players 4 was given"),
+    ("arena imitation rule --format 1v2 -n 3", "--format 1v2: for games of 3 players, but --players or the weights"),
+    ("arena rule rule --format 2v1 --players 4 -n 3", "--format 2v1: for games of 3 players"),
+    ("arena rule rule --players 3 --room 0 -n 3", "room 0: its grading points with 3 players"),
+    ("arena rule rule --points 1,2,3 -n 4", "--points 1,2,3: one for each of 4 places expected"),
+    ("arena mjai:no-such-program rule -n 4 --processes 1", "mjai:no-such-program 0 cannot be started: No such file"),
+    ("selfplay rule=0.5 random=0.4 -n 2 -o out", "sum to 0.9: they must sum to 1"),
+    ("selfplay rule=0.5 random -n 2 -o out", "random: has no share"),
+    ("selfplay imitation -n 2 -o out --explore 0.1", "imitation: takes the action of the highest score"),
+    ("selfplay imitation@0 -n 2 -o out", "a temperature must be a positive number, not 0"),
+    ("selfplay imitation@0.7 -n 2 -o out --players 3", "imitation: weights for games of 4 players, but --players 3"),
+    ("selfplay rule -n 2 -o out --players 3 --room 1", "room 1: its grading points with 3 players are not known"),
+    ("selfplay rule -n 2 -o out --backend ray --address auto --device cuda", "--device cuda: on a cluster (--address)"),
+    ("selfplay rule=1.5 random=-0.5 -n 2 -o out", "rule=1.5: a share must be more than 0 and at most 1"),
+    ("selfplay rule -n 2 -o out --explore 1.5", "--explore must be a share in 0 ... 1, not 1.5"),
+    ("selfplay rule -n 2 -o out --grades 1,2", "1 or 3 or 4 grades 0 ... 15 expected"),
+    ("arena rule:timid rule -n 4", "no such temperament; there are steady"),
+    ("arena mjai: rule -n 4", "a command expected"),
+    ("arena rule:careful:adapt=8 rule -n 4", "only WEIGHTS can be adapted, not rule:careful"),
+    ("arena imitation:adapt=8:int8 rule -n 4", "int8 matrices cannot be adapted"),
+    ("bot imitation:adapt=0 0", "a number of roll-outs, at least 2, expected behind :adapt="),
+    ("bot imitation:int8:adapt=8 0", "int8 matrices cannot be adapted"),
+    ("bot rank:adapt=8 0", "only weights of imitation"),
+    ("bot imitation 4", "SEAT"),
+    ("bot imitation 0 --grades 1,2", "4 grades"),
+    ("bot imitation 0 --grades 1,2,3", "--grades 1,2,3: "),
+    ("bot imitation 0 --sample 0", "--sample"),
+    ("bot three 3", "for games of 3 players: give a seat from 0 to 2"),
+    ("bot imitation --connect ws://localhost", "--connect and --token-file belong together"),
+    ("bot imitation 0 --connect ws://localhost --token-file token", "SEAT has no effect with --connect"),
+    ("bot imitation", "SEAT is missing"),
+    ("export imitation", "--onnx"),
+    ("export imitation -o out --check shards", "--check"),
+    ("export imitation --onnx out --tolerance 0", "--tolerance"),
+    ("export imitation -o imitation", "imitation: the folder of a run"),
+    ("export imitation -o readme --force", "README.md is not of an export, and would be overwritten"),
+    ("export imitation --onnx readme --force", "README.md is not of an export, and would be overwritten"),
+]
+"""the arguments of `kanachan`, and a part of its message"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Holds weights of all kinds, shards of people's games and of self-play, lines, records and broken files."""
+    folder = tmp_path_factory.mktemp("refusals")
+    for stage in (*STAGES, "policy"):
+        written(folder / stage, stage)
+    written(folder / "three", vocabulary=THREE_PLAYERS)
+    misfit = read_weights(written(folder / "misfit"))
+    write_weights(misfit.path, misfit.tensors, {**misfit.card, "model": {**misfit.card["model"], "width": 32}})
+    written_reward(folder / "reward" / "weights.safetensors")
+    written_critic(folder / "critic", "reward", Utility())
+    packed(folder / "shards", 60, 60, 60)
+    round_folder(folder / "rounds", train=9)
+    with chdir(folder):
+        played_folder(Path("played"), "imitation@2=0.25", "rule=0.75", games=8, fractions="0.4,0.3,0.3")
+    assert len(splits_in(folder / "played")) == 3
+    shutil.copytree(folder / "played", folder / "norounds", ignore=shutil.ignore_patterns("rounds"))
+    annotations = random_annotations(20, seed=0)
+    write_lines(folder / "lines.txt", annotations)
+    write_lines(folder / "three.txt", decisions_of_three(3))
+    write_lines(folder / "hidden.txt", with_hidden(random_annotations(9, seed=7), seed=0))
+    lines = [format_line(a) for a in annotations[:2]]
+    (folder / "bad.txt").write_text(lines[0] + "\n" + lines[1].rpartition("\t")[0] + "\n")
+    (folder / "cut.txt").write_text("game-1\t1,2")
+    (folder / "text.txt").write_text("no record\n")
+    (folder / "text.json.games").write_bytes(b"\xff\xfe\n\xff\n")
+    (folder / "empty.txt").touch()
+    (folder / "empty").mkdir()
+    (folder / "readme").mkdir()
+    (folder / "readme" / "README.md").write_text("mine")
+    write_record(folder / "game.jsonl", events_of(5))
+    write_record(folder / "two.jsonl", events_of(5), events_of(6))
+    write_record(folder / "three.jsonl", events_of(5, vocabulary=V3))
+    return folder
+
+
+def run(command: str, folder: Path) -> tuple[int, str]:
+    """The exit status of `kanachan` in the folder, and what it writes as errors."""
+    with chdir(folder), redirect_stderr(StringIO()) as error, redirect_stdout(StringIO()):
+        try:
+            status = main(shlex.split(command))
+        except SystemExit as exit_:
+            status = int(exit_.code or 0)
+    return status, error.getvalue()
+
+
+def contents(folder: Path) -> dict[str, tuple[int, int]]:
+    found = {str(path.relative_to(folder)): path.stat() for path in folder.rglob("*") if path.is_file()}
+    return {name: (stat.st_size, stat.st_mtime_ns) for name, stat in found.items()}
+
+
+@pytest.mark.parametrize(("command", "words"), REFUSALS)
+def test_a_wrong_call_is_refused_in_a_line_and_changes_nothing(command: str, words: str, folder: Path) -> None:
+    before, threads = contents(folder), torch.get_num_threads()
+    status, printed = run(command, folder)
+    torch.set_num_threads(threads)
+    assert status in (1, 2) and words in printed, printed
+    error = printed.splitlines()[-1]
+    assert words in error and error.startswith(f"kanachan {command.split()[0]}: error: ") and "Errno" not in error
+    left = {path.name for path in folder.iterdir() if path.name.startswith("out")}
+    for name in left:  # of a training that was refused after its folder was made
+        assert not list((folder / name).rglob("*.safetensors")) and not list((folder / name).rglob("*.arrow"))
+        shutil.rmtree(folder / name)
+    assert contents(folder) == before
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "evaluate imitation shards --bootstrap 5 --json OUT",
+        "predict imitation lines.txt -o OUT",
+        "pack --unpack shards -o OUT",
+        "review game.jsonl imitation --seat 0 -o OUT",
+        "review game.jsonl imitation --seat 0 -o out.html --json OUT",
+        "arena rule random -n 4 --style east --processes 1 --bootstrap 5 --json OUT",
+    ],
+)
+def test_a_file_is_replaced_only_by_force(command: str, folder: Path) -> None:
+    out = folder / "out.file"
+    out.write_text("mine")
+    given = command.replace("OUT", out.name)
+    status, error = run(given, folder)
+    assert (status, out.read_text()) == (1, "mine")
+    assert "out.file: exists: name another file, or replace it with --force" in error
+    assert not (folder / "out.html").exists()
+    assert run(f"{given} --force", folder)[0] == 0 and out.read_text() != "mine"
+    for path in folder.glob("out.*"):
+        path.unlink()
+
+
+@pytest.mark.parametrize(
+    ("command", "part"),
+    [
+        ("pack lines.txt -o OUT --fractions 1,0,0", "train-00000.arrow"),
+        ("annotate game.jsonl --pack OUT --fractions 1,0,0 -j 1", "train-00000.arrow"),
+        ("selfplay rule -n 1 --style east --fractions 1,0,0 -j 1 -o OUT", "train-00000.arrow"),
+        ("export imitation -o OUT", "model.safetensors"),
+        ("arena rule random -n 4 --style east --processes 1 --bootstrap 5 --records OUT", "*.jsonl.gz"),
+    ],
+)
+def test_a_folder_is_replaced_only_by_force(command: str, part: str, folder: Path) -> None:
+    out = folder / "out"
+    given = command.replace("OUT", out.name)
+    assert run(given, folder)[0] == 0
+    file = sorted(out.glob(part))[0]
+    (content, _) = file.read_bytes(), file.write_bytes(b"mine")
+    before = contents(out)
+    status, error = run(given, folder)
+    assert status in (1, 2) and "--force" in error and contents(out) == before
+    assert run(f"{given} --force", folder)[0] == 0 and file.read_bytes() == content
+    shutil.rmtree(out)
+
+
+def test_the_table_holds_each_command_that_writes() -> None:
+    commands = {command.split()[0] for command, _ in REFUSALS}
+    assert commands >= {"annotate", "pack", "train", "evaluate", "calibrate", "predict", "review", "arena", "export"}
