@@ -30,14 +30,10 @@ def test_a_line_has_seven_tab_separated_fields_of_comma_separated_integers() -> 
     assert parse_line(LINE, V) == GOOD
 
 
-def test_parsing_undoes_formatting() -> None:
-    for annotation in random_annotations(200, seed=1):
-        assert parse_line(format_line(annotation), V) == annotation
-
-
 @pytest.mark.parametrize("ending", ["", "\n", "\r\n"])
-def test_a_line_may_end_as_lines_do(ending: str) -> None:
-    assert parse_line(LINE + ending, V) == GOOD
+def test_parsing_undoes_formatting(ending: str) -> None:
+    for annotation in random_annotations(70, seed=1):
+        assert parse_line(format_line(annotation) + ending, V) == annotation
 
 
 def with_field(number: int, text: str) -> str:
@@ -50,21 +46,10 @@ def with_field(number: int, text: str) -> str:
     "line, message",
     [
         ("", "7 tab-separated fields expected, 1 found"),
-        ("\t".join(LINE.split("\t")[:6]), "7 tab-separated fields expected, 6 found"),
         (LINE + "\t0\t0", "7 tab-separated fields expected, 9 found"),
-        (LINE.replace("\t", " "), "7 tab-separated fields expected, 1 found"),
         (with_field(0, ""), "field 0 (game) is empty"),
         (with_field(1, ""), "field 1 (sparse) is not a comma-separated list of integers: ''"),
-        (with_field(1, "4,6,seven"), "field 1 (sparse) is not a comma-separated list of integers: '4,6,seven'"),
-        (
-            with_field(2, "0,0,1.5,0,0,0"),
-            "field 2 (numeric) is not a comma-separated list of integers: '0,0,1.5,0,0,0'",
-        ),
-        (with_field(3, "0,,5"), "field 3 (progression) is not a comma-separated list of integers: '0,,5'"),
-        (with_field(4, "0;3"), "field 4 (actions) is not a comma-separated list of integers: '0;3'"),
-        (with_field(5, "one"), "field 5 (chosen) is not a comma-separated list of integers: 'one'"),
         (with_field(5, "0,1"), "field 5 (chosen) must be one integer, not '0,1'"),
-        (with_field(6, "x"), "field 6 (results) is not a comma-separated list of integers: 'x'"),
     ],
 )
 def test_a_line_of_the_wrong_form_is_refused_by_name(line: str, message: str) -> None:
@@ -85,7 +70,6 @@ def without(token: int) -> tuple[int, ...]:
     [
         ({"sparse": (4, 7, 526)}, "field 1 (sparse), element 2: 526 is not in 0 ... 525"),
         ({"sparse": (-1, 7)}, "field 1 (sparse), element 0: -1 is not in 0 ... 525"),
-        ({"sparse": (6, 4, 7)}, "field 1 (sparse) is not strictly ascending: a token is repeated or out of order"),
         ({"sparse": (4, 7, 7)}, "field 1 (sparse) is not strictly ascending: a token is repeated or out of order"),
         ({"sparse": (4, 6)}, "field 1 (sparse) must name one seat (7 ... 10)"),
         ({"sparse": (4, 7, 8)}, "field 1 (sparse) must name one seat (7 ... 10)"),
@@ -98,16 +82,12 @@ def without(token: int) -> tuple[int, ...]:
         ({"numeric": (0, 0, 0, 0, 0)}, "field 2 (numeric) must have 6 elements, not 5"),
         ({"progression": (0, 2129)}, "field 3 (progression), element 1: 2129 is not in 0 ... 2128"),
         ({"progression": (5,)}, "field 3 (progression) does not start with the beginning of the round, 0"),
-        ({"progression": ()}, "field 3 (progression) does not start with the beginning of the round, 0"),
         ({"progression": (0,) + (5,) * 112}, "field 3 (progression) has 113 events, more than 112"),
         ({"actions": (0, 537)}, "field 4 (actions), element 1: 537 is not in 0 ... 536"),
-        ({"actions": (3, 0)}, "field 4 (actions) is not strictly ascending"),
         ({"actions": (3, 3)}, "field 4 (actions) is not strictly ascending"),
         ({"actions": (3,)}, "field 4 (actions) has 1 elements: a decision needs at least 2"),
         ({"chosen": 3}, "field 5 (chosen) is 3, outside the 3 possible actions"),
-        ({"chosen": -1}, "field 5 (chosen) is -1, outside the 3 possible actions"),
         ({"results": RESULTS[:11]}, "field 6 (results) must have 12 elements, not 11"),
-        ({"results": (*RESULTS, 0)}, "field 6 (results) must have 12 elements, not 13"),
         ({"results": (19, *RESULTS[1:])}, "field 6 (results), element 0: round result 19 is not in 0 ... 18"),
         (
             {"results": (*RESULTS[:5], 0, 1, 1, 3, *RESULTS[9:])},
@@ -122,11 +102,6 @@ def test_a_value_that_cannot_be_is_refused_by_field_and_value(fields: dict, mess
     assert str(caught.value) == message
 
 
-def test_a_refused_value_is_refused_in_a_line_too() -> None:
-    with pytest.raises(ValueError, match="outside the 3 possible actions"):
-        parse_line(with_field(5, "3"), V)
-
-
 def test_a_line_is_of_the_vocabulary_that_has_as_many_numbers() -> None:
     assert vocabulary_of_line(LINE) is V
     assert vocabulary_of_line(f"{LINE}\t0,1\n") is V
@@ -137,7 +112,6 @@ def test_a_line_is_of_the_vocabulary_that_has_as_many_numbers() -> None:
     [
         (with_field(2, "0,0,0"), "field 2 (numeric) must have 6 or 5 elements, not 3"),
         (with_field(2, "0,x"), "field 2 (numeric) is not a comma-separated list of integers: '0,x'"),
-        ("a line", "7 tab-separated fields expected, 1 found"),
     ],
 )
 def test_a_line_of_no_vocabulary_is_refused_with_the_count_of_its_numbers(line: str, message: str) -> None:

@@ -4,7 +4,6 @@ from annotate.annotation import Annotation, check
 from annotate.observation import Observation
 from annotate.vocabulary import CHI_OF_TILES, FOUR_PLAYERS, HAND_SLOT_FIRST, NUM_GRADES, TILE_NAMES
 from annotate.words import describe, describe_action
-from tests.support.random_annotations import altered
 
 V = FOUR_PLAYERS
 SPARSE, EVENT, ACTION = V.sparse, V.progression, V.action
@@ -106,32 +105,3 @@ def test_a_decision_is_told_whole() -> None:
         "round: ron of the seat across on the right seat; seat 0 +0, seat 1 +0, seat 2 +8,600, seat 3 -7,600",
         "game: 2nd with 33,400 points, grading points -12; seat 0 3rd, seat 1 2nd, seat 2 1st, seat 3 4th",
     ]
-
-
-@pytest.mark.parametrize(
-    ("code", "words"),
-    [
-        (0, "own tsumo"),
-        (3, "tsumo of the left seat"),
-        (4, "own ron on the right seat"),
-        (8, "dealt in to the seat across"),
-        (10, "ron of the right seat on the seat across"),
-        (11, "ron of the right seat on the left seat"),
-        (13, "ron of the seat across on the left seat"),
-        (15, "ron of the left seat on the seat across"),
-        (16, "exhaustive draw, not tenpai"),
-        (17, "exhaustive draw, tenpai"),
-        (18, "round aborted"),
-    ],
-)
-def test_the_rounds_end_is_told_from_the_seat(code: int, words: str) -> None:
-    original = annotation()
-    changed = original._replace(results=(code, *original.results[1:]))
-    assert f"round: {words};" in describe(changed, V)
-
-
-def test_what_an_annotation_leaves_out_is_not_told() -> None:
-    original = annotation()
-    sparse = (SPARSE["seat"].token(3),)
-    bare = altered(original, sparse=sparse, progression=(0,))
-    assert "> seat 3" in describe(bare, V)

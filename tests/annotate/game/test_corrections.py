@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 
 import annotate.replay.continuity as continuity
-from annotate.game.corrections import corrected
 from annotate.game.hands import Hands
 from annotate.game.record import Game, LostRound, Round
 from annotate.replay.replay import ReplayResult, annotate_game
@@ -38,11 +37,6 @@ def test_a_round_drawn_with_nobody_tenpai_is_read_with_such_a_mark() -> None:
     plain[2] = {**plain[2], "pai": "1m", "tsumogiri": False}
     found = [annotated(Round(tuple(events))) for events in (wrong, plain)]
     assert found[0] == found[1]
-
-
-def test_later_marks_are_left_as_they_are() -> None:
-    events = play_round("", DULL).events
-    assert [e.get("tsumogiri") for e in corrected(events)[3:]] == [e.get("tsumogiri") for e in events[3:]]
 
 
 def test_a_fault_of_this_program_costs_the_round_and_says_which(monkeypatch: pytest.MonkeyPatch) -> None:

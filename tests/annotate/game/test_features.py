@@ -2,7 +2,6 @@
 
 import pytest
 
-from annotate.vocabulary import HAND_SLOT_FIRST
 from tests.support.rounds import DULL, NUM_SEATS, dora_of, options, play_round, sparse, start_of_round, tiles, writer_of
 
 
@@ -39,27 +38,10 @@ def test_a_whole_field_is_as_the_specification_prints_it() -> None:
     assert decision.observation.numeric == (1, 2, 30000, 20000, 26000, 22000)
 
 
-def test_the_field_is_ascending_and_without_repetition() -> None:
-    script = "0 discard 3p; 1 pon; 1 discard 9m"
-    for decision in play_round(script, ["3p", "33p9m"]).decisions:
-        assert list(decision.observation.sparse) == sorted(set(decision.observation.sparse))
-
-
 @pytest.mark.parametrize("hand", ["1112223334445m", "0555m0555p0555s1z", "1111222233334z", "0m0p0s1234567z19m1p"])
 def test_the_hand_is_a_canonical_set_of_slots(hand: str) -> None:
     decision = play_round("", [hand], "9p").decisions[0]
     assert hand_tokens(decision.observation.sparse) == slots(hand)
-
-
-def test_equal_tiles_are_numbered_from_0_upward_without_the_drawn_one() -> None:
-    decision = play_round("", ["11m", *["" for _ in range(3)]], "1m").decisions[0]
-    held = [token for token in decision.observation.sparse if 354 <= token <= 357]
-    assert held[:2] == [354, 355] and 490 in decision.observation.sparse
-
-
-def test_the_hand_has_136_slots() -> None:
-    assert HAND_SLOT_FIRST[-1] == 136
-    assert [HAND_SLOT_FIRST[tile] for tile in (0, 1, 5, 6, 10, 30, 36)] == [0, 1, 17, 20, 36, 108, 132]
 
 
 def test_after_a_call_there_is_no_drawn_tile() -> None:
@@ -99,11 +81,6 @@ def test_ranks_follow_the_scores_of_the_moment_and_ties_go_to_the_lower_seat(
     scores: list[int], ranks: list[int]
 ) -> None:
     assert rank_tokens(scores) == ranks
-
-
-@pytest.mark.parametrize("wind, token", [("E", 11), ("S", 12), ("W", 13)])
-def test_the_wind_is_told(wind: str, token: int) -> None:
-    assert token in play_round("", DULL, start=start_of_round(wind=wind)).decisions[0].observation.sparse
 
 
 def test_a_north_round_is_refused_by_name() -> None:

@@ -126,12 +126,6 @@ def test_a_wall_that_is_not_known_is_noted() -> None:
     assert annotate_game(game, writes_hidden=True).notes == ["wall unknown: the hidden field holds hands alone"]
 
 
-def test_the_vocabulary_has_445_hidden_tokens() -> None:
-    assert V.hidden.size == 445
-    assert [V.hidden["hand"].token(seat, 0) for seat in range(3)] == [0, 136, 272]
-    assert V.hidden["wall"].first == 408
-
-
 @pytest.fixture(scope="module")
 def lines(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """Lines with the hidden field, of the handmade game."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from annotate.game.origin import Origin, Player, log_in, players_of
+from annotate.game.origin import Origin, Player, players_of
 from annotate.game.record import Game
 from annotate.records.reading import Record, read_record
 from tests.support.real_records import real_records
@@ -30,12 +30,6 @@ def test_a_tenhou_record_has_names_dans_rates_and_its_log() -> None:
     assert (origin.platform, origin.log, origin.date) == ("tenhou", TENHOU_GAME, "2021-07-01")
     assert origin.rules == "鳳南喰赤"
     assert origin.link(2, 5) == f"https://tenhou.net/0/?log={TENHOU_GAME}&tw=2&ts=5"
-
-
-def test_a_tenhou_record_under_another_name_has_no_link() -> None:
-    origin = read(tenhou_xml(simulated(0, rules="tenhou")), "mine.xml").origin
-    assert (origin.log, origin.date, origin.link(0, 0)) == (None, None, None)
-    assert origin.players[0].name == "誰0"
 
 
 def test_tenhou_6_has_names_and_grades_of_its_platform() -> None:
@@ -79,12 +73,6 @@ def test_names_that_cannot_be_shown_do_not_refuse_a_record() -> None:
 def test_the_origin_does_not_distinguish_games() -> None:
     game = simulated(0).game
     assert replace(game, origin=Origin("tenhou", TENHOU_GAME)) == game and game.origin == Origin()
-
-
-def test_the_log_is_found_in_names_and_addresses() -> None:
-    assert log_in(f"https://tenhou.net/0/?log={TENHOU_GAME}&tw=1") == ("tenhou", TENHOU_GAME)
-    assert log_in(f"https://game.mahjongsoul.com/?paipu={UUID}_a1234") == ("mjsoul", UUID)
-    assert log_in("game.json") is None
 
 
 @pytest.mark.records

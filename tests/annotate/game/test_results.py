@@ -1,11 +1,12 @@
 """How rounds and games end, seen from each seat: field 6 of the annotation."""
 
+from itertools import product
+
 import pytest
 
 from annotate.game.results import (
     dealt_in_to,
     final_scores,
-    leftover_deposits,
     relative_winner,
     round_delta,
     round_results,
@@ -22,8 +23,9 @@ def win(winner: int, target: int, **more: object) -> dict:
     return {"type": "hora", "actor": winner, "target": target, "deltas": [0, 0, 0, 0], **more}
 
 
-def codes(*ends: dict, dealer: int = 0, is_tenpai: tuple[bool, ...] = (False,) * NUM_SEATS) -> list[int]:
-    return round_results([start_of_round(dealer), *ends], dealer, is_tenpai)
+def codes(*ends: dict, is_tenpai: tuple[bool, ...] = (False,) * 4, num_seats: int = NUM_SEATS) -> list[int]:
+    start = start_of_round() if num_seats == NUM_SEATS else start_of_three()
+    return round_results([start, *ends], 0, is_tenpai[:num_seats])
 
 
 def round_of_terminals(*seats: int, oya: int = 0):
@@ -56,26 +58,36 @@ def test_a_ron_is_told_by_winner_and_discarder_as_a_seat_sees_them(winner: int, 
     assert codes(win(winner, target)) == seen
 
 
-@pytest.mark.parametrize("winner", range(NUM_SEATS))
-@pytest.mark.parametrize("target", range(NUM_SEATS))
-def test_only_the_discarder_of_a_ron_dealt_in(winner: int, target: int) -> None:
-    found = [dealt_in_to(code, NUM_SEATS) for code in codes(win(winner, target))]
-    expected = [None if seat != target or winner == target else (winner - seat - 1) % NUM_SEATS for seat in range(4)]
-    assert found == expected
+@pytest.mark.parametrize(
+    ("winner", "target", "seen"),
+    [
+        (0, 0, [0, 2, 1]),  # 1, 2 tsumo of the next and of the previous seat
+        (2, 2, [2, 1, 0]),
+        (0, 1, [3, 6, 7]),  # 3, 4 won from them, 5, 6 dealt in to them
+        (0, 2, [4, 8, 5]),  # 7, 8 ron of the next off the previous seat, and the other way round
+        (1, 0, [5, 4, 8]),
+    ],
+)
+def test_results_of_three_seats_have_numbers_of_their_own(winner: int, target: int, seen: list[int]) -> None:
+    assert codes(win(winner, target), num_seats=3) == seen
 
 
-@pytest.mark.parametrize("winner", range(NUM_SEATS))
-@pytest.mark.parametrize("target", range(NUM_SEATS))
-def test_every_seat_can_tell_from_its_result_who_has_won(winner: int, target: int) -> None:
-    seen = [relative_winner(code, NUM_SEATS) for code in codes(win(winner, target))]
-    assert seen == [(winner - seat) % NUM_SEATS for seat in range(NUM_SEATS)]
+@pytest.mark.parametrize("num_seats", [3, 4])
+def test_every_seat_can_tell_from_its_result_who_has_won_and_who_dealt_in(num_seats: int) -> None:
+    for winner, target in product(range(num_seats), repeat=2):
+        seen = codes(win(winner, target), num_seats=num_seats)
+        assert [relative_winner(code, num_seats) for code in seen] == [
+            (winner - s) % num_seats for s in range(num_seats)
+        ]
+        dealt_in = [(winner - s - 1) % num_seats if s == target != winner else None for s in range(num_seats)]
+        assert [dealt_in_to(code, num_seats) for code in seen] == dealt_in
 
 
-@pytest.mark.parametrize("end", [{"reason": "exhaustive_draw"}, {"reason": "kyushu_kyuhai"}])
-def test_nobody_has_won_a_draw(end: dict) -> None:
-    draw = {"type": "ryukyoku", "deltas": [0, 0, 0, 0], **end}
-    drawn = codes(draw, is_tenpai=(True, False, False, True))
-    assert [relative_winner(code, NUM_SEATS) for code in drawn] == [None] * NUM_SEATS
+def test_draws_of_three_seats_come_last() -> None:
+    draw = {"type": "ryukyoku", "reason": "exhaustive_draw", "deltas": [2000, -1000, -1000]}
+    assert codes(draw, is_tenpai=(True, False, False), num_seats=3) == [10, 9, 9]
+    assert codes({**draw, "reason": "kyushu_kyuhai"}, num_seats=3) == [11, 11, 11]
+    assert [relative_winner(code, 3) for code in (9, 10, 11)] == [None] * 3
 
 
 def test_of_several_winners_each_sees_the_own_win_and_the_rest_the_first_after_the_discarder() -> None:
@@ -150,12 +162,6 @@ def riichi(seat: int) -> dict:
 DRAW = {"type": "ryukyoku", "reason": "exhaustive_draw", "deltas": [3000, -1000, -1000, -1000]}
 
 
-def test_deposits_that_nobody_won_are_left_over() -> None:
-    start = start_of_round(kyotaku=2)
-    assert leftover_deposits([start, riichi(0), riichi(1), DRAW]) == 4
-    assert leftover_deposits([start, riichi(0), win(0, 0)]) == 0
-
-
 def test_final_scores_give_leftover_deposits_to_the_first_seat() -> None:
     start = start_of_round(kyotaku=2, scores=(20000, 30000, 25000, 23000))
     assert final_scores([start, riichi(0), riichi(1), DRAW]) == (22000, 32000, 24000, 22000)
@@ -173,32 +179,3 @@ def test_ranks_and_scores_are_those_of_the_end_of_the_game_and_ties_go_to_the_lo
         (1, 0, 2, 3, 2, 25000, 3),
         (1, 0, 2, 3, 3, 20000, 4),
     ]
-
-
-def codes_of_three(*ends: dict, is_tenpai: tuple[bool, ...] = (False,) * 3) -> list[int]:
-    return round_results([start_of_three(), *ends], 0, is_tenpai)
-
-
-@pytest.mark.parametrize(
-    ("winner", "target", "seen"),
-    [
-        (0, 0, [0, 2, 1]),  # 1, 2 tsumo of the next and of the previous seat
-        (2, 2, [2, 1, 0]),
-        (0, 1, [3, 6, 7]),  # 3, 4 won from them, 5, 6 dealt in to them
-        (0, 2, [4, 8, 5]),  # 7, 8 ron of the next off the previous seat, and the other way round
-        (1, 0, [5, 4, 8]),
-    ],
-)
-def test_results_of_three_seats_have_numbers_of_their_own(winner: int, target: int, seen: list[int]) -> None:
-    assert codes_of_three(win(winner, target)) == seen
-    winners = [relative_winner(code, 3) for code in seen]
-    assert [(seat + step) % 3 for seat, step in enumerate(winners) if step is not None] == [winner] * 3
-    dealt_in = [dealt_in_to(code, 3) for code in seen]
-    assert [step is not None for step in dealt_in] == [winner != target == seat for seat in range(3)]
-
-
-def test_draws_of_three_seats_come_last() -> None:
-    draw = {"type": "ryukyoku", "reason": "exhaustive_draw", "deltas": [2000, -1000, -1000]}
-    assert codes_of_three(draw, is_tenpai=(True, False, False)) == [10, 9, 9]
-    assert codes_of_three({**draw, "reason": "kyushu_kyuhai"}) == [11, 11, 11]
-    assert [relative_winner(code, 3) for code in (9, 10, 11)] == [None] * 3

@@ -56,15 +56,6 @@ def test_every_game_of_a_file_that_cannot_be_read_is_left_out_and_named_and_no_o
     assert all(f"{path}: line {number}: start_kyoku" in report for number in (2, 2 * len(game) + 2))
 
 
-def test_explain_counts_the_decisions_of_games_that_can_be_read(
-    game: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert annotate([write(tmp_path / "games.jsonl", game[:2] + ["{\n"], game), "--explain", "3"]) == 0
-    expected = capsys.readouterr().out
-    assert annotate([write(tmp_path / "alone.jsonl", game), "--explain", "3"]) == 0
-    assert capsys.readouterr().out == expected
-
-
 def test_a_game_that_is_cut_off_is_left_out_and_the_report_names_the_option(
     game: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -89,11 +80,6 @@ def test_a_game_that_is_cut_off_is_kept_on_request_up_to_its_last_whole_round(ga
         assert results.split(",")[:5] == whole_line.split("\t")[6].split(",")[:5]  # of the round
 
 
-def test_keeping_incomplete_games_changes_nothing_of_whole_ones(game: list[str], tmp_path: Path) -> None:
-    path = write(tmp_path / "whole.jsonl", game)
-    assert written(tmp_path, path, "--keep-incomplete") == written(tmp_path, path)
-
-
 def test_a_copy_that_is_cut_off_does_not_displace_the_whole_game(game: list[str], tmp_path: Path) -> None:
     first, second = write(tmp_path / "1.jsonl", cut(game)), write(tmp_path / "2.jsonl", game)
     assert written(tmp_path, first, second) == written(tmp_path, second)
@@ -104,18 +90,6 @@ def test_a_copy_of_which_no_round_replays_does_not_displace_the_whole_game(game:
     assert broken != game
     first, second = write(tmp_path / "1.jsonl", broken), write(tmp_path / "2.jsonl", game)
     assert written(tmp_path, first, second) == written(tmp_path, second)
-
-
-def test_explain_names_the_option_to_read_a_game_that_is_cut_off(
-    game: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = write(tmp_path / "cut.jsonl", cut(game))
-
-    assert annotate([path, "--explain", "1"]) == 1
-    assert "pass --keep-incomplete to read such games" in capsys.readouterr().err
-
-    assert annotate([path, "--explain", "1", "--keep-incomplete"]) == 0
-    assert "East 1" in capsys.readouterr().out
 
 
 def test_an_interrupted_run_is_not_resumed_with_incomplete_games(

@@ -145,19 +145,6 @@ def test_a_full_disk_leaves_the_previous_file_and_a_run_that_can_be_resumed(
     assert (tmp_path / "a.txt").read_bytes() == (whole / "a.txt").read_bytes()
 
 
-def test_an_interrupted_run_over_a_former_file_is_started_again_only_by_force(
-    games: Path, whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    broken_off(games, tmp_path / "a.txt", 200_000)
-    (tmp_path / "a.txt").write_text("mine")
-    command = [str(games), "-o", str(tmp_path / "a.txt"), "--restart"]
-    assert annotate(command) == 1
-    assert "replace it with --force" in capsys.readouterr().err
-    assert (tmp_path / "a.txt").read_text() == "mine"
-    assert annotate([*command, "--force"]) == 0
-    assert (tmp_path / "a.txt").read_bytes() == (whole / "a.txt").read_bytes()
-
-
 @pytest.fixture(scope="module")
 def broken(games: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the records in games/, and next to it what an interrupted run over it to a.txt has left."""
@@ -185,26 +172,6 @@ def restarted(folder: Path, output: Path, *options: str) -> bytes:
     return output.read_bytes()
 
 
-def test_other_settings_are_refused_and_named(
-    interrupted: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder, output = interrupted
-    assert annotate([str(folder), "-o", str(output), "--room", "1", "--shard", "1/2"]) == 1
-    error = capsys.readouterr().err
-    assert "other settings (room: 4, now 1; shard: 1/1, now 1/2)" in error and "--restart" in error
-    assert restarted(folder, output, "--room", "1")
-
-
-def test_a_record_that_has_changed_is_named(interrupted: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
-    folder, output = interrupted
-    changed = folder / "bad0.json"
-    changed.write_text("{ }")
-    assert annotate([str(folder), "-o", str(output)]) == 1
-    error = capsys.readouterr().err
-    assert f"{changed} has changed" in error and "--restart" in error
-    assert restarted(folder, output)
-
-
 def test_a_record_that_has_vanished_is_named(
     interrupted: tuple[Path, Path], whole: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -223,18 +190,6 @@ def test_records_that_are_not_read_yet_may_come_and_go(interrupted: tuple[Path, 
     (folder / "zz.json").write_text("no record")
     assert annotate([str(folder), "-o", str(output)]) == 0
     assert output.read_bytes() == (whole / "a.txt").read_bytes()
-
-
-def test_records_that_are_no_longer_there_at_the_end_are_named(
-    interrupted: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder, output = interrupted
-    for number in range(150):
-        (folder / f"bad{number}.json").unlink()
-    (folder / "bad0.json").write_text("{}")
-    os.utime(folder / "bad0.json", ns=(0, 0))
-    assert annotate([str(folder / "bad0.json"), "-o", str(output)]) == 1
-    assert "bad0.json has changed" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("damage", ["noise", "cut off", "of another program", "no state"])
@@ -286,18 +241,6 @@ def test_two_processes_do_not_write_the_same_output(
     assert "another process is at work on this output" in capsys.readouterr().err
 
 
-def test_other_programs_read_what_is_compressed_game_by_game(whole: Path) -> None:
-    plain = (whole / "a.txt").read_bytes()
-    assert gzip.decompress((whole / "a.txt.gz").read_bytes()) == plain
-    with open(whole / "a.txt.zst", "rb") as raw:
-        reader = zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True)
-        assert reader.read() == plain
-    for program in ("gzip", "zstd"):
-        if shutil.which(program):
-            file = whole / f"a.txt.{'gz' if program == 'gzip' else 'zst'}"
-            assert subprocess.run([program, "-dc", file], capture_output=True, check=True).stdout == plain
-
-
 def test_shards_together_hold_every_line_once(games: Path, whole: Path, tmp_path: Path) -> None:
     lines = []
     for number in (1, 2, 3):
@@ -323,3 +266,13 @@ def test_a_shard_that_there_is_not_is_refused(shard: str, capsys: pytest.Capture
         annotate(["records", "-o", "-", f"--shard={shard}"])
     assert ended.value.code == 2
     assert "is not I/N with I from 1 to N, such as 1/4" in capsys.readouterr().err
+
+
+def test_a_record_that_has_changed_is_named(interrupted: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    folder, output = interrupted
+    changed = folder / "bad0.json"
+    changed.write_text("{ }")
+    assert annotate([str(folder), "-o", str(output)]) == 1
+    error = capsys.readouterr().err
+    assert f"{changed} has changed" in error and "--restart" in error
+    assert restarted(folder, output)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from annotate.game.origin import Origin, Player
-from annotate.records.addresses import is_address, is_record_address, parse_address, seat_in
+from annotate.records.addresses import is_record_address, parse_address, seat_in
 
 LOG = "2021070100gm-00a9-0000-0123abcd"
 UUID = "210815-6da08e40-2605-42fb-a5e3-f8aa5940362a"
@@ -35,10 +35,6 @@ def test_addresses_of_both_platforms_name_a_game(text: str, platform: str, log: 
 def test_other_addresses_are_refused_with_those_that_are_known(text: str) -> None:
     with pytest.raises(ValueError, match="not the address of a replay; known are https://tenhou.net"):
         parse_address(text)
-
-
-def test_a_path_is_not_an_address() -> None:
-    assert is_address("HTTPS://tenhou.net/0/") and not is_address("game.mjlog") and not is_address("./https.json")
 
 
 def test_the_file_is_found_by_the_name_of_the_game(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 import gzip
 import io
-import os
 import random
 import tarfile
 import zipfile
@@ -103,37 +102,11 @@ def test_one_member_can_be_named_as_reports_name_it(pack: Pack, tmp_path: Path) 
     assert problem == "no file in this archive is missing.json"
 
 
-def test_folders_and_archives_in_them_are_searched_together(tmp_path: Path) -> None:
-    (tmp_path / "z").mkdir()
-    (tmp_path / "z" / "c.json").write_bytes(MJAI)
-    zip_of(tmp_path / "z" / "b.zip", FILES)
-    tar_zst_of(tmp_path / "a.tar.zst", {"x.json": MJAI})
-    names = [os.path.relpath(record.name, tmp_path) for record in records_of(find_records([str(tmp_path)]))]
-    assert names == ["a.tar.zst!x.json", *(f"z/b.zip!{name}" for name in NAMES), "z/c.json"]
-
-
 def test_a_name_is_never_used_as_a_path_and_always_printable(tmp_path: Path) -> None:
     for pack in (zip_of, tar_of):
         path = pack(tmp_path / "archive", {"../../etc/a.json": MJAI, "/b.json": MJAI, "c\n\x1b.json": MJAI})
         names = [name for name, _ in names_and_problems(path)]
         assert names == ["!../../etc/a.json", "!/b.json", "!c\ufffd\ufffd.json"]
-
-
-def test_a_record_may_be_compressed_with_zstd(tmp_path: Path) -> None:
-    path = tmp_path / "game.jsonl.zst"
-    path.write_bytes(zstandard.ZstdCompressor().compress(MJAI))
-    assert reading.read_games(str(path))[0].id.startswith("game-")
-    path.write_bytes(path.read_bytes()[:-9])
-    with pytest.raises(ValueError, match=r"game\.jsonl\.zst: the zstd file is cut off: get it again"):
-        reading.read_games(str(path))
-
-
-def test_a_member_without_a_name_is_no_record(tmp_path: Path) -> None:
-    path = tmp_path / "archive.zip"
-    with zipfile.ZipFile(path, "w") as archive:
-        for name in ("", "a.json"):
-            archive.writestr(zipfile.ZipInfo(name), MJAI)
-    assert names_and_problems(path) == [("!a.json", None)]
 
 
 def test_links_and_folders_in_a_tar_are_no_records(tmp_path: Path) -> None:
@@ -145,12 +118,6 @@ def test_links_and_folders_in_a_tar_are_no_records(tmp_path: Path) -> None:
             archive.addfile(info)
     ((name, problem),) = names_and_problems(path)
     assert name == "" and problem is not None and "no file in this archive" in problem
-
-
-def test_long_names_are_read_whole(tmp_path: Path) -> None:
-    name = "/".join(["folder" * 5] * 12) + "/a.json"
-    for pack in (tar_of, zip_of):
-        assert names_and_problems(pack(tmp_path / "archive", {name: MJAI})) == [(f"!{name}", None)]
 
 
 @pytest.fixture(scope="module")
@@ -175,28 +142,6 @@ def test_lines_from_an_archive_are_those_from_a_folder(pack: Pack, games: Files,
     archive = pack(tmp_path / "archive", games)
     assert annotate([str(archive), "-o", str(tmp_path / "lines.txt"), "-j", "2"]) == 0
     assert (tmp_path / "lines.txt").read_bytes() == lines
-
-
-@every_kind
-def test_a_damaged_member_is_named_and_costs_only_itself(
-    pack: Pack, games: Files, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    first, second, *_ = games
-    files = {first: games[first], "cut.gz": games[second][:500], "noise.xml": b"\x80" * 99, second: games[second]}
-    archive = pack(tmp_path / "archive", files)
-    assert annotate([str(archive), "-o", str(tmp_path / "lines"), "-j", "1"]) == 0
-    report = capsys.readouterr().err
-    assert "2 left out:" in report and "4 files" in report and "2 games" in report
-    assert f"{archive}!cut.gz: the gzip file is cut off" in report
-    assert f"{archive}!noise.xml: not a game record" in report
-
-
-def test_a_member_can_be_explained(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    archive = zip_of(tmp_path / "archive.zip", FILES)
-    assert annotate([f"{archive}!a.mjson", "--explain", "1"]) == 0
-    assert "East 1" in capsys.readouterr().out
-    assert annotate([str(archive), "--explain", "1"]) == 1
-    assert "--explain needs one file; of an archive one member" in capsys.readouterr().err
 
 
 @every_kind
@@ -273,27 +218,6 @@ def test_a_size_that_cannot_be_of_a_member_of_a_tar_is_damage(size: int, tmp_pat
     assert name == "" and problem is not None and "damaged or cut off after a.json" in problem
 
 
-def test_a_tar_without_its_end_mark_is_cut_off(tmp_path: Path) -> None:
-    path = tar_of(tmp_path / "archive.tar", {"a.json": b"x"})
-    path.write_bytes(path.read_bytes()[:1024])
-    assert [problem is None for _, problem in names_and_problems(path)] == [True, False]
-
-
-@every_kind
-def test_noise_in_an_archive_never_gets_beyond_a_problem(pack: Pack, tmp_path: Path) -> None:
-    whole = pack(tmp_path / "archive", FILES).read_bytes()
-    for seed in range(150):
-        data = bytearray(whole)
-        for place in range(seed % 7 + 1):
-            data[(seed * 7919 + place * 104_729) % len(data)] = seed * 31 % 256
-        (tmp_path / "noisy").write_bytes(data)
-        for record in records_of([str(tmp_path / "noisy")]):
-            try:
-                read_record(record)
-            except ValueError as error:
-                assert str(error).startswith(str(tmp_path / "noisy"))
-
-
 @every_kind
 def test_a_member_beyond_the_bound_is_refused(pack: Pack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(archives, "LARGEST_MEMBER", 1 << 20)
@@ -333,3 +257,17 @@ def test_a_long_attribute_of_a_tar_is_not_read_into_memory(tmp_path: Path) -> No
     (tmp_path / "archive.tar").write_bytes(header.tobuf(tarfile.GNU_FORMAT) + bytes(2048))
     ((_, problem),) = names_and_problems(tmp_path / "archive.tar")
     assert problem is not None and "header is damaged" in problem
+
+
+@every_kind
+def test_a_damaged_member_is_named_and_costs_only_itself(
+    pack: Pack, games: Files, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, second, *_ = games
+    files = {first: games[first], "cut.gz": games[second][:500], "noise.xml": b"\x80" * 99, second: games[second]}
+    archive = pack(tmp_path / "archive", files)
+    assert annotate([str(archive), "-o", str(tmp_path / "lines"), "-j", "1"]) == 0
+    report = capsys.readouterr().err
+    assert "2 left out:" in report and "4 files" in report and "2 games" in report
+    assert f"{archive}!cut.gz: the gzip file is cut off" in report
+    assert f"{archive}!noise.xml: not a game record" in report

@@ -2,16 +2,12 @@
 
 import base64
 import copy
-import gzip
-import json
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from annotate.annotation import check, format_line
-from annotate.game.decisions import Decision
 from annotate.game.record import Game
 from annotate.game.tiles import MJAI_NAMES, TILE_OF_ID
 from annotate.records.majsoul.reader import read_majsoul, read_majsoul_json
@@ -53,14 +49,6 @@ def lines(game: Game) -> list[str]:
     return [format_line(annotation) for annotation in report.annotations]
 
 
-def situations(report: ReplayResult) -> list[tuple[Any, ...]]:
-    return [(*a.observation, a.chosen) for a in report.annotations]
-
-
-def situations_played(decisions: list[Decision]) -> list[tuple[Any, ...]]:
-    return [(*d.observation, d.chosen) for d in decisions]
-
-
 def content(recorded: Json) -> Json:
     return recorded["data"]["data"]
 
@@ -71,27 +59,6 @@ def records(recorded: Json, name: str) -> list[Json]:
     return [result["data"] for result in results if result["name"] == f".lq.{name}"]
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("version", VERSIONS)
-def test_the_captured_message_gives_the_lines_of_the_mjai_record(version: int, seed: int) -> None:
-    made = game_of_seed(seed)
-    assert lines(read_majsoul(message(document(made, version, inputs=False)))) == lines(made.game)
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-def test_json_gives_the_lines_of_the_mjai_record(version: int) -> None:
-    made = game_of_seed(SEEDS[0])
-    assert lines(read_majsoul_json(document(made, version, inputs=False))) == lines(made.game)
-
-
-@pytest.mark.parametrize("name", ROUNDS)
-def test_what_seldom_happens_gives_the_lines_of_the_mjai_record(name: str) -> None:
-    made = rare(name)
-    expected = lines(made.game)
-    assert lines(read_majsoul(message(document(made, 0)))) == expected
-    assert lines(read_majsoul_json(document(made, inputs=False))) == expected
-
-
 @pytest.mark.parametrize("name", ["closed kans", "an open kan, then a closed one", "a kan in riichi"])
 def test_a_closed_kans_dora_may_come_with_the_kan_or_with_the_next_tile(name: str) -> None:
     recorded = document(rare(name), inputs=False)
@@ -100,11 +67,6 @@ def test_a_closed_kans_dora_may_come_with_the_kan_or_with_the_next_tile(name: st
         if kan.get("type") == 3 and "doras" in deal:
             kan["doras"] = deal.pop("doras")
     assert lines(read_majsoul_json(recorded)) == lines(rare(name).game)
-
-
-def test_a_frame_header_may_stand_before_the_message_or_not() -> None:
-    recorded = document(rare("two winners"))
-    assert read_majsoul(message(recorded, header=False)) == read_majsoul(message(recorded))
 
 
 def respelled(value: Json, key_of: Any, prefix: str, defaults: bool) -> Json:
@@ -168,26 +130,6 @@ def test_json_may_leave_out_names_and_wrappings() -> None:
     for data in (content(recorded), content(recorded)["records"]):
         assert read_majsoul_json({"head": recorded["head"], "data": data}) == expected
     assert read_majsoul_json({"name": ".lq.ResGameRecord", "data": recorded}) == expected
-
-
-@pytest.mark.parametrize("packed", [bytes, gzip.compress], ids=["plain", "gzip"])
-def test_files_are_recognised_by_their_content(packed: Any, tmp_path: Path) -> None:
-    recorded = document(rare("two winners"))
-    expected = read_majsoul_json(recorded)
-    for form in (message(recorded), message(recorded, header=False), json.dumps(recorded, indent=1).encode()):
-        path = tmp_path / "record.xml"
-        path.write_bytes(packed(form))
-        assert read_games(str(path)) == [expected]
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_a_choice_that_anothers_claim_hid_is_known_where_the_record_tells_what_was_pressed(seed: int) -> None:
-    made = game_of_seed(seed)
-    assert annotated(made.game).num_unknown > 0
-
-    report = annotated(read_majsoul(message(document(made))))
-    assert report.num_unknown == 0
-    assert situations(report) == situations_played(made.decisions)
 
 
 @pytest.mark.parametrize("name", ["a pre-empted chi", "a pre-empted pon"])
@@ -312,11 +254,6 @@ def test_an_offer_to_a_seat_that_has_no_turn_is_told() -> None:
     data["operations"].append({"seat": 0, "operation_list": [{"type": 3, "combination": ["1z|1z"]}]})
     (difference,) = annotated(read_majsoul_json(recorded)).differences
     assert difference == "East 1-0: options of seat 0 after event 2 (dahai 0 3p): only the record has pon"
-
-
-def test_a_record_without_options_is_not_compared() -> None:
-    made = rare("a pre-empted chi")
-    assert lines(read_majsoul_json(document(made, offers=False))) == lines(made.game)
 
 
 @pytest.mark.parametrize("name", ["closed kans", "a kan in riichi", "four kans", "nagashi mangan"])

@@ -2,7 +2,6 @@
 
 import copy
 import json
-import random
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -10,12 +9,10 @@ from typing import Any
 
 import pytest
 
-from annotate.annotation import check
 from annotate.game.record import Game
 from annotate.records.majsoul.reader import read_majsoul, read_majsoul_json
 from annotate.records.reading import read_games
 from annotate.replay.replay import annotate_game
-from tests.support.rounds import V
 from tests.support.writers.majsoul_made import made_round
 from tests.support.writers.majsoul_rare import TENPAI
 from tests.support.writers.majsoul_wire import wire
@@ -50,21 +47,13 @@ def result_of(recorded: Json, name: str) -> Json:
     "name, values, problem",
     [
         ("RecordNewRound", {"chang": 4}, "message 1, RecordNewRound: chang must be in 0 ... 3, not 4"),
-        ("RecordNewRound", {"ju": 4}, "ju must be in 0 ... 3"),
         ("RecordNewRound", {"ju": 1}, "hands of [13, 14, 13, 13] tiles expected, not of [14, 13, 13, 13]"),
-        ("RecordNewRound", {"tiles2": ["1z"]}, "not of [14, 13, 1, 13]"),
         ("RecordNewRound", {"ben": 1001}, "ben must be in 0 ... 1000"),
-        ("RecordNewRound", {"liqibang": 2**32 - 1}, "liqibang must be in 0 ... 1000"),
         ("RecordNewRound", {"scores": [25000] * 5}, "scores must be 4 numbers of points"),
-        ("RecordNewRound", {"scores": [10**9] * 4}, "scores must be 4 numbers of points"),
         ("RecordNewRound", {"doras": ["1z", "2z"]}, "one indicator expected at the start, not 2"),
-        ("RecordNewRound", {"doras": []}, "'' is not a tile"),
         ("RecordNewRound", {"paishan": "1m2m3"}, "'3' is not a tile"),
         ("RecordDealTile", {"tile": "8z"}, "RecordDealTile: '8z' is not a tile"),
-        ("RecordDealTile", {"seat": 4}, "seat must be in 0 ... 3, not 4"),
-        ("RecordDealTile", {"doras": ["8p", "10m"]}, "'10m' is not a tile"),
         ("RecordDealTile", {"doras": ["8s", "2z"]}, "the indicators 8s, 2z, before "),
-        ("RecordDiscardTile", {"tile": ""}, "'' is not a tile"),
         ("RecordDiscardTile", {"operations": [{"seat": 5, "operation_list": [{"type": 9}]}]}, "seat must be in"),
         (
             "RecordDiscardTile",
@@ -74,12 +63,9 @@ def result_of(recorded: Json, name: str) -> Json:
         ("RecordChiPengGang", {"type": 3}, "a call of type 3: 0 ... 2 expected"),
         ("RecordChiPengGang", {"type": 2}, "a daiminkan of 3 tiles from seats [1, 1, 0]"),
         ("RecordChiPengGang", {"froms": [1, 1, 1]}, "a chi of 3 tiles from seats [1, 1, 1]"),
-        ("RecordChiPengGang", {"froms": [1, 0, 0]}, "a chi of 3 tiles from seats [1, 0, 0]"),
-        ("RecordChiPengGang", {"tiles": []}, "a chi of 0 tiles"),
         ("RecordChiPengGang", {"liqi": {"seat": 99}}, "seat must be in 0 ... 3, not 99"),
         ("RecordHule", {"hules": []}, "a win without a winner"),
         ("RecordHule", {"delta_scores": [1, 2, 3]}, "delta_scores must be 4 numbers of points"),
-        ("RecordHule", {"scores": [1, 2, 3]}, "scores must be 4 numbers of points"),
         ("RecordHule", {"hules": [{"seat": 0, "zimo": True, "hu_tile": "?"}]}, "'?' is not a tile"),
     ],
 )
@@ -156,32 +142,21 @@ def test_a_riichi_that_was_declared_or_paid_alone_leaves_the_round_out() -> None
     "path, value, problem",
     [
         ("head", [], "head must be an object, not a list"),
-        ("head", 3, "head must be an object, not 3"),
-        ("head.uuid", 3, "head.uuid must be a text, not 3"),
         ("head.uuid", "a\nb", "head.uuid must be a text, not 'a\\nb'"),
-        ("head.config", "x", "head.config must be an object, not 'x'"),
         ("head.config.category", "2", "head.config.category must be an integer, not '2'"),
-        ("head.config.category", 2.5, "head.config.category must be an integer, not 2.5"),
         ("head.config.category", -1, "head.config.category must be in 0 ... 4294967295, not -1"),
         ("head.accounts", {}, "head.accounts must be a list, not an object"),
-        ("head.accounts.1", None, "head.accounts[1] must be an object, not null"),
         ("head.accounts.1.level.id", True, "head.accounts[1].level.id must be an integer, not True"),
         ("data", 7, "data must be an object"),
         ("data", "no base64!", "data must be an object, or bytes as base64"),
         ("data", "", "the game itself (data) is missing"),
         ("data.name", ".lq.RecordHule", "data is a '.lq.RecordHule', where a GameDetailRecords is expected"),
-        ("data.data", None, "data must be an object"),
-        ("data.data.actions", "x", "data.actions must be a list"),
-        ("data.data.actions.3", 8, "actions[3] must be an object"),
-        ("data.data.actions.3.result", [1], "actions[3].result must be an object"),
         ("data.data.actions.3.result", "x", "actions[3].result must be an object, or bytes as base64"),
         ("data.data.actions.3.result", "AAAA", "actions[3].result: cut off or damaged: no Wrapper"),
         ("data.data.actions.3.result.name", 1, "actions[3].result: a record of an unknown kind, 1"),
-        ("data.data.actions.3.result.data", [], "actions[3].result.data must be an object, not a list"),
         ("data.data.actions.3.result.data", "gA==", "cut off or damaged: no RecordDiscardTile"),
         ("data.data.actions.3.result.data.tile", 5, "actions[3].result.data.tile must be a text, not 5"),
         ("data.data.actions.3.result.data.moqie", 1, "actions[3].result.data.moqie must be true or false, not 1"),
-        ("data.data.actions.2.user_input", "x", "actions[2].user_input must be an object, not 'x'"),
         ("data.data.actions.2.user_input.cpg", {"index": {}}, "user_input.cpg.index must be an integer, not an object"),
     ],
 )
@@ -231,92 +206,3 @@ def test_other_messages_are_refused(data: bytes, problem: str, tmp_path: Path) -
     with pytest.raises(ValueError) as caught:
         read_games(str(path))
     assert str(caught.value).startswith(f"{path}: ") and problem in str(caught.value)
-
-
-def examine(read: Callable[[], Game]) -> str:
-    """Reads and replays; nothing may be raised but a ValueError with a reason."""
-    try:
-        game = read()
-    except ValueError as error:
-        assert str(error)
-        return "refused"
-    report = annotate_game(game)
-    for annotation in report.annotations:
-        check(annotation, V)
-    return "left out" if report.left_out else "read"
-
-
-def test_random_bytes_are_refused() -> None:
-    rng = random.Random(1)
-    for _ in range(400):
-        data = rng.choice((b"\x03\x00\x00\x0a\x00\x12", b"\x12", b"\x0a\x00\x12")) + rng.randbytes(rng.randrange(80))
-        assert examine(lambda data=data: read_majsoul(data)) == "refused"
-
-
-def test_messages_with_bytes_changed_at_random_do_no_harm() -> None:
-    rng = random.Random(2)
-    original = message(short())
-    seen = set()
-    for _ in range(2000):
-        data = bytearray(original)
-        for _ in range(rng.randrange(1, 4)):
-            place, length = rng.randrange(3, len(data)), rng.randrange(3)
-            data[place : place + length] = rng.randbytes(rng.randrange(3))
-        seen.add(examine(lambda data=data: read_majsoul(bytes(data))))
-    assert seen == {"refused", "left out", "read"}
-
-
-VALUES = (
-    None,
-    0,
-    1,
-    -1,
-    3,
-    7,
-    14,
-    2**31,
-    2**64,
-    True,
-    "",
-    "0m",
-    "9z",
-    "5p|0p",
-    "\ud800",
-    [],
-    ["1m"],
-    [0, 0, 0, 0],
-    {},
-    1.5,
-)
-
-
-def test_json_with_values_changed_at_random_does_no_harm() -> None:
-    rng = random.Random(3)
-    seen = set()
-    for _ in range(400):
-        recorded = short()
-        for _ in range(rng.randrange(1, 3)):
-            recorded = changed(recorded, rng)
-        seen.add(examine(lambda recorded=recorded: read_majsoul_json(recorded)))
-    assert seen == {"refused", "left out", "read"}
-
-
-def changed(recorded: Json, rng: random.Random) -> Json:
-    """Changes, removes, duplicates or swaps one part of a document, at any depth."""
-    root = [recorded]
-    holder: Any = root
-    key: Any = 0
-    while isinstance(holder[key], (dict, list)) and holder[key] and rng.random() < 0.95:
-        holder = holder[key]
-        key = rng.choice(list(holder) if isinstance(holder, dict) else range(len(holder)))
-    kind = rng.randrange(4)
-    if kind == 0 or (kind > 1 and isinstance(holder, dict)):
-        holder[key] = rng.choice(VALUES)
-    elif kind == 1:
-        del holder[key]
-    elif kind == 2:
-        holder.insert(rng.randrange(len(holder)), copy.deepcopy(holder[key]))
-    else:
-        other = rng.randrange(len(holder))
-        holder[key], holder[other] = holder[other], holder[key]
-    return root[0] if root else None

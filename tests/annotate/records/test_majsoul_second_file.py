@@ -56,13 +56,6 @@ def test_a_missing_file_is_named_with_the_address_to_download(tmp_path: Path) ->
     )
 
 
-def test_a_damaged_file_of_the_game_is_named(tmp_path: Path) -> None:
-    path = pair(tmp_path)
-    (tmp_path / "game.data").write_bytes(b"<html>")
-    with pytest.raises(ValueError, match=r"game\.bin: .*GameDetailRecords|cut off or damaged"):
-        read_games(str(path))
-
-
 def test_a_folder_of_pairs_is_annotated_and_no_file_is_skipped(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -17,16 +17,6 @@ MJAI = RECORDS / "handmade.jsonl"
 ACCEPTED = f"accepted are {reading.ACCEPTED}"
 
 
-def test_a_game_is_the_same_in_both_formats() -> None:
-    (tenhou,), (mjai,) = read_games(str(MJLOG)), read_games(str(MJAI))
-    untold = {"reason": None}
-    assert tenhou.rounds[0].events[-1]["scores"] == [-7000, 57000, 25000, 25000]
-    for theirs, ours in zip(tenhou.rounds[0].events[:-1], mjai.rounds[0].events[:-1], strict=True):
-        assert {**theirs, **untold} == {**ours, **untold}
-    assert tenhou.rounds[0].events[-1]["deltas"] == mjai.rounds[0].events[-1]["deltas"]
-    assert tenhou.final_scores == mjai.final_scores == (-7000, 57000, 25000, 25000)
-
-
 def test_grades_and_changes_of_the_handmade_game() -> None:
     (game,) = read_games(str(MJLOG))
     assert (game.id, game.style, game.room, game.grades) == ("2026010100gm-0001-0000-handmade", 0, 0, (0, 5, 6, 15))
@@ -54,32 +44,22 @@ def test_mjai_lines_that_mention_a_word_of_mahjong_soul_are_mjai(tmp_path: Path)
     assert read_games(str(path))[0].rounds == read_games(str(MJAI))[0].rounds
 
 
-def test_a_name_without_an_id_of_its_own_gives_a_readable_one(tmp_path: Path) -> None:
-    path = tmp_path / "my.game.jsonl.gz"
-    path.write_bytes(gzip.compress(MJAI.read_bytes()))
-    assert read_games(str(path))[0].id.startswith("my.game-")
-
-
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
         (b"", f"empty; {ACCEPTED}"),
-        (b" \n", f"empty; {ACCEPTED}"),
         (gzip.compress(b"", mtime=0), f"empty; {ACCEPTED}"),
         (bytes(range(128, 256)) * 4, f"not a game record: neither text nor compressed; {ACCEPTED}"),
         (b"# a list of games\n", f"not a game record; {ACCEPTED}"),
         (b'{"a": 1}', f"not a game record; {ACCEPTED}"),
-        (b"[1, 2]", f"not a game record; {ACCEPTED}"),
         (b"[" * 100_000, f"not a game record; {ACCEPTED}"),
         (b"<!DOCTYPE html><html></html>", f"not a game record: XML or HTML without <mjloggm>; {ACCEPTED}"),
         (b'<?xml version="1.0"?><svg/>', "unexpected element <svg>"),
         (b'{"title": [], "rule": {}, "log": 1}', "no game in the format of tenhou.net/6"),
         (b'{"head": {"accounts": []}}', "the game itself (data) is missing"),
         (b'{"head": {"accounts": []', "JSON, perhaps of Mahjong Soul, that is cut off or damaged: "),
-        (b"\x03\x01", "cut off: a message without content"),
         (gzip.compress(MJAI.read_bytes(), mtime=0)[:-12], "the gzip file is cut off"),
         (gzip.compress(MJAI.read_bytes(), mtime=0)[:-8] + bytes(8), "the gzip file is damaged"),
-        (b"\x1f\x8b" + bytes(100), "the gzip file is damaged"),
         (gzip.compress(gzip.compress(MJAI.read_bytes())), "compressed twice: decompress it once and run again"),
         (MJAI.read_bytes().replace(b"7p", b"7x"), "line 3: tsumo: pai"),
     ],
@@ -138,10 +118,6 @@ def test_a_pattern_means_what_it_matches(folder: Path) -> None:
     assert found(folder, "**/*.mjlog") == ["a/1.mjlog"]
 
 
-def test_a_pattern_that_matches_a_folder_means_the_records_below(folder: Path) -> None:
-    assert found(folder, "a*") == ["a/1.mjlog", "a/2.json", "a/deep/x.JSONL"]
-
-
 def test_a_name_with_pattern_characters_is_a_name_first(folder: Path) -> None:
     (folder / "[1].xml").touch()
     assert found(folder, "[1].xml") == ["[1].xml"]
@@ -157,11 +133,6 @@ def test_a_path_that_matches_nothing_is_named(folder: Path, pattern: str) -> Non
     with pytest.raises(ValueError) as caught:
         found(folder, "b.xml", pattern)
     assert str(caught.value).startswith(f"{folder / pattern}: ")
-
-
-def test_a_folder_without_records_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"no file here ends in \.xml, \.mjlog"):
-        find_records([str(tmp_path)])
 
 
 @pytest.mark.records

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from annotate.annotation import Annotation, format_line, parse_line, vocabulary_of_line
+from annotate.annotation import Annotation, format_line, parse_line
 from annotate.game.record import Game
 from annotate.records.reading import Record, read_record
 from annotate.replay.replay import annotate_game
@@ -83,14 +83,6 @@ def test_a_game_of_mahjong_soul_gives_the_lines_of_its_events(seed: int, format_
     assert lines_of(game) == lines_of(made_game.game)
 
 
-def test_what_mahjong_soul_offers_to_three_is_what_the_engine_offers() -> None:
-    made_game = simulated(1, vocabulary=V3)
-    game = read(WRITERS["Mahjong Soul"](made_game), "game.bin")
-    offered = {option.type for round_ in game.rounds for offer in round_.offers or () for option in offer.options}
-    assert "kita" in offered
-    assert annotate_game(game).differences == []
-
-
 @pytest.mark.parametrize("name", [name for name in ROUNDS if name != "a tsumo"])
 def test_a_round_of_mahjong_soul_is_annotated_as_it_was_played(name: str) -> None:
     script, hands, draws = ROUNDS[name]
@@ -140,12 +132,6 @@ def test_a_chi_among_three_players_is_refused_with_its_line() -> None:
 def test_whole_games_show_norths_in_every_role() -> None:
     kinds = {event["type"] for seed in (1, 2) for round_ in whole(seed).rounds for event in round_}
     assert {"kita", "pon", "reach", "hora", "ryukyoku"} <= kinds
-
-
-def test_a_line_of_three_players_is_recognised_by_its_numbers() -> None:
-    line = lines_of(whole(1).game)[0]
-    assert vocabulary_of_line(line) is V3
-    assert format_line(parse_line(line, V3)) == line
 
 
 @pytest.mark.records

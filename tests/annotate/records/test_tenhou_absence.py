@@ -121,12 +121,6 @@ def test_decisions_of_players_who_are_away_are_left_out_wherever_the_connection_
     check(tuple(elements))
 
 
-def test_a_connection_lost_before_the_first_draw_leaves_out_the_rounds_first_decision() -> None:
-    elements = made(0)
-    found = check(inserted(elements, index_of(elements, "<INIT") + 1, *bye(0)))
-    assert all(V.sparse["seat"].first not in annotation.sparse for annotation in found.annotations)
-
-
 def away_at(elements: tuple[str, ...], place: int, seat: int) -> tuple[str, ...]:
     """The seat is away at one element."""
     return (*elements[:place], *bye(seat), elements[place], back(seat), *elements[place + 1 :])
@@ -160,13 +154,6 @@ def test_the_events_of_players_who_are_away_stay_in_the_history_of_the_others() 
     whole = annotated(elements)
     first = V.sparse["seat"].first
     assert [a for a in found.annotations if first in a.sparse] == [a for a in whole.annotations if first in a.sparse]
-
-
-def test_a_game_in_which_all_are_away_has_no_decision() -> None:
-    elements = made(0)
-    found = check(inserted(elements, index_of(elements, "<INIT"), *bye(0, 1, 2, 3)))
-    assert found.annotations == [] and found.automatic.total() == len(annotated(elements).annotations)
-    assert found.num_rounds == annotated(elements).num_rounds
 
 
 def test_the_first_names_of_a_game_end_every_absence() -> None:

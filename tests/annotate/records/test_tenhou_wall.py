@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from annotate.records.reading import read_games
 from annotate.records.tenhou.wall import SEED_PREFIX, walls_of_seed
 from annotate.vocabulary import FOUR_PLAYERS
 from tests.support.real_records import real_records
@@ -134,19 +133,3 @@ def test_hands_draws_and_indicators_of_a_sample_of_real_games_are_the_seeds(fold
     results = [differences(path) for path in real_records(folder)[::25]]
     assert sum(count for count, _ in results) > 10_000
     assert [text for _, different in results for text in different] == []
-
-
-@pytest.mark.records
-@pytest.mark.slow
-def test_hands_draws_and_indicators_of_all_real_games_are_the_seeds() -> None:
-    paths = real_records("tenhou/houou-4p-2020") + real_records("tenhou/houou-4p-2021")
-    results = [differences(path) for path in paths]
-    assert sum(count for count, _ in results) > 1_000_000
-    assert [text for _, different in results for text in different] == []
-
-
-@pytest.mark.records
-def test_a_record_with_a_seed_tells_the_wall_of_every_round() -> None:
-    for path in real_records("tenhou/houou-4p-2021")[::60]:
-        (game,) = read_games(str(path))
-        assert all(round_.wall is not None and len(round_.wall) == 136 for round_ in game.rounds)

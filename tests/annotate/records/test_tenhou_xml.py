@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -56,28 +55,6 @@ def test_a_round_starts_with_the_deal() -> None:
     assert start["tehais"][3] == ["1m", "2m", "3m", "4m", "5m", "6m", "7m", "8m", "9m", "1p", "2p", "3p", "4p"]
 
 
-def test_a_discard_is_tsumogiri_if_it_is_the_very_tile_drawn() -> None:
-    moves = events("<T53/>", "<D0/>", "<U54/>", "<E54/>", "<V56/>", "<F57/>")
-    assert [move["tsumogiri"] for move in moves if move["type"] == "dahai"] == [False, True, False]
-
-
-def test_a_discard_after_a_call_is_no_tsumogiri() -> None:
-    moves = events("<T53/>", "<D0/>", CHI, "<E53/>")
-    assert moves[-1] == {"type": "dahai", "actor": 1, "pai": "5p", "tsumogiri": False}
-
-
-def test_riichi_is_declared_before_the_discard_and_accepted_after_it() -> None:
-    moves = events(
-        "<T53/>",
-        '<REACH who="0" step="1"/>',
-        "<D0/>",
-        '<REACH who="0" ten="240,250,250,250" step="2"/>',
-        end=END.replace('ba="0,0"', 'ba="0,1"'),
-    )
-    assert [move["type"] for move in moves] == ["tsumo", "reach", "dahai", "reach_accepted"]
-    assert moves[1] == {"type": "reach", "actor": 0}
-
-
 def test_a_riichi_that_is_written_after_its_discard_is_declared_before_it() -> None:
     discard, declared = "<D0/>", '<REACH who="0" step="1"/>'
     paid = '<REACH who="0" ten="240,250,250,250" step="2"/>'
@@ -90,11 +67,6 @@ def test_a_riichi_that_is_written_after_its_discard_is_declared_before_it() -> N
     assert usual.rounds[0].automatic
 
 
-def test_dora_indicators_stand_where_the_record_has_them() -> None:
-    moves = events("<T53/>", "<D0/>", '<DORA hai="52"/>', "<U54/>")
-    assert moves[2] == {"type": "dora", "dora_marker": "5pr"}
-
-
 def test_a_call_of_another_tile_than_the_last_discard_is_refused() -> None:
     with pytest.raises(ValueError, match="not the last discard"):
         events("<T53/>", "<D4/>", CHI)
@@ -104,50 +76,6 @@ AGARI = (
     '<AGARI ba="0,0" hai="0,1" machi="16" ten="30,1000,0" yaku="1,1" doraHai="135"{} who="{}" fromWho="{}" sc="{}"{}/>'
 )
 SC = "250,-10,250,10,250,0,250,0"
-
-
-def test_a_win_has_its_deltas_in_points_and_its_hidden_indicators() -> None:
-    win = AGARI.format(' doraHaiUra="52,88"', 2, 2, "250,-10,250,-5,250,25,250,-5", "")
-    assert read(INIT, "<V16/>", win, INIT, END).rounds[0].events[-1] == {
-        "type": "hora",
-        "actor": 2,
-        "target": 2,
-        "pai": "5mr",
-        "deltas": [-1000, -500, 2500, -500],
-        "scores": [24000, 24500, 27500, 24500],
-        "ura_markers": ["5pr", "5sr"],
-    }
-
-
-def test_several_winners_of_a_tile_belong_to_one_round() -> None:
-    first = AGARI.format("", 1, 0, SC, "")
-    second = AGARI.format("", 2, 0, "240,-20,260,0,250,20,250,0", ' owari="220,1.0,260,2.0,270,3.0,250,4.0"')
-    game = read(INIT, "<T16/>", "<D16/>", first, second)
-    wins = [event for event in game.rounds[0].events if event["type"] == "hora"]
-    assert [(win["actor"], win["deltas"], win["ura_markers"]) for win in wins] == [
-        (1, [-1000, 1000, 0, 0], []),
-        (2, [-2000, 0, 2000, 0], []),
-    ]
-    assert game.final_scores == (22000, 26000, 27000, 25000)
-
-
-@pytest.mark.parametrize(
-    ("kind", "reason"),
-    [
-        ("", "exhaustive_draw"),
-        ("yao9", "kyushu_kyuhai"),
-        ("kaze4", "sufuurenta"),
-        ("reach4", "suucha_riichi"),
-        ("kan4", "suukansansen"),
-        ("ron3", "sanchaho"),
-        ("nm", "nagashimangan"),
-    ],
-)
-def test_every_kind_of_draw_has_its_reason(kind: str, reason: str) -> None:
-    draw = END.replace("<RYUUKYOKU ", f'<RYUUKYOKU type="{kind}" ' if kind else "<RYUUKYOKU ")
-    end = read(INIT, draw).rounds[0].events[-1]
-    deltas, scores = [1500, 1500, -1500, -1500], [26500, 26500, 23500, 23500]
-    assert end == {"type": "ryukyoku", "reason": reason, "deltas": deltas, "scores": scores}
 
 
 def test_counters_and_deposits_at_the_end_must_be_those_of_the_round() -> None:
@@ -187,12 +115,6 @@ def test_a_record_without_dan_has_a_room_but_no_grades() -> None:
     assert (game.room, game.grades, game.grading_deltas) == (4, None, None)
 
 
-def test_leaving_and_coming_back_change_nothing() -> None:
-    plain = events("<T53/>", "<D53/>", "<U54/>")
-    interrupted = events("<T53/>", '<BYE who="1"/>', "<D53/>", '<UN n1="b" dan="0,0,0,0"/>', "<U54/>")
-    assert interrupted == plain
-
-
 def test_unknown_attributes_and_elements_are_passed_over() -> None:
     assert events("<T53/>", '<LATER since="2030"/>', '<DORA hai="0" since="2030"/>')[1]["type"] == "dora"
 
@@ -208,18 +130,6 @@ def test_unknown_attributes_and_elements_are_passed_over() -> None:
 def test_other_rules_are_refused_with_the_reason(kind: int, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         read(INIT, END, header=HEADER.replace("169", str(kind)))
-
-
-def test_a_record_that_stops_within_a_round_keeps_the_rounds_before() -> None:
-    game = read(INIT, DRAW.format(""), INIT.replace('seed="0,0', 'seed="0,1'), "<T53/>")
-    assert [round_.name for round_ in game.rounds] == ["East 1-0"]
-    assert game.incomplete == "the record stops early in East 1-1"
-    assert (game.final_scores, game.grading_deltas) == (None, None)
-
-
-def test_a_record_that_stops_between_rounds_is_incomplete() -> None:
-    game = read(INIT, DRAW.format(""))
-    assert (len(game.rounds), game.incomplete) == (1, "the record stops early after East 1-0, without the final scores")
 
 
 def test_a_file_cut_off_anywhere_keeps_whole_rounds_only() -> None:
@@ -284,59 +194,12 @@ def test_a_malformed_document_is_refused_with_the_reason(data: bytes, reason: st
         read_tenhou_xml(data, NAME)
 
 
-def scores_add_up(game: Game) -> bool:
-    """Every round starts with the scores and deposits after the previous one; after the last one they are final."""
-    for number, round_ in enumerate(game.rounds):
-        scores, deposits = list(round_.events[0]["scores"]), round_.events[0]["kyotaku"]
-        for event in round_.events:
-            if event["type"] == "reach_accepted":
-                scores[event["actor"]] -= 1000
-                deposits += 1
-            elif event["type"] in ("hora", "ryukyoku"):
-                scores = [score + delta for score, delta in zip(scores, event["deltas"], strict=True)]
-                deposits = 0 if event["type"] == "hora" else deposits
-        if number + 1 < len(game.rounds):
-            after = game.rounds[number + 1].events[0]
-            if (scores, deposits) != (after["scores"], after["kyotaku"]):
-                return False
-        elif game.final_scores is not None:
-            scores[scores.index(max(scores))] += 1000 * deposits
-            if tuple(scores) != game.final_scores:
-                return False
-    return True
-
-
-def read_file(path: Path) -> Game:
-    return read_tenhou_xml(path.read_bytes(), path.name)
-
-
-@pytest.mark.records
-def test_scores_of_real_games_add_up() -> None:
-    for path in real_records("tenhou/houou-4p-2020")[::24] + real_records("tenhou/houou-4p-2021")[::30]:
-        game = read_file(path)
-        assert game.incomplete is None and game.final_scores is not None and scores_add_up(game), path.name
-
-
 @pytest.mark.records
 def test_real_games_with_rare_events_are_read() -> None:
-    games = {path.name: read_file(path) for path in real_records("tenhou/corner-cases")}
-    assert [name for name, game in games.items() if not scores_add_up(game)] == []
+    games = {path.name: read_tenhou_xml(path.read_bytes(), path.name) for path in real_records("tenhou/corner-cases")}
     assert sorted(name for name, game in games.items() if game.incomplete) == [
         "2011020401gm-00a9-0000-f6eff225-no-round-end.mjlog",
         "encdec-kan-opened-01.mjlog",
         "upd-aft-ron3.mjlog",
     ]
-    assert all(game.rounds for game in games.values())
-
-
-@pytest.mark.records
-@pytest.mark.slow
-def test_all_real_games_are_read_and_add_up() -> None:
-    games = [read_file(path) for year in (2020, 2021) for path in real_records(f"tenhou/houou-4p-{year}")]
-    assert all(game.incomplete is None and game.grades is not None and scores_add_up(game) for game in games)
-    assert len({game.id for game in games}) == len(games)
-
-
-def test_a_second_header_is_refused() -> None:
-    with pytest.raises(ValueError, match="a second <GO>"):
-        read('<GO type="161"/>', INIT, END)
+    assert all(game.rounds and not game.lost for game in games.values())

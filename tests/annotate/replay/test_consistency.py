@@ -78,13 +78,6 @@ def test_a_riichi_that_was_not_paid_is_noticed_even_if_the_scores_do_not_show_it
         replay_round(Round((*without, {**win, "deltas": deltas})), "mjsoul", writer_of())
 
 
-def test_a_riichi_whose_discard_is_won_is_not_paid() -> None:
-    hands = ["123m456p789s1122z", "67m234p567p345s88s", *DULL[2:]]
-    played = play_round("0 riichi 8m; 1 ron", hands, "8m")
-    assert played.all("reach") and not played.all("reach_accepted")
-    assert replay_round(played.round, "mjsoul", writer_of()).decisions
-
-
 ENDINGS = {
     "a win after riichi, with sticks and counters": (
         "0 riichi 8m; 0 tsumo",

@@ -11,7 +11,7 @@ import pytest
 from annotate.game.record import Event, Game, Round, Rules, all_readable
 from annotate.records.mjai.reader import mjai_games
 from annotate.replay.consistency import Disagreement
-from annotate.replay.continuity import RoundSequence, Start, scores_at_end, start_after, start_of
+from annotate.replay.continuity import RoundSequence, scores_at_end, start_after, start_of
 from annotate.replay.replay import ReplayResult, annotate_game
 from annotate.simulation.simulate import simulate_game
 from annotate.vocabulary import FOUR_PLAYERS
@@ -97,10 +97,6 @@ def test_at_an_exhaustive_draw_the_dealer_stays_if_its_hand_waits(reason: str | 
     assert (after.number, after.honba) == (0 if is_waiting else 1, 1)
 
 
-def test_deposits_that_are_left_go_to_the_first_seat() -> None:
-    assert scores_at_end(Start(7, 1, 2, (24000, 25000, 25000, 24000))) == (24000, 27000, 25000, 24000)
-
-
 @pytest.mark.parametrize("rules, style", [("mjsoul", 0), ("mjsoul", 1), ("tenhou", 1)])
 def test_simulated_games_follow_to_their_end(rules: Rules, style: int) -> None:
     for seed in range(12):
@@ -119,13 +115,6 @@ def test_a_round_that_begins_with_other_scores_is_left_out_and_no_other(place: i
     assert problems(started(game, place, scores=wrong)) == {
         place: f"it does not follow from {before}: scores {wrong}, {right} expected"
     }
-
-
-def test_the_last_round_may_be_the_one_that_does_not_follow() -> None:
-    game = simulated()
-    place = len(game.rounds) - 1
-    rounds = started(game, place, scores=moved(begin(game, place)["scores"]))
-    assert list(problems(rounds)) == [place]
 
 
 def test_a_first_round_that_does_not_begin_as_games_do_is_left_out_if_the_next_one_shows_it() -> None:
@@ -153,19 +142,6 @@ def test_a_round_of_another_wind_is_left_out_and_no_other() -> None:
         found = problems(started(game, place, bakaze=wind))
         assert list(found) == [place]
         assert " expected" in found[place] and "round " in found[place]
-
-
-def test_deposits_that_appear_or_vanish_are_noticed() -> None:
-    game = simulated()
-    found = problems(started(game, 2, kyotaku=begin(game, 2)["kyotaku"] + 1))
-    assert list(found) == [2]
-    right = begin(game, 2)["kyotaku"]
-    assert found[2].endswith(f"deposits {right + 1}, {right} expected")
-
-
-def test_rounds_in_another_order_are_left_out() -> None:
-    rounds = simulated().rounds
-    assert not {2, 3}.isdisjoint(problems((*rounds[:2], rounds[3], rounds[2], *rounds[4:])))
 
 
 def test_a_round_that_stands_twice_is_left_out_once() -> None:
@@ -238,14 +214,6 @@ def test_a_game_that_is_over_with_other_scores_than_its_last_round_is_left_out()
     assert (report.annotations, report.num_rounds) == ([], 0)
     name, right = game.rounds[-1].name, list(game.final_scores)
     assert report.left_out == [f"the whole game: the final scores are {list(wrong)}, but {right} after {name}"]
-
-
-def test_final_scores_that_do_not_add_up_leave_the_game_out() -> None:
-    game = simulated()
-    assert game.final_scores is not None
-    report = ended(game, (game.final_scores[0] + 1000, *game.final_scores[1:]))
-    assert report.annotations == []
-    assert "add up to 101000, 100000 expected" in report.left_out[0]
 
 
 def test_rounds_that_are_missing_at_the_end_are_told_and_the_others_kept() -> None:

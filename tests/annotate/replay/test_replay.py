@@ -75,48 +75,10 @@ def test_a_record_gives_the_decisions_that_were_taken(script: str, hands: list[s
     assert num_unknown == sum(decision.is_preempted for decision in played.decisions)
 
 
-def test_a_call_that_another_seats_call_pre_empted_is_left_out_and_counted_not_a_skip() -> None:
-    hands = ["3p", "45p", "33p", ""]
-    decisions, _, num_unknown = replayed(play_round("0 discard 3p; 2 pon", hands))
-    assert num_unknown == 1
-    assert [choice(decision) for decision in decisions[:2]] == ["discard 3p", "pon"]
-
-
-def test_a_call_that_another_seats_ron_pre_empted_is_left_out_and_counted_not_a_skip() -> None:
-    decisions, _, num_unknown = replayed(play_round("0 discard 3p; 3 ron", THREE_WINNERS))
-    assert num_unknown == 1
-    assert [decision.seat for decision in decisions] == [0, 2, 3]
-
-
-def test_a_ron_passed_while_another_seat_wins_is_a_real_skip() -> None:
-    decisions, _, _ = replayed(play_round("0 discard 3p; 1 ron; 3 ron", THREE_WINNERS))
-    assert [(decision.seat, choice(decision)) for decision in decisions[1:]] == [(1, "ron"), (2, "skip"), (3, "ron")]
-
-
 def test_a_call_passed_while_a_chi_is_made_is_a_real_skip() -> None:
     decisions, _, num_unknown = replayed(play_round("0 discard 3p; 1 chi 45p", ["3p", "45p", "33p", ""]))
     assert num_unknown == 0
     assert [(decision.seat, choice(decision)) for decision in decisions[1:3]] == [(1, "chi 45p"), (2, "skip")]
-
-
-def test_a_call_passed_before_nine_terminals_abort_the_round_is_a_real_skip() -> None:
-    decisions, _, num_unknown = replayed(play_round("0 discard 5s; 1 kyushu", ["5s", "19m19p19s123z2468m", "55s"]))
-    assert num_unknown == 0
-    assert [choice(decision) for decision in decisions] == ["discard 5s", "skip", "kyushu"]
-
-
-def test_three_winners_that_abort_the_round_all_chose_to_win() -> None:
-    played = play_round("0 discard 3p; 1 ron; 2 ron; 3 ron", THREE_WINNERS, rules="tenhou")
-    decisions, part, num_unknown = replayed(played, "tenhou")
-    assert num_unknown == 0
-    assert [choice(decision) for decision in decisions[1:]] == ["ron"] * 3
-    assert part == [(18, 0, 0, 0, 0)] * NUM_SEATS
-
-
-def test_every_decision_of_a_round_with_several_winners_is_one_line() -> None:
-    report = annotated(play_round("0 discard 3p; 1 ron; 3 ron", THREE_WINNERS).round)
-    assert len(report.annotations) == 4
-    assert [annotation.results[0] for annotation in report.annotations] == [7, 6, 15, 4]
 
 
 def test_a_pon_that_kept_the_red_five_in_the_hand_replays_as_it_was() -> None:
@@ -224,11 +186,6 @@ def test_rules_are_tried_in_turn_and_the_likeliest_names_the_difference() -> Non
         assert text == annotated(bad, rules=rules[:1]).left_out[0]
 
 
-def test_a_game_without_rounds_has_no_annotations() -> None:
-    report = annotated(final_scores=None, incomplete="it holds no round")
-    assert (report.annotations, report.left_out) == ([], ["it holds no round"])
-
-
 def test_the_end_of_the_game_is_the_records() -> None:
     scores, deltas = (20000, 40000, 20000, 20000), (-9, 165, 7, -240)
     report = annotated(play_round("").round, final_scores=scores, grading_deltas=deltas)
@@ -236,11 +193,6 @@ def test_the_end_of_the_game_is_the_records() -> None:
         seat = V.sparse["seat"].indices(next(t for t in annotation.sparse if 7 <= t <= 10))[0]
         assert annotation.results[5:] == (1, 0, 2, 3, (1, 0, 2, 3)[seat], scores[seat], deltas[seat])
     assert report.notes == []
-
-
-def test_the_game_id_is_the_records() -> None:
-    report = annotated(play_round("").round, id="2020010100gm-00a9-0000-b558d3e0")
-    assert {annotation.game for annotation in report.annotations} == {"2020010100gm-00a9-0000-b558d3e0"}
 
 
 def test_room_style_and_grades_are_the_records() -> None:

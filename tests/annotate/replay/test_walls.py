@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from annotate.game.record import Round, places_dealt, whole_wall
+from annotate.game.record import Round
 from annotate.game.tiles import MJAI_NAMES, TILE_OF_ID
 from annotate.replay.replay import annotate_game
 from annotate.replay.walls import wall_of
-from tests.support.rounds import DULL, Played, V, game_of, play_round, start_of_round, wall_of_deal
+from tests.support.rounds import DULL, Played, V, game_of, play_round, wall_of_deal
 
 # two riichi, a closed kan, a win with hidden indicators
 SCRIPT = "0 riichi 8m; 1 riichi 9s; 0 ankan 1m; 0 tsumo"
@@ -84,22 +84,3 @@ def test_a_round_that_shows_five_equal_tiles_has_no_wall() -> None:
     events[0] = events[0] | {"tehais": [["1m"] * 13, *events[0]["tehais"][1:]]}
     with pytest.raises(ValueError, match="more 1m than there are"):
         wall_of(Round(tuple(events)), V)
-
-
-@pytest.mark.parametrize("dealer", range(4))
-def test_a_hand_lies_where_its_seat_takes_it(dealer: int) -> None:
-    wall = names(wall_of_deal(oya=dealer))
-    start = play_round("", start=start_of_round(dealer)).events[0]
-    for seat, places in enumerate(places_dealt(dealer, 4)):
-        assert sorted(wall[place] for place in places) == sorted(start["tehais"][seat])
-    assert sorted(place for places in places_dealt(dealer, 4) for place in places) == list(range(52))
-
-
-def test_hands_and_the_rest_make_a_whole_wall(played: Played) -> None:
-    true = names(wall_of_deal(HANDS, DRAWS, **MORE))
-    whole = whole_wall(played.events[0], true[52:], V)
-    assert whole[52:] == true[52:]
-    assert wall_of(with_wall(played, whole), V)
-    for rest in (true[53:], [*true[53:], true[60]], ["?", *true[53:]]):
-        with pytest.raises(ValueError, match="not the 136 tiles of the game"):
-            whole_wall(played.events[0], rest, V)

@@ -1,7 +1,5 @@
 """What the parsers of all commands have in common."""
 
-from importlib.metadata import version
-
 import pytest
 
 from annotate.runtime.arguments import CommandParser
@@ -33,10 +31,3 @@ def test_an_unknown_option_is_named_with_the_one_that_was_meant(
         parser().parse_args(given)
     assert stopped.value.code == 2
     assert expected in capsys.readouterr().err
-
-
-def test_every_program_reports_its_version(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as stopped:
-        parser().parse_args(["--version"])
-    assert stopped.value.code == 0
-    assert capsys.readouterr().out == f"program {version('kanachan')}\n"

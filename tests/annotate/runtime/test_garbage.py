@@ -10,13 +10,3 @@ def test_the_search_for_cycles_pauses_and_goes_on_after_an_error() -> None:
         assert not gc.isenabled()
         raise ValueError("of the caller")
     assert gc.isenabled()
-
-
-def test_a_search_that_was_off_stays_off() -> None:
-    gc.disable()
-    try:
-        with no_search_for_cycles():
-            pass
-        assert not gc.isenabled()
-    finally:
-        gc.enable()

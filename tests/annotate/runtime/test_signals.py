@@ -3,7 +3,7 @@
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
@@ -33,20 +33,6 @@ def test_sigterm_stops_the_program_although_python_swallows_its_exception() -> N
         time.sleep(60)
     assert (signal.getsignal(signal.SIGALRM), sys.unraisablehook) == before
     assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
-
-
-@pytest.fixture
-def ctrl_c() -> Iterator[None]:
-    """As in a terminal: what a shell starts in the background ignores it."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
-def test_ctrl_c_stops_the_program_although_python_swallows_its_exception(ctrl_c: None) -> None:
-    with pytest.raises(KeyboardInterrupt), stopping_at_once():
-        Cleared(lambda: signal.raise_signal(signal.SIGINT))
-        time.sleep(60)
 
 
 def test_a_stop_that_was_swallowed_does_not_interrupt_a_block_that_defers_stops() -> None:

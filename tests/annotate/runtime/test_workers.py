@@ -69,7 +69,3 @@ def test_an_item_whose_processes_are_always_killed_is_named_after_the_results_be
 def test_the_limit_of_a_container_counts_in_whole_cores(text: str, cores: int | None, tmp_path: Path) -> None:
     (tmp_path / "cpu.max").write_text(text)
     assert cpu_quota(tmp_path / "cpu.max") == cores
-
-
-def test_without_a_limit_all_cores_count(tmp_path: Path) -> None:
-    assert cpu_quota(tmp_path / "cpu.max") is None

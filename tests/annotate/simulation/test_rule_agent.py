@@ -1,16 +1,13 @@
 import pytest
 
-from annotate.game.engine.hand_evaluator import shanten
 from annotate.game.engine.table import Table, Turn
 from annotate.simulation.rule_agent import TEMPERAMENTS, RuleBasedAgent, Temperament
-from annotate.simulation.tactics import ANY, View, accepted_tiles, danger_of
 from annotate.vocabulary import FOUR_PLAYERS, THREE_PLAYERS, VOCABULARIES, Vocabulary
 from annotate.words import describe_action
 from tests.support.rounds import DULL, Script, start_of_round, start_of_three, wall_of_deal
 
 V = FOUR_PLAYERS
 V3 = THREE_PLAYERS
-KIND_OF_9M = 8
 BY_NAME = {temperament.name: temperament for temperament in TEMPERAMENTS}
 
 every_temperament = pytest.mark.parametrize("temperament", TEMPERAMENTS, ids=lambda temperament: temperament.name)
@@ -47,12 +44,6 @@ def choice(temperament: Temperament, turn: Turn, seed: int = 0, vocabulary: Voca
 def test_a_win_by_tsumo_is_declared(temperament: Temperament) -> None:
     turn = turn_of(0, ("123456m789p23s55z",), "4s")
     assert choice(temperament, turn) == "tsumo"
-
-
-@every_temperament
-def test_a_red_five_makes_a_ron_too_good_to_be_passed(temperament: Temperament) -> None:
-    turn = turn_of(0, ("234567m340p22s67s", *DULL[1:]), "1z8s", "0 discard 1z", claims=True)
-    assert all(choice(temperament, turn, seed) == "ron from the right" for seed in range(20))
 
 
 def test_only_a_temperament_that_waits_for_more_passes_a_cheap_ron() -> None:
@@ -103,20 +94,6 @@ def test_a_careful_player_folds_against_riichi_and_a_bold_one_does_not() -> None
 
 
 @every_temperament
-def test_a_choice_depends_on_seed_and_situation_alone(temperament: Temperament) -> None:
-    hands, draws = ("135m468p2468s1123z",), "5z"
-    players = [RuleBasedAgent(temperament, 3, V, carelessness=0.5) for _ in range(2)]
-    first, second = (player.choose(turn_of(0, hands, draws)) for player in players)
-    assert first == second == players[0].choose(turn_of(0, hands, draws))
-
-
-def test_a_careless_player_takes_its_second_choice() -> None:
-    turn = turn_of(0, ("123m456p11s568s13m",), "4z")
-    choices = {RuleBasedAgent(BY_NAME["steady"], seed, V, carelessness=0.5).choose(turn) for seed in range(20)}
-    assert len(choices) == 2
-
-
-@every_temperament
 @pytest.mark.parametrize("vocabulary", VOCABULARIES.values(), ids=lambda vocabulary: vocabulary.name)
 def test_players_finish_a_game_with_actions_that_are_possible(vocabulary: Vocabulary, temperament: Temperament) -> None:
     table = Table.of_game("mjsoul", 0, 1, vocabulary)
@@ -143,34 +120,3 @@ def test_a_north_is_set_aside(temperament: Temperament, hand: str) -> None:
 )
 def test_a_north_that_a_hand_near_tenpai_needs_is_kept(temperament: Temperament, hand: str) -> None:
     assert choice(temperament, turn_of(0, (hand,), "2p", vocabulary=V3), vocabulary=V3) != "kita"
-
-
-@every_temperament
-def test_a_north_drawn_in_riichi_is_set_aside(temperament: Temperament) -> None:
-    hands = ("", "123p456p789s2233z", "19m369p369s13467z")
-    turn = turn_of(1, hands, "6z1m7z7z4z", "1 riichi 1m", vocabulary=V3)
-    assert choice(temperament, turn, vocabulary=V3) == "kita"
-
-
-@pytest.mark.parametrize(("vocabulary", "num_accepted"), [(V, 3 * 7 + 8), (V3, 3 * 7)])
-def test_tiles_that_are_not_in_the_game_are_not_accepted(vocabulary: Vocabulary, num_accepted: int) -> None:
-    # a second 1m or honour; of four players also 2m and 3m
-    turn = turn_of(0, ("456p456s1m234567z",), "1p", vocabulary=vocabulary, dora="1s")
-    hand = [tile for tile in turn.hand if tile != turn.drawn]
-    distance = shanten(hand, vocabulary.num_seats)
-    assert accepted_tiles(hand, distance, View(turn, vocabulary), ANY) == num_accepted
-
-
-@every_temperament
-def test_after_1m_as_an_indicator_9m_is_the_dora(temperament: Temperament) -> None:
-    turn = turn_of(0, ("456p11s5689s456s9m",), "1m", vocabulary=V3, dora="1m")
-    assert choice(temperament, turn, vocabulary=V3) == "discard 1m"
-
-
-def test_no_discard_is_riskier_for_sequences_that_cannot_be() -> None:
-    hands = ("19m147p258s12567z", "123p456p789s2233z", "19m369p369s13467z")
-    danger = {}
-    for vocabulary in VOCABULARIES.values():
-        turn = turn_of(2, (*hands, DULL[3])[: vocabulary.num_seats], "6z1m7z", "1 riichi 1m", vocabulary=vocabulary)
-        danger[vocabulary.num_seats] = danger_of(KIND_OF_9M, View(turn, vocabulary))
-    assert danger[3] < danger[4]

@@ -42,6 +42,18 @@ ROUNDS: dict[str, tuple[str, list[str], str, dict[str, Any]]] = {
         {"rinshan": "5z6z"},
     ),
     "an open kan that wins": ("0 discard 5p; 1 kan; 1 tsumo", ["5p", "055p234m234p34s88s"], "", {"rinshan": "5s"}),
+    "a chi and pons of both other sides": (
+        "0 discard 5p; 1 chi 46p; 1 discard 9m; 3 pon; 3 discard 7s; 1 pon; 1 discard 1z; 0 pon",
+        ["5p11z", "46p9m77s1z", "", "99m7s"],
+        "",
+        {},
+    ),
+    "open kans of all sides": (
+        "0 discard 5p; 1 kan; 1 discard 1z; 3 kan; 3 discard 9s; 2 kan",
+        ["5p", "055p1z", "999s", "111z9s"],
+        "",
+        {"rinshan": "7z7z7z"},
+    ),
     "an added kan": (
         "0 discard 0p; 1 pon; 1 discard 9m; 1 ankan 1s; 1 kakan 5p",
         ["0p", "55p1111s9m"],

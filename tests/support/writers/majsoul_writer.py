@@ -18,24 +18,7 @@ from tests.support.writers.majsoul_wire import wire
 
 MODE_IDS = {(2, 0): 8, (2, 1): 9, (3, 0): 11, (3, 1): 12, (4, 0): 15, (4, 1): 16}
 """by room and style"""
-LEVELS = (
-    10101,
-    10102,
-    10103,
-    10201,
-    10202,
-    10203,
-    10301,
-    10302,
-    10303,
-    10401,
-    10402,
-    10403,
-    10501,
-    10502,
-    10503,
-    10703,
-)
+LEVELS = (*(10000 + 100 * tier + step for tier in range(1, 6) for step in (1, 2, 3)), 10703)
 """by grade"""
 NUM_DEALT = 52
 _NAMES = dict(zip(MJAI_NAMES, TILE_NAMES, strict=True))

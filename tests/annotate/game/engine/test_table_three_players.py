@@ -1,19 +1,11 @@
 """Rounds of three players: Norths set aside, walls without 2m ... 8m, and what a tsumo is paid."""
 
 from annotate.game.engine.table import Table
-from annotate.game.tiles import TILE_OF_ID
-from annotate.vocabulary import TILE_NAMES
 from tests.support.rounds import V3, choice, options, play_three, start_of_three, wall_of_deal
 
 NORTH = "4z19m147p258s1235z"
 WAITS_FOR_NORTH = "123p456p789s22z44z"
 DULL = "19m369p369s13467z"
-
-
-def test_a_wall_is_without_the_middle_characters() -> None:
-    names = [TILE_NAMES[TILE_OF_ID[tile]] for tile in wall_of_deal(vocabulary=V3)]
-    assert len(names) == 108
-    assert not {f"{number}m" for number in (0, *range(2, 9))} & set(names)
 
 
 def test_fifty_four_tiles_are_left_at_the_dealers_first_turn() -> None:
@@ -27,12 +19,6 @@ def test_a_north_is_set_aside_and_replaced_from_the_dead_wall() -> None:
     assert choice(first, V3) == "kita"
     assert second.observation.progression == (0, V3.progression["kita"].token(0))
     assert "cut 9p" in options(second, V3)
-
-
-def test_each_north_set_aside_leaves_one_tile_less() -> None:
-    played = play_three("0 kita", [NORTH], "6z", rinshan="9p")
-    drawn = [V3.sparse.describe(token)[1] for decision in played.of(0)[:2] for token in decision.observation.sparse]
-    assert [values["drawn"] for values in drawn if "drawn" in values] == [0, 1]
 
 
 def test_several_norths_are_one_option() -> None:
@@ -50,12 +36,6 @@ def test_after_riichi_only_a_drawn_north_is_set_aside() -> None:
     draws = "6z1m7z7z4z"
     played = play_three("1 riichi 1m; 1 kita", ["", WAITS_FOR_NORTH.replace("44z", "33z"), DULL], draws)
     assert options(played.of(1)[1], V3) == {"kita", "cut 4z"}
-
-
-def test_a_north_that_is_set_aside_can_be_won() -> None:
-    played = play_three("1 riichi 1m; 2 cut; 0 kita; 1 ron", [NORTH, WAITS_FOR_NORTH, DULL], "6z1m7z7z")
-    assert options(played.of(1)[-1], V3) == {"ron", "skip"}
-    assert [(event["actor"], event["target"]) for event in played.all("hora")] == [(1, 0)]
 
 
 def test_a_north_makes_no_yaku() -> None:
