@@ -131,7 +131,8 @@ def _warm_up(player: "MjaiBot") -> None:
 
 def _policy(arguments: argparse.Namespace) -> "Policy":
     from kanachan.inference.int8_network import with_int8
-    from kanachan.inference.policy import Policy, chosen_device
+    from kanachan.inference.policy import Policy
+    from kanachan.models.device import chosen_device
 
     named = NamedWeights.parse(arguments.weights)
     if named.is_int8:

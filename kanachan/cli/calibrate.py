@@ -72,7 +72,8 @@ def _calibrate(arguments: argparse.Namespace) -> None:
     # Heavy imports come only now, after the arguments have been found valid.
     from kanachan.data.loader import held_out_columns
     from kanachan.evaluation.temperature_scaling import calibrated_card, collect_logits
-    from kanachan.inference.policy import Policy, chosen_device
+    from kanachan.inference.policy import Policy
+    from kanachan.models.device import chosen_device
     from kanachan.models.weights import CARD_NAME, read_weights, write_card, write_weights
     from kanachan.objectives.networks import objective_class
     from kanachan.objectives.stages import scoring_stages

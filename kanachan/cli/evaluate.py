@@ -284,7 +284,8 @@ def _of_files(lines: "Lines", num_subjects: int, paths: Sequence[str]) -> "dict[
 
 def _subjects(arguments: argparse.Namespace) -> list[Subject]:
     """Loads the networks."""
-    from kanachan.inference.policy import Policy, chosen_device
+    from kanachan.inference.policy import Policy
+    from kanachan.models.device import chosen_device
 
     device = chosen_device(arguments.device)
     is_alone = len(arguments.weights) == 1 and not arguments.predictions

@@ -35,8 +35,8 @@ def evaluate_critics(arguments: argparse.Namespace) -> None:
 
     from kanachan.data.round_shards import open_rounds
     from kanachan.data.shards import open_shards
-    from kanachan.inference.policy import chosen_device
     from kanachan.inference.reward_predictor import RewardPredictor
+    from kanachan.models.device import chosen_device
     from kanachan.reinforcement.critic import CRITIC_KEY, Critic
     from kanachan.reinforcement.critic_evaluation import evaluate_critic
     from kanachan.reinforcement.returns import RoundReturns

@@ -165,7 +165,7 @@ def _returns(arguments: argparse.Namespace) -> _Returns:
     Raises:
         ValueError: the options contradict each other or the critic.
     """
-    from kanachan.inference.policy import chosen_device
+    from kanachan.models.device import chosen_device
     from kanachan.reinforcement.critic import CRITIC_KEY, Critic
     from kanachan.reinforcement.returns import Utility
 
@@ -193,8 +193,8 @@ def _measured(seats: "LearnerSeats", returns: _Returns, arguments: argparse.Name
     import numpy as np
 
     from kanachan.data.round_shards import open_rounds
-    from kanachan.inference.policy import chosen_device
     from kanachan.inference.reward_predictor import RewardPredictor
+    from kanachan.models.device import chosen_device
     from kanachan.reinforcement.gain import GainMeter, TooFar, num_rows_of
     from kanachan.reinforcement.returns import RoundReturns
 

@@ -35,8 +35,8 @@ def evaluate_reward_predictors(arguments: argparse.Namespace) -> None:
     from kanachan.data.round_shards import open_rounds
     from kanachan.evaluation.reward_evaluation import evaluate_rewards, rows_of
     from kanachan.evaluation.tables import reward_tables
-    from kanachan.inference.policy import chosen_device
     from kanachan.inference.reward_predictor import RewardPredictor
+    from kanachan.models.device import chosen_device
 
     device = chosen_device(arguments.device)
     predictors = {path: RewardPredictor.load(path, device) for path in arguments.weights}

@@ -94,7 +94,7 @@ def kind_of_device(name: str, specs: Sequence[AgentSpec]) -> str:
     """Returns the kind of device that the networks are on, "cpu" where there are none."""
     if not any(spec.files and not spec.is_int8 for spec in specs):
         return "cpu"
-    from kanachan.inference.policy import chosen_device
+    from kanachan.models.device import chosen_device
 
     return chosen_device(name).type
 

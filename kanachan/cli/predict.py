@@ -82,7 +82,8 @@ def _predict(arguments: argparse.Namespace) -> None:
     )
     # Heavy imports come only now, after the arguments have been found valid.
     from kanachan.data.columns import game_key
-    from kanachan.inference.policy import Policy, chosen_device
+    from kanachan.inference.policy import Policy
+    from kanachan.models.device import chosen_device
     from kanachan.models.learned_games import LearnedGames, in_words
 
     policy = Policy.load(arguments.weights, chosen_device(arguments.device))

@@ -227,7 +227,8 @@ def _game(path: str, number: int | None) -> tuple[Game, str]:
 
 
 def _reviewers(arguments: argparse.Namespace) -> "list[Reviewer]":
-    from kanachan.inference.policy import Policy, chosen_device
+    from kanachan.inference.policy import Policy
+    from kanachan.models.device import chosen_device
     from kanachan.review.models import Reviewer
     from kanachan.review.ratings import scale_of
 

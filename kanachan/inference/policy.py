@@ -25,7 +25,6 @@ from kanachan.data.columns import ObservationColumns, columns_of_annotations, co
 from kanachan.data.decisions import Rows, annotations_of, vocabulary_of
 from kanachan.data.symmetry import SeatRotation
 from kanachan.inference.choice import Action, Prediction, choose
-from kanachan.models.attention import avoid_cudnn
 from kanachan.models.transformer import Encoded, Network, Output
 from kanachan.objectives.networks import load_network
 from kanachan.objectives.objective import Objective
@@ -244,23 +243,6 @@ def scale_logits(output: Output, temperature: float, summary_temperature: float 
     if summary_temperature != 1:
         output = output._replace(summary_BK=output.summary_BK.float() / summary_temperature)
     return output
-
-
-def chosen_device(name: str) -> torch.device:
-    """Returns the device of an option --device, on which attention is then not cuDNN's; "auto" is a GPU if torch sees
-    one, else the CPU.
-
-    Raises ValueError if the device does not exist.
-    """
-    avoid_cudnn()
-    if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        device = torch.device(name)
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError) as error:  # torch built without CUDA asserts
-        raise ValueError(f"--device {name}: {str(error).splitlines()[0]}") from None
-    return device
 
 
 def _rows(tensor: Tensor | None, num_candidates_B: list[int]) -> list[Any]:

@@ -230,12 +230,6 @@ def _concatenated(own_BOD: Tensor, event_GED: Tensor) -> Tensor:
     return torch.cat((own_XD, event_XD, own_XD.new_zeros(padding, own_XD.shape[1])))
 
 
-def avoid_cudnn() -> None:
-    """Turns off cuDNN's attention in this process: it makes a plan for every new shape, and its gradients are NaN where
-    the mask of a row hides much (pytorch #196678)."""
-    torch.backends.cuda.enable_cudnn_sdp(False)
-
-
 def split_fused(fused: Tensor) -> tuple[Tensor, Tensor]:
     """Splits a fused projection of width 3 D into the query, and key and value concatenated."""
     width = fused.shape[-1] // 3

@@ -25,7 +25,8 @@ import torch
 from torch import Tensor
 
 from annotate.runtime.workers import end_with_parent
-from kanachan.inference.policy import Policy, chosen_device
+from kanachan.inference.policy import Policy
+from kanachan.models.device import chosen_device
 from kanachan.models.kv_cache import CachedNetwork, IncrementalBatch
 from kanachan.play.batch_shapes import Shape, filled
 from kanachan.play.process_pool import leave, start_process
@@ -95,7 +96,7 @@ def _serve(ready: Connection, path: str, key: bytes, device: str) -> None:
     signal.signal(signal.SIGTERM, leave)
     end_with_parent()
     try:
-        networks = SharedNetworks(chosen_device(device))
+        networks = SharedNetworks(chosen_device(device, is_exact=True))
     except ValueError as error:
         ready.send(error)
         return

@@ -23,7 +23,8 @@ from annotate.vocabulary import Vocabulary
 from kanachan.data.batch import Batch
 from kanachan.inference.choice import Action, Prediction
 from kanachan.inference.int8_network import Int8Network, with_int8
-from kanachan.inference.policy import DEFAULT_BATCH, NetworkPolicy, Policy, chosen_device
+from kanachan.inference.policy import DEFAULT_BATCH, NetworkPolicy, Policy
+from kanachan.models.device import chosen_device
 from kanachan.models.kv_cache import CachedNetwork, IncrementalBatch
 from kanachan.models.low_rank import Additions, CachedLowRankNetwork
 from kanachan.models.transformer import Network, Output
@@ -242,7 +243,7 @@ def load_policy(spec: AgentSpec, vocabulary: Vocabulary, device: str) -> Network
     Raises:
         ValueError: weights that cannot be read, or of another vocabulary.
     """
-    loaded = Policy.load(spec.weights, "cpu" if spec.is_int8 else chosen_device(device))
+    loaded = Policy.load(spec.weights, "cpu" if spec.is_int8 else chosen_device(device, is_exact=True))
     if loaded.vocabulary.fingerprint != vocabulary.fingerprint:
         raise ValueError(f"{spec.text}: made for the vocabulary {loaded.vocabulary.name}, not {vocabulary.name}")
     return loaded

@@ -1,12 +1,11 @@
 """The hardware of a run: CPU or GPUs, the precision, and the number of processes."""
 
-import os
 from dataclasses import dataclass
-from pathlib import Path
 
 import torch
 
 from kanachan.config import RunConfig
+from kanachan.models.device import require_no_gpu
 from kanachan.training.processes import World, gpu_of_this_process, world_of
 
 _BF16_UNITS = ("amx_bf16", "avx512_bf16")
@@ -44,7 +43,8 @@ def devices_of(run: RunConfig) -> Devices:
     """
     is_gpu = run.accelerator != "cpu" and torch.cuda.is_available()
     if not is_gpu and run.accelerator != "cpu":
-        _require_no_gpu(run)
+        setting = "--run.accelerator gpu" if run.accelerator == "gpu" else None
+        require_no_gpu("--run.accelerator cpu trains on CPUs", setting)
     use_bf16 = run.precision == "bf16" or (run.precision == "auto" and _multiplies_bf16(is_gpu))
     has_kernel = is_gpu and use_bf16 and _multiplies_bf16(is_gpu)
     if run.attention in ("packed", "flex") and is_gpu and not has_kernel:
@@ -54,33 +54,6 @@ def devices_of(run: RunConfig) -> Devices:
         )
     use_varlen = run.attention in ("packed", "flex") or (run.attention == "auto" and has_kernel)
     return Devices(is_gpu, use_bf16, use_varlen, world_of(run, torch.cuda.device_count() if is_gpu else None))
-
-
-def _require_no_gpu(run: RunConfig) -> None:
-    """Raises ValueError, with torch's reason, if a GPU was meant although torch sees none."""
-    if run.accelerator == "gpu":
-        meant = "--run.accelerator gpu"
-    elif os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1"):  # hidden on purpose
-        return
-    else:
-        of_job = [
-            name
-            for name, value in sorted(os.environ.items())
-            if name.startswith("SLURM_") and "GPUS" in name and value not in ("", "0")
-        ]
-        meant = next(iter([*of_job, *map(str, sorted(Path("/dev").glob("nvidia[0-9]*")))]), "")
-    if not meant:
-        return
-    try:
-        torch.cuda.init()  # type: ignore[no-untyped-call]
-    except (RuntimeError, AssertionError) as error:
-        reason = str(error).strip().splitlines()[0]
-    else:
-        reason = "none is visible"
-    raise ValueError(
-        f"{meant}: a GPU is expected, and torch sees none here ({reason.rstrip('.')}); --run.accelerator cpu trains on "
-        "CPUs"
-    )
 
 
 def _multiplies_bf16(is_gpu: bool) -> bool:

@@ -17,8 +17,8 @@ from lightning.pytorch.strategies import Strategy
 from annotate.runtime.files import locking
 from annotate.runtime.terminal import is_out_of_memory
 from kanachan.config import WEIGHTS_NAME, RunConfig, StageName, TrainConfig
-from kanachan.models.attention import avoid_cudnn
 from kanachan.models.card import read_card
+from kanachan.models.device import set_up_kernels
 from kanachan.objectives.stages import OTHER_KINDS
 from kanachan.training.batch_sizes import chosen_batch
 from kanachan.training.best_weights import BestCheckpoint
@@ -101,6 +101,7 @@ def _run(request: Request, held: ExitStack) -> int:
     signals = StopSignals()
     _set_up(config.run)
     devices = devices_of(config.run)
+    set_up_kernels(is_exact=config.run.precision == "fp32" or not devices.is_gpu)
     if request.resume and is_zero:  # another process of this folder could replace the checkpoint while it is read
         held.enter_context(_locked(out))
     config, about_batch = _chosen_settings(config, devices, is_resumed=request.resume)
@@ -172,7 +173,10 @@ def _resumption(out: Path, schedule: Schedule, *, is_resumed: bool) -> tuple[_Re
 def _chosen_settings(config: TrainConfig, devices: Devices, *, is_resumed: bool) -> tuple[TrainConfig, str]:
     """Chooses the settings that follow from the devices; returns all settings, and how the batch was chosen."""
     # saved with the run, so that it has the same precision wherever it is resumed
-    run = replace(config.run, precision="bf16" if devices.use_bf16 else "fp32")
+    precision = config.run.precision
+    if precision == "auto":
+        precision = "bf16" if devices.use_bf16 else "fp32"
+    run = replace(config.run, precision=precision)
     data, about_batch = chosen_batch(config, devices, is_resumed=is_resumed)
     return replace(config, run=run, data=data), about_batch
 
@@ -244,7 +248,6 @@ def _set_up(config: RunConfig) -> None:
     logging.getLogger("lightning.fabric.strategies.launchers.subprocess_script").setLevel(logging.INFO)
     warnings.filterwarnings("ignore", module=r"lightning\.")
     warnings.filterwarnings("ignore", category=FutureWarning, module=r"torch\.distributed")  # from DeepSpeed's calls
-    avoid_cudnn()
     if config.threads is not None:
         torch.set_num_threads(config.threads)
     L.seed_everything(config.seed, verbose=False)
@@ -286,7 +289,7 @@ def _strategy(config: TrainConfig, devices: Devices, stage: LoggedModule) -> tup
     world = devices.world
     summary = f"{world.size} x {'GPU' if devices.is_gpu else 'CPU'}"
     summary += f" on {world.nodes} machines" if world.nodes > 1 else ""
-    return strategy, f"{summary}, {name} ({reason}), {'bf16' if devices.use_bf16 else 'fp32'}, {attention}"
+    return strategy, f"{summary}, {name} ({reason}), {config.run.precision}, {attention}"
 
 
 def _trainer(

@@ -10,6 +10,7 @@ from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.cli import train
 from kanachan.config import MODEL_SIZES, ObjectiveConfig, StageName
 from kanachan.data.batch import Batch, TokenLayout, with_varlen_layout
+from kanachan.models.device import set_up_kernels
 from kanachan.models.transformer import Output
 from kanachan.objectives.networks import build_network
 
@@ -23,6 +24,7 @@ class Trainee:
         self.network.to(device)
         self.objective.to(device)
         self.device, self._use_bf16 = device, use_bf16
+        set_up_kernels(is_exact=not use_bf16)
 
     def output(self, batch: Batch) -> Output:
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self._use_bf16):

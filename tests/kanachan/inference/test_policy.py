@@ -14,7 +14,7 @@ from kanachan.config import StageName
 from kanachan.data.batch import batch_of_annotations
 from kanachan.data.columns import columns_of_annotations
 from kanachan.data.shards import open_shards
-from kanachan.inference.policy import Policy, chosen_device
+from kanachan.inference.policy import Policy
 from kanachan.objectives.stages import STAGES
 from tests.support.packed import packed
 from tests.support.random_annotations import random_annotations
@@ -98,19 +98,6 @@ def test_seats_are_seen_as_in_training(tmp_path: Path) -> None:
 
 def test_no_annotations_no_scores(policies: dict[StageName, Policy]) -> None:
     assert policies["imitation"].scores([]) == []
-
-
-def test_the_kernels_of_cudnn_are_not_taken_where_a_device_is_chosen() -> None:
-    torch.backends.cuda.enable_cudnn_sdp(True)
-    chosen_device("cpu")
-    assert not torch.backends.cuda.cudnn_sdp_enabled()
-
-
-def test_a_device_that_does_not_exist_is_refused() -> None:
-    assert chosen_device("cpu") == torch.device("cpu")
-    for name in ("abacus", "cuda:99"):
-        with pytest.raises(ValueError, match=f"--device {name}"):
-            chosen_device(name)
 
 
 @pytest.mark.slow

@@ -1,0 +1,67 @@
+"""The device that an option or a setting means, and how a GPU computes there."""
+
+import os
+from pathlib import Path
+
+import torch
+
+
+def set_up_kernels(*, is_exact: bool) -> None:
+    """Sets how GPUs compute in this process.
+
+    cuDNN's attention is turned off: it makes a plan for every new shape, and its gradients are NaN where the mask of a
+    row hides much (pytorch #196678).
+
+    Args:
+        is_exact: products of fp32 matrices are of fp32 numbers; otherwise of TF32, with 10 bits of the mantissa, on
+            devices that have units for it.
+    """
+    torch.backends.cuda.enable_cudnn_sdp(False)
+    # the older of torch's two interfaces, which Lightning reads: torch refuses to mix them
+    torch.set_float32_matmul_precision("highest" if is_exact else "high")
+
+
+def chosen_device(name: str, *, is_exact: bool = False) -> torch.device:
+    """Returns the device of an option --device, and sets how it computes (`set_up_kernels`; CPUs are always exact);
+    "auto" is a GPU if torch sees one, else the CPU.
+
+    Raises ValueError if the device does not exist, or if torch does not see the GPU of an "auto".
+    """
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+        if name == "cpu":
+            require_no_gpu("--device cpu computes on CPUs")
+    try:
+        device = torch.device(name)
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:  # torch built without CUDA asserts
+        raise ValueError(f"--device {name}: {str(error).splitlines()[0]}") from None
+    set_up_kernels(is_exact=is_exact or device.type != "cuda")
+    return device
+
+
+def require_no_gpu(advice: str, setting: str | None = None) -> None:
+    """Raises ValueError, with torch's reason, if a GPU was meant although torch sees none: by a setting, by a job of
+    Slurm, or because the machine has one.
+
+    Args:
+        advice: how to do without.
+        setting: that means a GPU, if one does.
+    """
+    meant = setting
+    if meant is None and os.environ.get("CUDA_VISIBLE_DEVICES") not in ("", "-1"):  # otherwise hidden on purpose
+        of_job = [
+            name
+            for name, value in sorted(os.environ.items())
+            if name.startswith("SLURM_") and "GPUS" in name and value not in ("", "0")
+        ]
+        meant = next(iter([*of_job, *map(str, sorted(Path("/dev").glob("nvidia[0-9]*")))]), None)
+    if meant is None:
+        return
+    try:
+        torch.cuda.init()  # type: ignore[no-untyped-call]
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).strip().splitlines()[0]
+    else:
+        reason = "none is visible"
+    raise ValueError(f"{meant}: a GPU is expected, and torch sees none here ({reason.rstrip('.')}); {advice}")
