@@ -35,7 +35,7 @@ LAST_NAME = "last.ckpt"
 PREVIOUS_NAME = "previous.ckpt"
 UNCOOLED_NAME = "before-cooldown.ckpt"
 _FORMAT = "format_version"
-_BATCHES_BETWEEN_STOP_CHECKS = 8  # on several GPUs: each check waits for them
+_BATCHES_BETWEEN_STOP_CHECKS = 8  # on several GPUs
 
 
 class Stopped(Exception):
@@ -179,12 +179,42 @@ class StopSignals:
         self.received = signal.Signals(number)
 
 
-class _Wish(IntEnum):
+class Wish(IntEnum):
     """What a process wants after a step, by urgency: the most urgent wish of all of them is done."""
 
     NOTHING = 0
     CHECKPOINT = 1
     STOP = 2
+
+
+class _Agreement:
+    """Finds the most urgent wish of all processes. GPUs exchange the wishes between two steps while the processes go
+    on: all must call the methods in the same order."""
+
+    def __init__(self) -> None:
+        self._found: tuple[torch.Tensor, torch.cuda.Event | None] | None = None
+
+    def ask(self, own: Wish, device: torch.device) -> None:
+        """Starts an exchange."""
+        # neither copied from memory that is not pinned, nor reduced by Lightning, which waits for the GPU
+        wish = torch.full((), int(own), dtype=torch.int32, device=device)
+        torch.distributed.all_reduce(wish, torch.distributed.ReduceOp.MAX)
+        if device.type != "cuda":
+            self._found = wish, None
+            return
+        found = torch.empty((), dtype=torch.int32, pin_memory=True).copy_(wish, non_blocking=True)
+        event = torch.cuda.Event()
+        event.record()
+        self._found = found, event
+
+    def take(self) -> Wish:
+        """Returns the outcome of the last exchange, once."""
+        if self._found is None:
+            return Wish.NOTHING
+        (found, event), self._found = self._found, None
+        if event is not None:
+            event.synchronize()
+        return Wish(int(found))
 
 
 class CheckpointCallback(L.Callback):
@@ -214,6 +244,7 @@ class CheckpointCallback(L.Callback):
         self.ancestors_games = ancestors_games
         """the games that they have learned from; likewise"""
         self.signals = signals
+        self._agreement = _Agreement()
         self._seconds = 60 * minutes
         self._due = math.inf
         self._steps_between_validations = steps_between_validations
@@ -263,7 +294,7 @@ class CheckpointCallback(L.Callback):
             if cools and trainer.is_global_zero:
                 with replacing(self.path.with_name(UNCOOLED_NAME)) as temporary:
                     shutil.copyfile(self.path, temporary)
-        if wish == _Wish.STOP:
+        if wish == Wish.STOP:
             self._stop(step)
         if step % self._steps_between_validations == 0 and step != self._saved_step:
             self._loops_before_validation = deepcopy(trainer._checkpoint_connector._get_loops_state_dict())
@@ -273,7 +304,7 @@ class CheckpointCallback(L.Callback):
     def on_validation_batch_start(
         self, trainer: L.Trainer, pl_module: L.LightningModule, batch: Any, batch_idx: int, dataloader_idx: int = 0
     ) -> None:
-        if trainer.state.fn == "fit" and self._wish(trainer, batch_idx, _BATCHES_BETWEEN_STOP_CHECKS) == _Wish.STOP:
+        if trainer.state.fn == "fit" and self._wish(trainer, batch_idx, _BATCHES_BETWEEN_STOP_CHECKS) == Wish.STOP:
             if trainer.global_step != self._saved_step:
                 self._save(trainer)
             self._stop(trainer.global_step)
@@ -286,17 +317,23 @@ class CheckpointCallback(L.Callback):
         self._saved_step = trainer.global_step
         self._due = time.monotonic() + self._seconds
 
-    def _wish(self, trainer: L.Trainer, number: int, interval: int) -> _Wish:
-        """Returns the most urgent wish of all processes; every rank must call it with the same numbers, at every
-        `interval`-th of which several GPUs wait for each other."""
-        own = _Wish.CHECKPOINT if time.monotonic() >= self._due else _Wish.NOTHING
-        own = own if self.signals.received is None else _Wish.STOP
+    def _wish(self, trainer: L.Trainer, number: int, interval: int) -> Wish:
+        """Returns the most urgent wish of all processes; every rank must call it with the same numbers. Several GPUs
+        exchange wishes at every `interval`-th of them, and return at one what they were at the one before."""
+        own = Wish.CHECKPOINT if time.monotonic() >= self._due else Wish.NOTHING
+        own = own if self.signals.received is None else Wish.STOP
         if trainer.world_size == 1:  # a strategy for several would ask the GPU all the same
             return own
         device = trainer.strategy.root_device
-        if device.type == "cuda" and number % interval:
-            return _Wish.NOTHING
-        return _Wish(int(trainer.strategy.reduce(torch.tensor(own, device=device), reduce_op="max")))
+        if device.type != "cuda":
+            self._agreement.ask(own, device)
+            return self._agreement.take()
+        if number % interval:
+            return Wish.NOTHING
+        found = self._agreement.take()
+        if not found:
+            self._agreement.ask(own, device)
+        return found
 
     def _stop(self, step: int) -> None:
         received = self.signals.received

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from torch.testing._internal.distributed.fake_pg import FakeStore
 
 from annotate.vocabulary import FOUR_PLAYERS, NUM_TILES34
 from kanachan.config import MODEL_SIZES, ObjectiveConfig, OptimConfig, RewardConfig, StageName
@@ -24,6 +25,7 @@ from kanachan.reinforcement.critic_module import CriticModule
 from kanachan.reinforcement.policy_gradient import PolicyGradient
 from kanachan.reinforcement.policy_module import PolicyModule
 from kanachan.reinforcement.returns import Utility
+from kanachan.training.checkpointing import Wish, _Agreement
 from kanachan.training.distillation import Teacher
 from kanachan.training.logged_module import LoggedModule
 from kanachan.training.module import StageModule
@@ -148,3 +150,12 @@ def test_reward() -> None:
     rounds = random_rounds(3, 0)
     games = RoundBatch.of(rounds, Games.of(rounds), np.arange(3))
     train_elsewhere(RewardModule(predictor, objective, OPTIM, STEPS, STEPS), games)
+
+
+def test_processes_ask_each_other_whether_to_stop() -> None:
+    torch.distributed.init_process_group("fake", store=FakeStore(), rank=0, world_size=8)
+    try:
+        with CopiesRefused(), ListsRefused():
+            _Agreement().ask(Wish.STOP, torch.device("meta"))
+    finally:
+        torch.distributed.destroy_process_group()
