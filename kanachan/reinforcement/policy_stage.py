@@ -12,7 +12,7 @@ from kanachan.reinforcement.behaviour import Behaviour
 from kanachan.reinforcement.played_decisions import PlayedDecisions, spread_rows
 from kanachan.reinforcement.policy_gradient import PolicyGradient
 from kanachan.reinforcement.policy_module import INIT_NAME, PolicyModule
-from kanachan.training.compilation import compile_network, require_compiler
+from kanachan.training.compilation import compile_network
 from kanachan.training.data_source import DataSource
 from kanachan.training.devices import Devices
 from kanachan.training.initialization import initial_network
@@ -53,7 +53,6 @@ class PolicyStage:
         network.encoder.recomputes = config.run.recompute
         network.encoder.uses_flex = config.run.attention == "flex"
         if config.run.compile:
-            require_compiler(devices.is_gpu)
             compile_network(network, is_gpu=devices.is_gpu)
         module = PolicyModule(
             TemperedNetwork(network, initial.objective, old.temperature),

@@ -8,22 +8,29 @@ from pathlib import Path
 
 import torch.fx.experimental._config
 
+from kanachan.config import RunConfig
 from kanachan.models.transformer import Network
 
 
-def require_compiler(is_gpu: bool) -> None:
-    """Raises ValueError if a program that compiled code is made with is missing."""
+def require_compiler(run: RunConfig, *, is_gpu: bool) -> None:
+    """Raises ValueError if a program is missing that code is compiled with, where a setting has it compiled."""
+    if run.compile:
+        setting, instead = "run.compile", "leave run.compile off"
+    elif run.attention == "flex" and is_gpu:
+        setting, instead = "run.attention flex", "use packed"
+    else:
+        return
     compiler = os.environ.get("CXX") or ("clang++" if sys.platform == "darwin" else "g++")
     if shutil.which(compiler) is None:
         raise ValueError(
-            f"run.compile needs a C++ compiler, and {compiler} was not found: install one, name yours in the "
-            "environment variable CXX, or leave run.compile off"
+            f"{setting} needs a C++ compiler, and {compiler} was not found: install one, name yours in the environment "
+            f"variable CXX, or {instead}"
         )
     header = Path(sysconfig.get_path("include"), "Python.h")
     if not is_gpu and not header.is_file():  # on a GPU, what compiled code is called through may be in a cache
         raise ValueError(
-            f"run.compile needs the headers of Python, and {header} does not exist: install them (on Debian and "
-            "Ubuntu, python3-dev), or leave run.compile off"
+            f"{setting} needs the headers of Python, and {header} does not exist: install them (on Debian and "
+            f"Ubuntu, python3-dev), or {instead}"
         )
 
 

@@ -3,7 +3,7 @@
 from kanachan.config import TrainConfig
 from kanachan.models.learned_games import NONE
 from kanachan.models.weights import PRIOR_KEY, TEACHER_KEY
-from kanachan.training.compilation import compile_network, require_compiler
+from kanachan.training.compilation import compile_network
 from kanachan.training.data_source import DataSource
 from kanachan.training.devices import Devices
 from kanachan.training.distillation import open_teacher
@@ -46,7 +46,6 @@ class CurriculumStage:
         if teacher is not None:
             card[TEACHER_KEY] = teacher.card
         if config.run.compile:
-            require_compiler(devices.is_gpu)
             for each in [network] if teacher is None else [network, teacher.network.network]:
                 compile_network(each, is_gpu=devices.is_gpu)
         module = StageModule(

@@ -33,6 +33,7 @@ from kanachan.training.checkpointing import (
     remove_unfinished,
 )
 from kanachan.training.command_line import Request
+from kanachan.training.compilation import require_compiler
 from kanachan.training.curriculum_stage import CurriculumStage
 from kanachan.training.data_source import DataSource, SourceData
 from kanachan.training.deepspeed import ZERO_STAGES
@@ -102,6 +103,7 @@ def _run(request: Request, held: ExitStack) -> int:
     _set_up(config.run)
     devices = devices_of(config.run)
     set_up_kernels(is_exact=config.run.precision == "fp32" or not devices.is_gpu)
+    require_compiler(config.run, is_gpu=devices.is_gpu)
     if request.resume and is_zero:  # another process of this folder could replace the checkpoint while it is read
         held.enter_context(_locked(out))
     config, about_batch = _chosen_settings(config, devices, is_resumed=request.resume)

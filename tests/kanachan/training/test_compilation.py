@@ -1,18 +1,23 @@
-"""What is compiled of a network: as little as possible."""
+"""What is compiled of a network: as little as possible; and where that is refused."""
+
+import sys
+import sysconfig
+from pathlib import Path
 
 import pytest
 import torch
 from torch._dynamo.utils import counters
 
 from annotate.vocabulary import FOUR_PLAYERS
-from kanachan.config import ModelConfig, ObjectiveConfig
+from kanachan.config import ModelConfig, ObjectiveConfig, RunConfig
 from kanachan.data.batch import Batch, batch_of_annotations
 from kanachan.models.transformer import Network
 from kanachan.objectives.networks import build_network
 from kanachan.objectives.objective import Objective
-from kanachan.training.compilation import compile_network
+from kanachan.training.compilation import compile_network, require_compiler
 from tests.support.on_device import packed
 from tests.support.random_annotations import random_annotations
+from tests.support.tiny_runs import run
 
 CONFIG = ModelConfig(width=16, layers=3, heads=2, feedforward=32, decoder_layers=2)
 
@@ -65,3 +70,26 @@ def test_compiled_networks_have_the_losses_and_gradients_of_others_in_few_graphs
             found.append(torch.cat([loss.detach()[None], *gradients]))
         torch.testing.assert_close(*found, rtol=1e-5, atol=1e-6)
     assert counters["stats"]["unique_graphs"] - before == num_graphs
+
+
+@pytest.mark.parametrize(
+    ("settings", "is_gpu"), [(RunConfig(compile=True), False), (RunConfig(attention="flex"), True)]
+)
+def test_without_a_compiler_it_is_refused(settings: RunConfig, is_gpu: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    require_compiler(RunConfig(attention="flex"), is_gpu=False)
+    with pytest.raises(ValueError, match="needs a C.. compiler, and no-such-compiler was not found"):
+        require_compiler(settings, is_gpu=is_gpu)
+
+
+def test_sharded_weights_are_refused(
+    shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CXX", sys.executable)
+    monkeypatch.setattr(sysconfig, "get_path", lambda name: str(tmp_path))
+    (tmp_path / "Python.h").touch()
+    settings = ("--optim.optimizer", "adamw", "--run.compile", "true", "--run.strategy", "zero3")
+    assert run("imitation", shards, tmp_path / "run", *settings) == 1
+    assert (
+        "run.compile does not work with zero3 (as set), which shards the weights" in capsys.readouterr().err
+    )
