@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from itertools import chain, islice
 from multiprocessing import connection, parent_process
 from pathlib import Path
@@ -37,6 +38,22 @@ def cpu_quota(file: Path = Path("/sys/fs/cgroup/cpu.max")) -> int | None:
     except (OSError, ValueError):
         return None
     return None if quota == "max" else math.ceil(int(quota) / int(period))
+
+
+def free_memory(cgroup: Path = Path("/sys/fs/cgroup")) -> int:
+    """Returns how many bytes of main memory are free, which a container may limit."""
+    free = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    with suppress(OSError):  # where there is no such file, all of it
+        free = 1024 * _number_of(Path("/proc/meminfo"), "MemAvailable:")
+    with suppress(OSError, ValueError):  # there is no limit: "max"
+        limit, used = (int((cgroup / name).read_text()) for name in ("memory.max", "memory.current"))
+        free = min(free, limit - used + _number_of(cgroup / "memory.stat", "inactive_file"))
+    return free
+
+
+def _number_of(file: Path, name: str) -> int:
+    """Reads the number that follows a name in a file of the system."""
+    return int(next(line.split()[1] for line in file.read_text().splitlines() if line.startswith(name)))
 
 
 def in_order(

@@ -11,7 +11,7 @@ from kanachan.cli.options import add_device_option
 from kanachan.models.card import read_card, weights_hash
 from kanachan.play.agent_spec import AgentSpec
 from kanachan.play.match import Precision
-from kanachan.play.workers import TOGETHER, TOGETHER_WITH_PROGRAMS
+from kanachan.play.together import TOGETHER, TOGETHER_WITH_PROGRAMS
 
 
 class PlayerFormatter(argparse.RawDescriptionHelpFormatter):
@@ -40,7 +40,8 @@ def add_execution_options(parser: argparse._ActionsContainer, *, processes: str 
         "--together",
         type=int,
         help="games that advance together in a process; networks cache 2 MB (small) or 39 MB (base) for each, or up to "
-        f"twice that (default: {TOGETHER}; {TOGETHER_WITH_PROGRAMS} with mjai:COMMAND, as each seat is a program)",
+        f"twice that (default: {TOGETHER}, or as many as fit into the memory; {TOGETHER_WITH_PROGRAMS} with "
+        "mjai:COMMAND, as each seat is a program)",
     )
     add_device_option(parser)
     parser.add_argument(

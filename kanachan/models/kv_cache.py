@@ -157,7 +157,7 @@ class _IncrementalAttention:
 def _require_memory(layers: Sequence[Tensor], size: int, num_slots: int, num_events: int) -> None:
     """Raises ValueError if a GPU has not the memory for layers of a greater size."""
     device, row_bytes = layers[0].device, layers[0][0].nbytes
-    spare = free_bytes(device) - _WORKSPACE_BYTES
+    spare = free_bytes(device)
     missing = size * row_bytes * (1 + len(layers)) - sum(layer.nbytes for layer in layers)  # 1: while a layer is copied
     if missing <= spare:
         return
@@ -169,11 +169,11 @@ def _require_memory(layers: Sequence[Tensor], size: int, num_slots: int, num_eve
 
 
 def free_bytes(device: torch.device) -> float:
-    """Returns how many bytes of a GPU's memory are free; infinity for a CPU."""
+    """Returns how many bytes of a GPU's memory are free for caches and weights; infinity for a CPU."""
     if device.type != "cuda":
         return math.inf
     torch.cuda.empty_cache()
-    return torch.cuda.mem_get_info(device)[0]
+    return torch.cuda.mem_get_info(device)[0] - _WORKSPACE_BYTES
 
 
 def _with_bf16_matrices(part: ModuleT) -> ModuleT:

@@ -27,7 +27,7 @@ from torch import Tensor
 from annotate.runtime.workers import end_with_parent
 from kanachan.inference.policy import Policy
 from kanachan.models.device import chosen_device
-from kanachan.models.kv_cache import CachedNetwork, IncrementalBatch
+from kanachan.models.kv_cache import CachedNetwork, IncrementalBatch, free_bytes
 from kanachan.play.batch_shapes import Shape, filled
 from kanachan.play.process_pool import leave, start_process
 from kanachan.play.remote_network import Opening, Part, ServerAddress, batch_of_arrays
@@ -74,12 +74,12 @@ class InferenceServer:
             OSError: the process has ended.
         """
         try:
-            kind: str | ValueError = self._ready.recv()
+            found: tuple[str, float] | ValueError = self._ready.recv()
         except EOFError:
             raise OSError("the process that computes the networks has ended at its start") from None
-        if isinstance(kind, ValueError):
-            raise kind
-        return ServerAddress(self._path, self._key, kind)
+        if isinstance(found, ValueError):
+            raise found
+        return ServerAddress(self._path, self._key, *found)
 
     def close(self) -> None:
         """Ends the process."""
@@ -102,7 +102,7 @@ def _serve(ready: Connection, path: str, key: bytes, device: str) -> None:
         return
     with Listener(path, family="AF_UNIX", authkey=key) as listener:
         Thread(target=accept_workers, args=(listener, networks), daemon=True).start()
-        ready.send(networks.device.type)
+        ready.send((networks.device.type, free_bytes(networks.device)))
         ready.close()
         networks.compute()
 

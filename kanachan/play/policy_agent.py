@@ -32,8 +32,8 @@ from kanachan.play.agent import ActRequest, BatchKey, GameKey, SeededSampler
 from kanachan.play.agent_spec import AgentSpec
 from kanachan.play.batch_shapes import CachedRow, Shape, batches_of_shape, filled, shapes_of
 from kanachan.play.remote_network import RemoteNetwork, ServerAddress
+from kanachan.play.together import FIRST_SLOTS
 
-_FIRST_SLOTS = 64
 _ROWS = {"cpu": 16, "gpu": 256}
 """of a batch: on a CPU, many more would not be filled by 128 games; on a GPU, padding costs little"""
 
@@ -156,7 +156,7 @@ class CachedPolicy(Policy):
         self._network.set_additions(slot, additions)
 
     def _make_room(self) -> None:
-        before, self._num_slots = self._num_slots, max(2 * self._num_slots, _FIRST_SLOTS)
+        before, self._num_slots = self._num_slots, max(2 * self._num_slots, FIRST_SLOTS)
         self._free = list(range(before + 1, self._num_slots + 1))
         self._network.reserve(1 + self._num_slots)  # slot 0 is for padding
 

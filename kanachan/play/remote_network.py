@@ -1,5 +1,6 @@
 """A network that another process computes (`kanachan.play.inference_server`), in a worker."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import fields
 from multiprocessing.connection import Client
@@ -27,6 +28,8 @@ class ServerAddress(NamedTuple):
     """that both sides prove to know"""
     device: str
     """the kind of device that computes"""
+    free: float = math.inf
+    """bytes of its memory for caches and weights"""
 
 
 class Opening(NamedTuple):

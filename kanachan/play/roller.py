@@ -16,7 +16,7 @@ from kanachan.play.agent_factory import agents_of
 from kanachan.play.game import Game
 from kanachan.play.rollout import BatchedGames
 from kanachan.play.selfplay import SelfPlay
-from kanachan.play.workers import usual_together
+from kanachan.play.together import usual_together
 
 if TYPE_CHECKING:
     from kanachan.play.remote_network import ServerAddress
@@ -28,7 +28,7 @@ class Roller:
 
     Args:
         order_seed: of the order of rows in the shards.
-        together: games that advance together; None: `kanachan.play.workers.usual_together`.
+        together: games that advance together; None: `kanachan.play.together.usual_together`.
         records: folder for the games' records.
         server: a process that computes the networks; None: each roller does.
     """
@@ -43,7 +43,7 @@ class Roller:
     @property
     def num_together(self) -> int:
         """How many games advance together."""
-        return self.together or usual_together(self.selfplay.players)
+        return self.together or usual_together(self.selfplay.players, self.selfplay.vocabulary)
 
     def __call__(self, numbers: Iterator[int], stop: StopRequest) -> Generator[tuple[int, PlayedGame]]:
         """Yields the number of each game, as they end, and the game; until a stop is requested.

@@ -4,13 +4,17 @@ import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from annotate.runtime.signals import StopRequest
 from annotate.runtime.workers import num_cores
 from kanachan.data.played_games import PlayedGame, PlayedGames
 from kanachan.play.backends import Backend, BackendName, make_backend
 from kanachan.play.roller import Roller
+from kanachan.play.together import room_for_caches, usual_together
+
+if TYPE_CHECKING:
+    from kanachan.play.remote_network import ServerAddress
 
 
 class SelfPlayRun(NamedTuple):
@@ -71,13 +75,21 @@ def _played(
     if not numbers:
         return
     with ExitStack() as held:
-        rollers = [roller]
+        servers: Sequence[ServerAddress] = ()
+        num_workers = 1 if execution.backend == "inline" else execution.workers or num_cores()
         if execution.shares_networks(roller.selfplay.device):
             # torch, which only networks need
             from kanachan.play.inference_server import devices_of_servers, inference_servers
 
-            devices = devices_of_servers(roller.device, execution.workers or num_cores())
-            rollers = [replace(roller, server=each) for each in held.enter_context(inference_servers(devices))]
+            devices = devices_of_servers(roller.device, num_workers)
+            servers = held.enter_context(inference_servers(devices))
+        games = roller.selfplay
+        if roller.together is None and execution.address is None:  # otherwise the memory is of other machines
+            room = room_for_caches(games.device, roller.device, servers, num_workers)
+            use_bf16 = games.precision == "bf16"
+            together = usual_together(games.players, games.vocabulary, use_bf16=use_bf16, room=room)
+            roller = replace(roller, together=together)
+        rollers = [replace(roller, server=each) for each in servers] or [roller]
         backend: Backend[int, PlayedGame] = make_backend(
             execution.backend, rollers, execution.workers, execution.address, ahead=roller.num_together
         )

@@ -3,7 +3,7 @@ networks; for each GPU, one more process computes the networks for all. Games do
 many advance together, nor on the number of processes.
 """
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,22 +12,13 @@ from typing import TYPE_CHECKING
 from annotate.runtime.signals import StopRequest
 from kanachan.play.agent import GameKey
 from kanachan.play.agent_factory import agents_of
-from kanachan.play.agent_spec import parse_agent
 from kanachan.play.backends import Backend, make_backend
 from kanachan.play.match import PLAYERS, GameResult, Match
 from kanachan.play.match_games import match_games
+from kanachan.play.together import room_for_caches, usual_together
 
 if TYPE_CHECKING:
     from kanachan.play.remote_network import ServerAddress
-
-TOGETHER = 128
-TOGETHER_WITH_PROGRAMS = 2
-
-
-def usual_together(players: Iterable[str]) -> int:
-    """Returns how many games advance together where no number is given."""
-    has_programs = any(parse_agent(player).kind == "mjai" for player in players)
-    return TOGETHER_WITH_PROGRAMS if has_programs else TOGETHER
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +27,7 @@ class ExecutionConfig:
 
     processes: int = 1
     together: int | None = None
-    """games that advance together in a process; None: `TOGETHER` or `TOGETHER_WITH_PROGRAMS`"""
+    """games that advance together in a process; None: `kanachan.play.together.usual_together`"""
     device: str = "cpu"
     records: Path | None = None
     """folder for the games' records"""
@@ -57,17 +48,23 @@ def play_match(
         OSError: a process cannot be started, or has ended that others need.
     """
     is_alone = execution.processes == 1 or len(games) <= 1
-    stream = MatchStream(match, execution)
-    streams = [stream]
+    servers: Sequence[ServerAddress] = ()
     with ExitStack() as held:
         if match.device != "cpu" and not is_alone:
             # torch, which only networks need
             from kanachan.play.inference_server import devices_of_servers, inference_servers
 
             devices = devices_of_servers(execution.device, execution.processes)
-            streams = [replace(stream, server=each) for each in held.enter_context(inference_servers(devices))]
+            servers = held.enter_context(inference_servers(devices))
+        num_processes = 1 if is_alone else execution.processes
+        room = room_for_caches(match.device, execution.device, servers, num_processes)
+        together = execution.together or usual_together(
+            match.players, match.vocabulary, use_bf16=match.precision == "bf16", room=room
+        )
+        stream = MatchStream(match, execution, together)
+        streams = [replace(stream, server=each) for each in servers] or [stream]
         backend: Backend[GameKey, GameResult] = make_backend(
-            "inline" if is_alone else "processes", streams, execution.processes, ahead=stream.num_together
+            "inline" if is_alone else "processes", streams, execution.processes, ahead=together
         )
         held.enter_context(closing(backend))
         for _, result in held.enter_context(closing(backend.results(games, stop))):
@@ -79,17 +76,14 @@ class MatchStream:
     """Plays games of a match in one process, many together; a stream of units (`kanachan.play.units.Serve`).
 
     Args:
+        together: games that advance together.
         server: a process that computes the networks; None: this one does.
     """
 
     match: Match
     execution: ExecutionConfig
+    together: int
     server: "ServerAddress | None" = None
-
-    @property
-    def num_together(self) -> int:
-        """How many games advance together."""
-        return self.execution.together or usual_together(self.match.players)
 
     def __call__(self, games: Iterator[GameKey], stop: StopRequest) -> Generator[tuple[GameKey, GameResult]]:
         """Yields the key and the result of each game as they end, until a stop is requested."""
@@ -107,7 +101,7 @@ class MatchStream:
             running = match_games(match, agents, self.execution.records, on_result=ended.append)
             has_more = True
             while stop.received is None:
-                has_more = has_more and running.fill(games, self.num_together)
+                has_more = has_more and running.fill(games, self.together)
                 if not len(running):
                     return
                 try:
