@@ -203,7 +203,7 @@ class _Agreement:
             self._found = wish, None
             return
         found = torch.empty((), dtype=torch.int32, pin_memory=True).copy_(wish, non_blocking=True)
-        event = torch.cuda.Event()
+        event = torch.cuda.Event()  # type: ignore[no-untyped-call]
         event.record()
         self._found = found, event
 

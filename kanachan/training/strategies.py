@@ -13,6 +13,7 @@ import lightning as L
 import torch
 from lightning.pytorch.strategies import DDPStrategy, SingleDeviceStrategy, Strategy
 from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
 
 from kanachan.config import RunConfig
 from kanachan.training.deepspeed import ZERO_STAGES, ZeroStrategy, whole_gradient, zero_strategy
@@ -53,6 +54,14 @@ def _main_memory() -> int:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
+class _DDP(DDPStrategy):
+    """Makes DDP on the stream of the training. Lightning makes it on another one, for CUDA graphs, on which gradients
+    are then summed, and each waits for the other (Lightning #21567)."""
+
+    def _setup_model(self, model: nn.Module) -> DistributedDataParallel:
+        return DistributedDataParallel(model, device_ids=self.determine_ddp_device_ids(), **self._ddp_kwargs)
+
+
 def make_strategy(name: StrategyName, run: RunConfig, devices: Devices, micro_batch: int) -> Strategy:
     """Makes the strategy for Lightning's trainer.
 
@@ -65,7 +74,7 @@ def make_strategy(name: StrategyName, run: RunConfig, devices: Devices, micro_ba
     if name == "plain":
         return SingleDeviceStrategy(device=torch.device("cuda", 0) if is_gpu else torch.device("cpu"))
     if name == "ddp":
-        return DDPStrategy(
+        return _DDP(
             process_group_backend="nccl" if is_gpu else "gloo",
             gradient_as_bucket_view=True,
             broadcast_buffers=False,  # with every batch; ours are constants

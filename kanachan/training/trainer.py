@@ -15,6 +15,7 @@ from lightning.pytorch.loggers import Logger, WandbLogger
 from lightning.pytorch.strategies import Strategy
 
 from annotate.runtime.files import locking
+from annotate.runtime.garbage import no_search_of_what_is_there
 from annotate.runtime.terminal import is_out_of_memory
 from kanachan.config import WEIGHTS_NAME, RunConfig, StageName, TrainConfig
 from kanachan.models.card import read_card
@@ -100,10 +101,7 @@ def _run(request: Request, held: ExitStack) -> int:
     config, out = request.config, Path(request.config.run.out)
     is_zero = this_rank() == 0
     signals = StopSignals()
-    _set_up(config.run)
-    devices = devices_of(config.run)
-    set_up_kernels(is_exact=config.run.precision == "fp32" or not devices.is_gpu)
-    require_compiler(config.run, is_gpu=devices.is_gpu)
+    devices = _set_up(config.run)
     if request.resume and is_zero:  # another process of this folder could replace the checkpoint while it is read
         held.enter_context(_locked(out))
     config, about_batch = _chosen_settings(config, devices, is_resumed=request.resume)
@@ -207,6 +205,7 @@ def _loggers(
     return loggers
 
 
+@no_search_of_what_is_there()
 def _fit(trainer: L.Trainer, stage: LoggedModule, data: DataSource, resumption: _Resumption | None) -> None:
     """Trains the stage; raises ConnectionError if another process of the run is gone."""
     try:
@@ -242,7 +241,7 @@ def _finish(
     print(f"weights: {writer.out / WEIGHTS_NAME}", flush=True)
 
 
-def _set_up(config: RunConfig) -> None:
+def _set_up(config: RunConfig) -> Devices:
     # Lightning's hints do not apply to this use of it.
     logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
     logging.getLogger("lightning.fabric").setLevel(logging.ERROR)
@@ -253,6 +252,10 @@ def _set_up(config: RunConfig) -> None:
     if config.threads is not None:
         torch.set_num_threads(config.threads)
     L.seed_everything(config.seed, verbose=False)
+    devices = devices_of(config)
+    set_up_kernels(is_exact=config.precision == "fp32" or not devices.is_gpu)
+    require_compiler(config, is_gpu=devices.is_gpu)
+    return devices
 
 
 @contextmanager

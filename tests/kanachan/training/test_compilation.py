@@ -90,6 +90,4 @@ def test_sharded_weights_are_refused(
     (tmp_path / "Python.h").touch()
     settings = ("--optim.optimizer", "adamw", "--run.compile", "true", "--run.strategy", "zero3")
     assert run("imitation", shards, tmp_path / "run", *settings) == 1
-    assert (
-        "run.compile does not work with zero3 (as set), which shards the weights" in capsys.readouterr().err
-    )
+    assert "run.compile does not work with zero3 (as set), which shards the weights" in capsys.readouterr().err
