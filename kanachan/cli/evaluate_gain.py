@@ -126,16 +126,32 @@ def evaluate_gain(arguments: argparse.Namespace) -> None:
         "critic": arguments.critic,
     }
     try:
-        gain = gain_of(_measured(seats, returns, arguments), arguments.bootstrap)
+        rounds = _measured(seats, returns, arguments)
     except TooFar as error:
         # for a program that tries smaller steps next
         _write({**header, "gain": None, "verdict": GainVerdict("too_far", False, str(error))._asdict()}, arguments)
         raise
+    gain = gain_of(rounds, arguments.bootstrap)
     verdict = verdict_on_gain(gain.gain, returns.unit, gain.games)
+    # for a program that chooses among policies: by the games of one half, to report the gain in the other
+    halves = dict(zip(("choosing", "reporting"), rounds.halves(), strict=True))
+    in_halves = {name: _of_half(half, returns.unit, arguments.bootstrap) for name, half in halves.items()}
     try:
         print(_report(gain, verdict, returns.unit, seats, arguments), flush=True)
     finally:  # the numbers are written even where the reader of the table has gone (`| head`)
-        _write({**header, **vars(gain), "verdict": verdict._asdict()}, arguments)
+        _write({**header, **vars(gain), "verdict": verdict._asdict(), **in_halves}, arguments)
+
+
+def _of_half(rounds: "SeatRounds", unit: str, replicates: int) -> dict[str, Any] | None:
+    """Estimates the gain from half of the games; None if there are none."""
+    from kanachan.evaluation.verdicts import verdict_on_gain
+    from kanachan.reinforcement.gain import gain_of
+
+    if not len(rounds):
+        return None
+    gain = gain_of(rounds, replicates)
+    verdict = verdict_on_gain(gain.gain, unit, gain.games)
+    return {"gain": gain.gain, "games": gain.games, "verdict": verdict._asdict()}
 
 
 def _write(content: dict[str, Any], arguments: argparse.Namespace) -> None:

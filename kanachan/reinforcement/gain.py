@@ -67,6 +67,16 @@ class SeatRounds:
         names = [f.name for f in fields(SeatRounds)]
         return SeatRounds(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in names})
 
+    def halves(self) -> "tuple[SeatRounds, SeatRounds]":
+        """Divides the games in two, in the order of their hashes: every second one is in the second half."""
+        _, game_index_R = np.unique(self.game_R, return_inverse=True)
+        columns = {f.name: getattr(self, f.name) for f in fields(self)}
+        first, second = (
+            SeatRounds(**{name: column[game_index_R % 2 == half] for name, column in columns.items()})
+            for half in range(2)
+        )
+        return first, second
+
     @property
     def mean_divergence(self) -> float:
         """Of the new policy from the old one, in nats a decision."""

@@ -3,6 +3,9 @@ the update through the one after it for the highest gain.
 
 To first order the gain grows with the share of the update that is taken, and so does its standard error: whether the
 direction is good does not depend on the share. How far it stays good does.
+
+The search sees the gains in half of the games. The gain that is reported is that in the other half: the highest of
+several is partly luck.
 """
 
 import math
@@ -51,6 +54,12 @@ class Gate:
         none, so that the policy stays."""
         return max(filter(self._is_better, self.reports), key=self._gain, default=None)
 
+    @property
+    def gain(self) -> Mapping[str, float] | None:
+        """The gain of the chosen share, with its interval, in the games that did not choose it; None if the policy
+        stays."""
+        return None if self.chosen is None else dict(self.reports[self.chosen]["reporting"]["gain"])
+
     def in_words(self) -> str:
         """Returns the choice and its reason, when the search has ended."""
         if not self.measured:
@@ -58,18 +67,24 @@ class Gate:
                 f"gate: even {min(self.reports):.0%} of the update is too far from the policy to be measured: "
                 "the policy stays"
             )
-        report = self.measured[self.chosen or min(self.measured)]
-        gain = report["gain"]
+        smallest = min(self.measured)
+        report = self.measured[smallest]
+        gain = self.gain or report["gain"]
         numbers = f"{gain['value']:+.4f} [{gain['low']:+.4f}, {gain['high']:+.4f}] {report['unit']} a game"
         if self.chosen is None:
-            smallest = min(self.measured)
             return (
                 f"gate: no share of the update is better for sure ({smallest:.0%} of it: {numbers}): the policy stays"
             )
-        return f"gate: {self.chosen:.0%} of the update is taken: {numbers}"
+        return f"gate: {self.chosen:.0%} of the update is taken: {numbers} in the games that did not choose it"
 
     def _is_better(self, share: float) -> bool:
-        return share in self.measured and bool(self.measured[share]["verdict"]["is_better"])
+        half = self._choosing(share)
+        return half is not None and bool(half["verdict"]["is_better"])
 
     def _gain(self, share: float) -> float:
-        return float(self.measured[share]["gain"]["value"]) if share in self.measured else -math.inf
+        half = self._choosing(share)
+        return -math.inf if half is None else float(half["gain"]["value"])
+
+    def _choosing(self, share: float) -> Mapping[str, Any] | None:
+        half: Mapping[str, Any] | None = self.measured[share]["choosing"] if share in self.measured else None
+        return half

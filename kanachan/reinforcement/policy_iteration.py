@@ -290,14 +290,13 @@ class _Durations:
 def _row(iteration: Iteration, gate: Gate, seconds: Mapping[str, float]) -> dict[str, float]:
     """Returns the metrics of an iteration; times only of phases for which they are known."""
     whole = gate.measured.get(1.0)
-    taken = gate.measured[gate.chosen] if gate.chosen is not None else None
     update = read_card(iteration.update)
     games = iteration.config.selfplay.games
     assert games is not None
     row = {
         AXIS: float(update["samples"]),
         "iteration/share_taken": gate.chosen or 0.0,
-        "iteration/gain_taken": 0.0 if taken is None else taken["gain"]["value"],
+        "iteration/gain_taken": 0.0 if gate.gain is None else gate.gain["value"],
         **({"iteration/games_per_second": games / seconds["games"]} if "games" in seconds else {}),
         **{f"iteration/seconds_{name}": value for name, value in seconds.items()},
     }

@@ -68,6 +68,8 @@ def test_a_small_change_is_measured_whatever_the_batch(
     assert content["gain"]["low"] <= content["gain"]["value"] <= content["gain"]["high"]
     assert 0 < content["divergence"]["value"] < 0.005 and content["gain"]["value"] != 0
     assert content["verdict"]["sentence"] in capsys.readouterr().out
+    halves = [content[half] for half in ("choosing", "reporting")]
+    assert [half["games"] for half in halves] == [3, 3] and halves[0]["gain"] != halves[1]["gain"]
     other = estimated(folder, "near", tmp_path / "gain.json", "--batch", "33", "--points", "90,45,0,-135")
     assert other["gain"]["value"] == pytest.approx(content["gain"]["value"], rel=1e-3)
 

@@ -12,8 +12,11 @@ TOO_FAR: dict[str, object] = {"gain": None, "unit": "ranks"}
 
 
 def reported(value: float, low: float) -> dict[str, object]:
+    """A gain in all games and, for the choice, in half of them; it is 0.001 in the other half."""
     gain = {"value": value, "low": low, "high": 2 * value - low}
-    return {"gain": gain, "unit": "ranks", "verdict": {"is_better": low > 0}}
+    choosing = {"gain": gain, "verdict": {"is_better": low > 0}}
+    reporting = {"gain": {"value": 0.001, "low": -0.002, "high": 0.004}}
+    return {"gain": gain, "unit": "ranks", "choosing": choosing, "reporting": reporting}
 
 
 def searched(reports: Mapping[float, Mapping[str, object]]) -> Gate:
@@ -35,7 +38,14 @@ def test_a_step_that_is_better_for_sure_is_doubled_as_long_as_that_gains_more() 
 def test_the_search_ends_at_four_times_the_update() -> None:
     gate = searched({1.0: reported(0.01, 0.005), 2.0: reported(0.02, 0.01), 4.0: reported(0.04, 0.02)})
     assert (list(gate.reports), gate.chosen) == ([1, 2, 4], 4)
-    assert gate.in_words() == "gate: 400% of the update is taken: +0.0400 [+0.0200, +0.0600] ranks a game"
+
+
+def test_the_gain_that_is_reported_is_of_games_that_did_not_choose() -> None:
+    gate = searched({1.0: reported(0.01, 0.005), 2.0: reported(0.009, 0.001)})
+    assert gate.gain == {"value": 0.001, "low": -0.002, "high": 0.004}
+    assert gate.in_words() == (
+        "gate: 100% of the update is taken: +0.0010 [-0.0020, +0.0040] ranks a game in the games that did not choose it"
+    )
 
 
 def test_between_a_step_that_is_better_and_one_that_is_too_far_the_middle_is_measured() -> None:
@@ -71,5 +81,6 @@ def test_the_policy_stays_where_no_share_is_better_for_sure() -> None:
 def test_a_gain_of_too_few_games_for_a_verdict_is_not_taken() -> None:
     """The interval of a single game has no width."""
     verdict = verdict_on_gain(Estimate(0.02, 0.02, 0.02, 50), "ranks", 1)
-    gate = searched(dict.fromkeys((1.0, 0.5, 0.25), {**reported(0.02, 0.02), "verdict": verdict._asdict()}))
-    assert gate.chosen is None
+    report = reported(0.02, 0.02)
+    report["choosing"] = {"gain": report["gain"], "verdict": verdict._asdict()}
+    assert searched(dict.fromkeys((1.0, 0.5, 0.25), report)).chosen is None

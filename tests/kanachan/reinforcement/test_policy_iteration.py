@@ -22,8 +22,9 @@ from tests.support.tiny_weights import written
 
 def reported(value: float, low: float) -> dict[str, object]:
     gain = {"value": value, "low": low, "high": 2 * value - low, "decisions": 100}
-    verdict = {"is_better": low > 0}
-    return {"gain": gain, "divergence": {**gain, "value": 0.001}, "unit": "ranks", "verdict": verdict}
+    half = {"gain": gain, "verdict": {"is_better": low > 0}}
+    halves = {"choosing": half, "reporting": half}
+    return {"gain": gain, "divergence": {**gain, "value": 0.001}, "unit": "ranks", **halves}
 
 
 def config(folder: Path, **selfplay: object) -> TrainConfig:
