@@ -1,6 +1,8 @@
 """The Ray back end, on a real cluster of two workers on this machine."""
 
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +15,7 @@ from annotate.runtime.signals import StopRequest
 from kanachan.play.backends import make_backend
 from kanachan.play.ray_backend import RayBackend
 from kanachan.play.ray_cluster import RayCluster
+from tests.support.paths import ROOT
 from tests.support.units_of_work import PairsOfSquares, Squares
 
 SQUARES = [(number, number * number) for number in range(12)]
@@ -53,6 +56,26 @@ def test_a_stop_request_ends_the_results(cluster: RayCluster, tmp_path: Path) ->
         num_results += 1
         stop(signal.SIGTERM, None) if num_results == 1 else None
     assert num_results <= 2
+
+
+LOSING = """
+import os, subprocess
+from kanachan.play.backends import make_backend
+from tests.support.units_of_work import PairsOfSquares
+if __name__ == "__main__":
+    results = make_backend("ray", [PairsOfSquares()], 1).results(range(10**9))
+    print(next(results))
+    listed = subprocess.run(["ps", "-o", "pid=,comm=", "--ppid", str(os.getpid())], capture_output=True).stdout
+    (raylet,) = (int(line.split()[0]) for line in listed.splitlines() if b"raylet" in line)
+    os.kill(raylet, 9)
+    list(results)
+"""
+
+
+def test_a_process_that_ray_ends_as_its_server_is_lost_leaves_a_line_that_says_how_to_go_on() -> None:
+    done = subprocess.run([sys.executable, "-c", LOSING], cwd=ROOT, capture_output=True, text=True, timeout=300)
+    assert done.returncode and done.stdout
+    assert done.stderr.splitlines()[-1].startswith("Ray has ended this process")
 
 
 def refused(address: str) -> str:
