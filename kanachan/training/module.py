@@ -70,7 +70,7 @@ class StageModule(LoggedModule):
     def on_validation_epoch_end(self) -> None:
         row = self.metrics.compute(self.trainer)
         if not self.trainer.sanity_checking and self.trainer.is_global_zero:
-            unit = "points" if self.objective.has_value else "probability"
+            unit = self.objective.value_unit if self.objective.has_value else "probability"
             log_reliability(self.trainer, self.metrics.points, unit, self.samples)
         self.log_validation(row)
 

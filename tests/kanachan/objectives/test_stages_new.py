@@ -46,6 +46,7 @@ class DealIn(Objective):
         "scores": PredictionField(PER_CANDIDATE, meaning),
         "deal_in_probabilities": PredictionField(PER_CANDIDATE, "that the actor deals in"),
     }
+    value_unit = "probability of no deal-in"
     digits = 3
     uses = frozenset({"baseline"})
     temperatures = ("temperature",)
@@ -123,7 +124,8 @@ def test_it_is_evaluated_as_a_value(
 ) -> None:
     path = tmp_path / "evaluation.json"
     assert evaluate.main([str(trained), str(shards), "--json", str(path), "--bootstrap", "20"]) == 0
-    assert DealIn.title in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert DealIn.title in printed and f"{DealIn.value_unit} predicted from" in printed and "points" not in printed
     entry = json.loads(path.read_text())["weights"][0]
     assert entry["stage"] == STAGE
     assert entry["values"].keys() == {"action", "situation", "scores"}

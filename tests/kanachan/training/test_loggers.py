@@ -16,6 +16,7 @@ from kanachan.cli import pack, train
 from kanachan.config import StageName
 from kanachan.evaluation.decision_metrics import KINDS as ALL_KINDS
 from kanachan.models.weights import read_weights
+from kanachan.objectives.networks import objective_class
 from kanachan.objectives.stages import STAGES
 from tests.support.random_annotations import altered, random_annotations
 from tests.support.tiny_runs import all_rows_of, arguments, rows_of, run
@@ -152,7 +153,10 @@ def test_the_reliability_chart_is_a_table_of_numbers(stage: StageName, curriculu
     error = sum(abs(row[0] - row[1]) * row[3] for row in points) / 400
     assert error == pytest.approx(float(rows_of(curriculum[stage])[-1]["calibration/error"]))
     charts = [r["config"]["update"] for r in records(curriculum[stage]) if r["type"] == "config"]
-    assert charts[-1]["_wandb.visualize.calibration/reliability"]["panel_config"]["panelDefId"] == "wandb/line/v0"
+    chart = charts[-1]["_wandb.visualize.calibration/reliability"]["panel_config"]
+    assert chart["panelDefId"] == "wandb/line/v0"
+    unit = "probability" if stage == "imitation" else objective_class(stage).value_unit
+    assert chart["stringSettings"]["title"] == f"Reliability ({unit})"
 
 
 def test_a_run_is_resumed_though_the_stage_that_it_started_from_is_gone(
