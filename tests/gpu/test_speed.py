@@ -7,18 +7,26 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from dataclasses import replace
 from itertools import islice
 from multiprocessing.connection import Listener
 from pathlib import Path
 from threading import Thread
+from typing import Any
 
 import pytest
 import torch
+from torch._dynamo.utils import counters
+from torch.testing._internal.distributed.fake_pg import FakeStore
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.flop_counter import FlopCounterMode
 
 from annotate.runtime.signals import StopRequest
 from annotate.runtime.workers import num_cores
 from annotate.simulation.simulate import simulate_game
 from annotate.vocabulary import FOUR_PLAYERS
+from kanachan.config import OptimConfig
+from kanachan.data.batch import batch_of_annotations
 from kanachan.data.loader import TrainLoader
 from kanachan.data.pack_options import Packing
 from kanachan.data.played_games import PlayedGames
@@ -33,7 +41,11 @@ from kanachan.play.remote_network import RemoteNetwork, ServerAddress
 from kanachan.play.roller import Roller
 from kanachan.play.selfplay import SelfPlay
 from kanachan.play.selfplay_run import Execution, run_selfplay
-from tests.support.on_device import Trainee, logged, trained
+from kanachan.training.compilation import compile_network
+from kanachan.training.muon import MuonWithAdamW
+from kanachan.training.optimizers import parameter_groups
+from tests.support.on_device import Trainee, logged, packed, trained
+from tests.support.random_annotations import random_annotations
 from tests.support.tiny_weights import written
 
 pytestmark = pytest.mark.gpu
@@ -96,6 +108,35 @@ def test_selfplay(gpu: torch.device, device: str, precision: Precision, tmp_path
         roller = Roller(selfplay=selfplay, device=device)
         run = run_selfplay(roller, games, execution, lambda _: None, StopRequest())
         figure(games_s=run.num_played / run.seconds, decisions_s=games.num_decisions / run.seconds, cores=num_cores())
+
+
+class Operations(TorchDispatchMode):
+    count = 0
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.count += not function.is_view
+        return function(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("world", [1, 8])
+def test_a_step_of_base(world: int, figure: Figure) -> None:
+    """On the meta device, which computes shapes alone, and of processes of which only one is there."""
+    torch.compiler.reset()
+    torch.distributed.init_process_group("fake", store=FakeStore(), rank=0, world_size=world)
+    trainee, before = Trainee(torch.device("meta"), "base", use_bf16=False), counters["stats"]["unique_graphs"]
+    compile_network(trainee.network, is_gpu=True, backend="eager")
+    for number in range(12):
+        annotations = random_annotations(64, seed=number, games=8 + number)
+        batch = packed(batch_of_annotations(annotations, FOUR_PLAYERS, actor_first=True)).to("meta")
+        trainee.objective.loss(trainee.network(batch), batch)["loss"].backward()
+    matrices = parameter_groups(trainee.network, replace(OptimConfig(), optimizer="muon"))
+    optimizer = MuonWithAdamW([group for group in matrices if group["is_muons"]], (0.9, 0.98))
+    optimizer.step()  # makes its state
+    with Operations() as operations, FlopCounterMode(display=False) as flops:
+        optimizer.step()
+    torch.distributed.destroy_process_group()
+    graphs = counters["stats"]["unique_graphs"] - before
+    figure(graphs=graphs, operations_of_muon=operations.count, tflop_of_muon=flops.get_total_flops() / 1e12)
 
 
 class StandIn(SharedNetworks):
