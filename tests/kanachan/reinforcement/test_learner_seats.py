@@ -19,7 +19,7 @@ from tests.support.tiny_weights import written
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two games of two networks, of which one also takes its best actions, and of rules."""
     folder = tmp_path_factory.mktemp("games")
-    ours, other = (str(written(folder / name, seed=seed)) for seed, name in enumerate(("ours", "other")))
+    ours, other = (str(written(folder / name, seed=seed, layers=1)) for seed, name in enumerate(("ours", "other")))
     players = [f"{ours}@2=0.3", f"{other}@3=0.3", f"{ours}=0.2", "rule=0.2"]
     options = ["--style", "east", "--fractions", "0,0,1", "-j", "1", "--seed", "2"]
     assert main([*players, "-n", "2", "-o", str(folder / "shards"), *options]) == 0
@@ -45,7 +45,7 @@ def test_the_decisions_of_a_network_are_those_drawn_in_its_seats(folder: Path, s
 
 
 def test_of_three_players_each_has_its_seats(tmp_path: Path) -> None:
-    weights = written(tmp_path / "weights", vocabulary=THREE_PLAYERS)
+    weights = written(tmp_path / "weights", layers=1, vocabulary=THREE_PLAYERS)
     options = ["--style", "east", "--fractions", "0,0,1", "-j", "1"]
     assert main([f"{weights}@2=0.5", "rule=0.5", "-n", "2", "-o", str(tmp_path / "shards"), *options]) == 0
     shards = open_shards(tmp_path / "shards", "test", behaviour=True)

@@ -14,7 +14,6 @@ from kanachan.models.weights import read_weights
 from kanachan.objectives.stages import POLICY
 from kanachan.training.initialization import initial_network
 from tests.support.bots import START, answers, bot_of
-from tests.support.matches import arena, result_of
 from tests.support.packed import packed, write_lines
 from tests.support.random_annotations import random_annotations
 from tests.support.reviewed import events_of, write_record
@@ -63,9 +62,6 @@ def test_it_is_evaluated_calibrated_and_predicted_as_imitation_is(
 
 
 def test_it_plays_and_reviews_games(weights: dict[StageName, Path], tmp_path: Path) -> None:
-    players = [f"{weights[stage]}@1" for stage in STAGES]
-    assert arena(tmp_path, players=players, games=4) == 0
-    assert result_of(tmp_path)["games"] == 4
     events = [START, *events_of(5)[1:20]]
     ours, theirs = ([answer.get("pai") for answer in answers(bot_of(weights[s], 0), events)] for s in STAGES)
     assert ours == theirs

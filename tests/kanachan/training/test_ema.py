@@ -16,6 +16,7 @@ from tests.support.tiny_runs import rows_of, run, same_weights
 PLAIN = ("--objective.prior", "null", "--run.early_stopping", "null")
 EVERY_STEP = ("--run.steps", "10", "--run.checkpoint_minutes", "0", "--run.validation_interval", "160", *PLAIN)
 AVERAGE = ("--optim.average", "0.9")
+CONSTANT = ("--optim.warmup", "0", "--optim.cooldown", "0", "--optim.learning_rate", "0.05")
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +52,7 @@ def test_the_average_is_that_of_the_weights_after_each_step(shards: Path, tmp_pa
     checkpoint, expected = {}, start_of(shards, tmp_path)
     for step in range(1, 5):
         out = tmp_path / str(step)
-        assert run("rank", shards, out, *AVERAGE, "--run.steps", str(step), "--optim.warmup", "1000") == 0
+        assert run("rank", shards, out, *AVERAGE, "--run.steps", str(step), *CONSTANT) == 0
         checkpoint = read_checkpoint(out / "checkpoints" / "last.ckpt")
         share = 1 - min(0.9, (1 + step) / (10 + step))
         expected = {
