@@ -17,10 +17,10 @@ from annotate.simulation.simulate import rounds_of, simulate_game
 from tests.fuzz.compare import disagreement
 from tests.fuzz.oracle import PLAIN_READERS, examine
 from tests.support.mjai_table import V, turns
+from tests.support.rare_rounds import ROUNDS
 from tests.support.real_records import real_records
 from tests.support.writers.all_formats import WRITERS, of_tenhou
 from tests.support.writers.majsoul_made import made_round, simulated
-from tests.support.writers.majsoul_rare import ROUNDS
 from tests.support.writers.majsoul_writer import document
 
 pytest.importorskip("hypothesis", reason="the package hypothesis is not installed (it is in the extra `test`)")
@@ -30,7 +30,14 @@ from hypothesis import strategies as st
 from tests.fuzz.damage import APART, damaged_records
 
 NUM_EXAMPLES = int(os.environ.get("KANACHAN_FUZZ", 150))
-FEW = ("a riichi that is ronned", "an open kan", "two added kans", "two winners", "nagashi mangan", "a pre-empted chi")
+FEW = (
+    "a riichi that is ronned",
+    "an open kan",
+    "the second of two kans not robbed",
+    "two winners",
+    "nagashi mangan",
+    "a pre-empted chi",
+)
 fuzzed = settings(
     max_examples=NUM_EXAMPLES,
     derandomize="KANACHAN_FUZZ" not in os.environ,
@@ -46,8 +53,8 @@ def trees(format_: str) -> list[Any]:
     rules: Rules = "mjsoul" if format_.startswith("Mahjong Soul") else "tenhou"
     made = [simulated(2, rules=rules)]
     for name in FEW:
-        script, hands, draws, more = ROUNDS[name]
-        made.append(made_round(script, hands, draws, rules, **more))
+        script, hands, wall = ROUNDS[name]
+        made.append(made_round(script, hands, rules=rules, **wall))
     if rules == "mjsoul":
         return [document(game, whole_walls=bool(number % 2)) for number, game in enumerate(made)]
     return [APART[format_][0](WRITERS[format_](of_tenhou(game))) for game in made]

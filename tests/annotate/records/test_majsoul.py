@@ -13,10 +13,10 @@ from annotate.game.tiles import MJAI_NAMES, TILE_OF_ID
 from annotate.records.majsoul.reader import read_majsoul, read_majsoul_json
 from annotate.records.reading import read_games
 from annotate.replay.replay import ReplayResult, annotate_game
+from tests.support.rare_rounds import ROUNDS
 from tests.support.real_records import real_records
 from tests.support.rounds import V
 from tests.support.writers.majsoul_made import MadeGame, made_round, simulated
-from tests.support.writers.majsoul_rare import ROUNDS
 from tests.support.writers.majsoul_wire import wire
 from tests.support.writers.majsoul_writer import document, message
 
@@ -32,8 +32,8 @@ def game_of_seed(seed: int) -> MadeGame:
 
 @cache
 def rare(name: str) -> MadeGame:
-    script, hands, draws, more = ROUNDS[name]
-    return made_round(script, hands, draws, **more)
+    script, hands, wall = ROUNDS[name]
+    return made_round(script, hands, **wall)
 
 
 def annotated(game: Game) -> ReplayResult:
@@ -230,7 +230,7 @@ def test_options_are_compared_at_every_decision_point(seed: int) -> None:
         ),
         ("a pre-empted chi", {"type": 9}, "only the record has win; only the engine has chi 4p 5p"),
         ("a riichi that is called", {"type": 1}, "only the engine has riichi 8m"),
-        ("nothing", {"type": 1, "combination": ["1m"]}, "only the engine has discard 1m"),
+        ("nothing can be called", {"type": 1, "combination": ["1m"]}, "only the engine has discard 1m"),
         ("closed kans", {"type": 4, "combination": ["1m|1m|1m|1m"]}, "only the engine has ankan 2p, discard "),
         ("an added kan", {"type": 10}, "only the record has nine terminals; only the engine has discard"),
         ("an added kan", {"type": 99}, "only the record has operation 99; only the engine has discard"),
@@ -256,7 +256,7 @@ def test_an_offer_to_a_seat_that_has_no_turn_is_told() -> None:
     assert difference == "East 1-0: options of seat 0 after event 2 (dahai 0 3p): only the record has pon"
 
 
-@pytest.mark.parametrize("name", ["closed kans", "a kan in riichi", "four kans", "nagashi mangan"])
+@pytest.mark.parametrize("name", ["closed kans", "a kan in riichi", "four kans of two seats", "nagashi mangan"])
 def test_the_wall_may_be_told_whole_or_without_what_was_dealt(name: str) -> None:
     made = rare(name)
     games = [read_majsoul(message(document(made, whole_walls=whole, inputs=False))) for whole in (True, False)]

@@ -13,8 +13,8 @@ from annotate.game.record import Game
 from annotate.records.majsoul.reader import read_majsoul, read_majsoul_json
 from annotate.records.reading import read_games
 from annotate.replay.replay import annotate_game
+from tests.support.rare_rounds import TENPAI
 from tests.support.writers.majsoul_made import made_round
-from tests.support.writers.majsoul_rare import TENPAI
 from tests.support.writers.majsoul_wire import wire
 from tests.support.writers.majsoul_writer import document, message
 

@@ -9,8 +9,8 @@ import pytest
 from annotate.game.record import Game
 from annotate.records.majsoul.reader import read_majsoul, read_majsoul_json
 from annotate.replay.replay import annotate_game
+from tests.support.rare_rounds import ROUNDS
 from tests.support.writers.majsoul_made import MadeGame, made_round, simulated
-from tests.support.writers.majsoul_rare import ROUNDS
 from tests.support.writers.majsoul_wire import wire
 from tests.support.writers.majsoul_writer import document, message
 
@@ -20,8 +20,8 @@ NAME = "a riichi that is called"
 
 @cache
 def made(name: str = NAME) -> MadeGame:
-    script, hands, draws, more = ROUNDS[name]
-    return made_round(script, hands, draws, **more)
+    script, hands, wall = ROUNDS[name]
+    return made_round(script, hands, **wall)
 
 
 def place(recorded: Json, path: str) -> tuple[Json, Any]:

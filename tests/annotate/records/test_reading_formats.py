@@ -4,7 +4,7 @@ Games made up here are written as mjai, tenhou.net/6 JSON, Tenhou's XML and Mahj
 their JSON, and read back by what recognises formats. What only some formats contain is stated exactly.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -15,25 +15,22 @@ from annotate.annotation import Annotation, format_line
 from annotate.game.record import Game, Rules
 from annotate.records.reading import Record, read_record
 from annotate.replay.replay import ReplayResult, annotate_game
+from tests.support.rare_rounds import ROUNDS, THREE_WINNERS
 from tests.support.rounds import V
 from tests.support.writers.all_formats import WRITERS, of_tenhou, tenhou_xml
 from tests.support.writers.majsoul_made import MadeGame, made_round, simulated
-from tests.support.writers.majsoul_rare import ROUNDS, THREE_WINNERS
 from tests.support.writers.majsoul_writer import document, message
 
 SEEDS = (1, 57, 8)  # between them every kind of call, and claims that another's hid
 _ALL_WIN = "0 discard 3p; 1 ron; 2 ron; 3 ron"
-_KYUSHU = "19m19p19s1234z258p"
-TENHOU_ROUNDS: dict[str, tuple[str, list[str], str, dict[str, Any]]] = {
-    name: ROUNDS[name] for name in ROUNDS if not name.startswith(("a closed kan that", "three winners"))
-} | {
-    "three winners that abort": (_ALL_WIN, THREE_WINNERS, "", {}),
-    "nine terminals of the dealer": ("0 kyushu", [_KYUSHU], "5m", {}),
+ONLY_MJSOUL = ("a closed kan of a wind and thirteen orphans", "a closed kan that is robbed")
+TENHOU_ROUNDS: dict[str, tuple[str, Sequence[str], dict[str, Any]]] = {
+    **{name: ROUNDS[name] for name in ROUNDS if name not in ONLY_MJSOUL and not name.startswith("three winners")},
+    "three winners that abort": (_ALL_WIN, THREE_WINNERS, {}),
     "a riichi that three seats win": (
         "0 riichi 3p; 1 ron; 2 ron; 3 ron",
         ["123m789p789s1122z", *THREE_WINNERS[1:]],
-        "3p",
-        {},
+        {"draws": "3p"},
     ),
 }
 
@@ -56,8 +53,8 @@ def game_in(name: str, made: MadeGame) -> Game:
 
 @cache
 def rare(rules: Rules, name: str) -> MadeGame:
-    script, hands, draws, more = (ROUNDS if rules == "mjsoul" else TENHOU_ROUNDS)[name]
-    made = made_round(script, hands, draws, rules, **more)
+    script, hands, wall = (ROUNDS if rules == "mjsoul" else TENHOU_ROUNDS)[name]
+    made = made_round(script, hands, rules=rules, **wall)
     return made if rules == "mjsoul" else of_tenhou(made)
 
 
