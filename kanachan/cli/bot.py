@@ -1,6 +1,7 @@
 """kanachan-bot: a player at an mjai table, over standard input and output, with the protocol of Mortal's program."""
 
 import argparse
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -62,7 +63,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.error("SEAT has no effect with --connect: the server assigns it")
     if (arguments.connect is None) != (arguments.token_file is None):
         parser.error("--connect and --token-file belong together")
-    return run_cleanly(PROGRAM, lambda: _run(arguments))
+    try:
+        return run_cleanly(PROGRAM, lambda: _run(arguments))
+    finally:
+        gc.enable()
 
 
 def _run(arguments: argparse.Namespace) -> None:
@@ -71,11 +75,11 @@ def _run(arguments: argparse.Namespace) -> None:
     token = _token(arguments, named) if arguments.connect is not None else ""
     seat = arguments.seat or 0
     # Heavy imports come only now, after the arguments have been found valid.
+    gc.disable()  # until the first answer, which takes a tenth less processor time then: almost all objects stay
     import torch
 
     from annotate.game.features import ObservationEncoder
-    from kanachan.inference.reward_predictor import RewardPredictor
-    from kanachan.play.mjai_bot import MjaiBot, final_ranks
+    from kanachan.play.mjai_bot import MjaiBot
 
     torch.set_num_threads(1)  # more are slower for one decision
     policy = _policy(arguments)
@@ -93,6 +97,7 @@ def _run(arguments: argparse.Namespace) -> None:
         adapt=_adapt(arguments, policy, style, grades),
     )
     _warm_up(MjaiBot(policy, seat, arguments.rules, encoder))
+    gc.enable()
     if arguments.connect is not None:
         from kanachan.play.riichi_dev import Arena, play
 
@@ -101,6 +106,9 @@ def _run(arguments: argparse.Namespace) -> None:
     bot = Bot(player, is_reviewing)
     serve(bot, sys.stdin.buffer, sys.stdout)
     if is_reviewing:
+        from kanachan.inference.reward_predictor import RewardPredictor
+        from kanachan.play.mjai_bot import final_ranks
+
         predictor = RewardPredictor.load(shipped_name(REWARD, policy.vocabulary.num_seats))
         matrices = [final_ranks(predictor, start, arguments.room, style, grades) for start in bot.starts]
         tag = f"kanachan-{policy.card['stage']}-{policy.card['steps']}"
@@ -130,12 +138,13 @@ def _warm_up(player: "MjaiBot") -> None:
 
 
 def _policy(arguments: argparse.Namespace) -> "Policy":
-    from kanachan.inference.int8_network import with_int8
     from kanachan.inference.policy import Policy
     from kanachan.models.device import chosen_device
 
     named = NamedWeights.parse(arguments.weights)
     if named.is_int8:
+        from kanachan.inference.int8_network import with_int8
+
         report_int8(PROGRAM, arguments.weights)
         return with_int8(Policy.load(named.weights), arguments.weights)
     return Policy.load(named.weights, chosen_device(arguments.device))
