@@ -107,7 +107,7 @@ class Completion:
     """Adds what the events of one game leave out, as far as it follows from those before.
 
     The reference server's start_kyoku has no scores, others of its time no deposits or dealer; its first rounds start
-    with the usual scores. Discards may lack whether the tile was drawn.
+    with the usual scores. Discards may lack whether the tile was drawn: it was if it is equal, and after a riichi.
     """
 
     def __init__(self, num_seats: int) -> None:
@@ -115,6 +115,9 @@ class Completion:
         """how the next round starts, or as they are now; None: not known"""
         self.deposits = 0
         self._drawn: Any = None
+        """the tile drawn, until it or another is discarded"""
+        self._riichi: set[Any] = set()
+        """the seats that can only discard what they draw"""
 
     def completed(self, event: Event) -> Event:
         """Returns an event with what it leaves out."""
@@ -122,16 +125,20 @@ class Completion:
         if kind == "start_kyoku":
             return self._start(event)
         if kind == "dahai" and "tsumogiri" not in event:
-            return {**event, "tsumogiri": self._drawn is not None and event.get("pai") == self._drawn}
+            is_drawn = event.get("pai") == self._drawn or event.get("actor") in self._riichi
+            return {**event, "tsumogiri": self._drawn is not None and is_drawn}
         return event
 
     def follow(self, event: Event) -> None:
         """Applies an event that has been checked."""
         kind = event["type"]
-        self._drawn = event["pai"] if kind == "tsumo" else None
+        if kind not in ("reach", "dora"):  # which come between a draw and its discard
+            self._drawn = event["pai"] if kind == "tsumo" else None
         if kind == "start_kyoku":
+            self._riichi.clear()
             self.scores, self.deposits = list(event["scores"]), event["kyotaku"]
         elif kind == "reach_accepted":
+            self._riichi.add(event["actor"])
             self.deposits += 1
             if self.scores is not None:
                 self.scores[event["actor"]] -= STICK

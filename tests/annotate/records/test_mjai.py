@@ -361,5 +361,7 @@ def test_a_game_without_red_fives_is_refused_by_name() -> None:
 def test_whether_a_discard_was_drawn_may_be_left_out() -> None:
     draws = [{"type": "tsumo", "actor": 1, "pai": "3s"}, {"type": "dahai", "actor": 1, "pai": "3s"}]
     other = [{"type": "tsumo", "actor": 2, "pai": "3s"}, {"type": "dahai", "actor": 2, "pai": "1m"}]
-    found = read_round(TSUMO, DAHAI, *draws, *other, DRAW)
-    assert [event["tsumogiri"] for event in found if event["type"] == "dahai"] == [False, True, False]
+    riichi = [{"type": "tsumo", "actor": 3, "pai": "3s"}, {"type": "reach", "actor": 3}]
+    riichi += [{"type": "dahai", "actor": 3, "pai": "3s"}, {"type": "reach_accepted", "actor": 3}]
+    found = read_round(TSUMO, DAHAI, *draws, *other, *riichi, DRAW)
+    assert [event["tsumogiri"] for event in found if event["type"] == "dahai"] == [False, True, False, True]
