@@ -62,7 +62,9 @@ def set_only(environment: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> No
         ({}, 8, World(8, 1), 0, 0),  # plainly
         ({}, 1, World(1, 1), 0, 0),
         ({"LOCAL_RANK": "3", "MASTER_ADDR": "127.0.0.1"}, 8, World(8, 1), 3, 3),  # started by the first process
+        ({**NODE, "SLURM_JOB_NAME": "interactive"}, 8, World(8, 1), 0, 0),  # plainly, in the shell of salloc
         (SBATCH, 8, World(8, 1), 0, 0),
+        ({**SBATCH, "LOCAL_RANK": "3", "MASTER_ADDR": "127.0.0.1"}, 8, World(8, 1), 3, 3),  # started by the first one
         ({**SBATCH, "SLURM_STEP_ID": str((1 << 32) - 6)}, 8, World(8, 1), 0, 0),  # the step of salloc's shell
         ({**TASK, **SHELL, "SLURM_JOB_NAME": "bash"}, 8, World(8, 1), 0, 0),  # srun --pty bash
         ({**TASK, **SHELL}, 8, World(8, 1), 0, 0),  # srun --ntasks=1
