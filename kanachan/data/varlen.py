@@ -81,7 +81,9 @@ def varlen_layout(
     # each padding segment has a row of each of the three, or a kernel may leave gradients of unused rows unwritten
     num_padding = 1 + max(-(-_step(int(length_B.sum())) // _PADDING[name]) for name, length_B in lengths.items())
     own_N, seen_N, candidates_N = (_starts(length_B, num_padding, num_padding) for length_B in lengths.values())
-    events_G = np.pad(events_G, (0, num_decisions - len(events_G)))  # as many groups as there can be
+    # empty groups, for each of which a kernel reserves memory: few, and never more than there can be
+    num_groups = min(num_decisions, len(events_G) + -len(events_G) % _step(len(events_G)))
+    events_G = np.pad(events_G, (0, num_groups - len(events_G)))
     events_N = _starts(events_G, -(-_step(int(events_G.sum())) // _PADDING["events"]), 0)
     num_own, num_seen, num_candidates, num_events = (int(s[-1]) for s in (own_N, seen_N, candidates_N, events_N))
     num_tiles = num_own - num_decisions * (1 + num_seats)
