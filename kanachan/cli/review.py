@@ -93,6 +93,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--anonymous", action="store_true", help="leave out the names of the players, the game and its address"
     )
+    parser.add_argument(
+        "--rounds",
+        metavar="LIST",
+        help="which rounds, such as E1,S3.1: East 1 with its repeats, and South 3 with one honba (default: all)",
+    )
     parser.add_argument("--game", type=int, metavar="N", help="which game (from 1) of a record that holds several")
     add_assumptions(parser)
     add_batch_option(parser, "a network")
@@ -143,7 +148,7 @@ def _review(arguments: argparse.Namespace) -> None:
             print(f"{PROGRAM}: {each.name} has learned from this game, so it agrees too often", file=sys.stderr)
     if arguments.anonymous:
         game, record = _anonymous(game), "a game"
-    review = review_of(record, game, replayed, seats, reviewers, arguments.batch, arguments.threshold)
+    review = review_of(record, game, replayed, seats, reviewers, arguments.batch, arguments.threshold, arguments.rounds)
     with replacing(Path(arguments.output)) as temporary:
         temporary.write_text(page(review), encoding="utf-8")
     if arguments.json is not None:

@@ -12,7 +12,7 @@ from kanachan.review.choices import all_choices
 from kanachan.review.danger import dangers
 from kanachan.review.models import Reviewer, answers_of, model_of
 from kanachan.review.predictions import FLOOR, kinds_offered, policy_index, reviewed_predictions
-from kanachan.review.rounds import ReviewedRound, rounds_of, value_of
+from kanachan.review.rounds import ReviewedRound, chosen_rounds, rounds_of, value_of
 
 FORMAT_VERSION = 2
 """2: players, events, hands, endings; several seats"""
@@ -28,6 +28,7 @@ def review_of(
     reviewers: Sequence[Reviewer],
     chunk: int,
     threshold: float,
+    names: str | None = None,
 ) -> Data:
     """Returns the review of the decisions of one seat or several.
 
@@ -37,13 +38,17 @@ def review_of(
         seats: of several, those without a decision are left out.
         chunk: decisions that pass a network at once.
         threshold: from which share of a network's scale a decision differs.
+        names: which rounds (`chosen_rounds`); None: all.
 
     Raises:
-        ValueError: the seats have no decision that could be replayed; names the record and the reason.
+        ValueError: there is no such round, or the seats have no decision in them that could be replayed; names the
+            record and the reason.
     """
     for reviewer in reviewers:
         assert reviewer.policy.vocabulary is game.vocabulary, f"{record}: {reviewer.name} is for other games"
     rounds = rounds_of(game, report)
+    if names is not None:
+        rounds = chosen_rounds(rounds, names)
     acting = [seat for seat in seats if any(found.own(seat) for found in rounds)]
     if not acting:
         why = f": {report.left_out[0]}" if report.left_out else ""

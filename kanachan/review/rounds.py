@@ -138,6 +138,23 @@ class ReviewedRound:
         return dict(zip(self.game.vocabulary.results, annotation.results, strict=True))
 
 
+def chosen_rounds(rounds: Sequence[ReviewedRound], names: str) -> list[ReviewedRound]:
+    """Returns the rounds of a list of names such as E1,S3.1: East 1 with all its repeats, and South 3 with one.
+
+    Raises:
+        ValueError: there is no such round; lists the names of all.
+    """
+    wanted = [name.strip().upper() for name in names.split(",")]
+    found = {}
+    for each in rounds:
+        wind, dealer, honba = key_of_record(each.recorded)
+        found[f"{tuple(WINDS)[wind]}{dealer + 1}.{honba}"] = each
+    for name in wanted:
+        if not any(name in (known, known.partition(".")[0]) for known in found):
+            raise ValueError(f"--rounds {names}: no round {name}; there are {','.join(found)}")
+    return [each for known, each in found.items() if {known, known.partition(".")[0]} & {*wanted}]
+
+
 def rounds_of(game: Game, report: ReplayResult) -> list[ReviewedRound]:
     """Returns the rounds of a game that replayed and in which any seat decided something."""
     of_round: dict[_RoundKey, list[Annotation]] = {}

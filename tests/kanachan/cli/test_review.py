@@ -157,6 +157,22 @@ def test_a_rating_is_the_mean_share_of_the_most_probable_action(reviewed: Review
     assert (values["rating"], values["bad_moves"], values["bad_moves_per_100"]) == (None, None, None)
 
 
+def test_only_rounds_that_are_asked_for_are_reviewed(
+    reviewed: Reviewed, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    of_all, seat = reviewed.review["rounds"], str(SEAT)
+    last = of_all[-1]
+    names = f"e1,{'ESW'[last['wind']]}{last['dealer'] + 1}.{last['honba']}"
+    chosen = [each["name"] for each in of_all if each["name"].startswith("East 1-") or each is last]
+    review = review_with(reviewed, tmp_path, "--seat", seat, "--rounds", names)
+    assert [each["name"] for each in review["rounds"]] == chosen and len(chosen) < len(of_all)
+    wanted = [d["table"] for d in reviewed.review["decisions"] if of_all[d["round"]]["name"] in chosen]
+    assert [decision["table"] for decision in review["decisions"]] == wanted
+    command = [str(reviewed.record), reviewed.weights["imitation"], "-o", str(tmp_path / "x.html"), "--rounds", "N4"]
+    assert main(command) == 1
+    assert "--rounds N4: no round N4; there are E1.0," in capsys.readouterr().err
+
+
 def test_a_decision_differs_from_the_threshold_on(reviewed: Reviewed, tmp_path: Path) -> None:
     gaps = [d["answers"][0]["gap"] for d in reviewed.review["decisions"]]
     for threshold in (0.0, 0.01, 1.0):
