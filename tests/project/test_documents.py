@@ -99,10 +99,7 @@ PATHS = sorted(
     {
         (name_of(page), path)
         for page in PAGES
-        for path in re.findall(
-            r"(?<![\w./-])(?:annotate|kanachan|configs|launch|tests|docs)/[\w./-]*\w",
-            text_of(page),
-        )
+        for path in re.findall(r"(?<![\w./-])(?:annotate|kanachan|configs|launch|tests|docs)/[\w./-]*\w", text_of(page))
     }
 )
 LINKS = sorted(

@@ -6,9 +6,7 @@ import pytest
 
 from tests.support.imports import MODULES, parse
 
-NAMING = {
-    "annotate.vocabulary",
-}
+NAMING = {"annotate.vocabulary"}
 """modules that name the vocabulary of four players; the others are given one, or take it from what they read"""
 MAKING = {"FOUR_PLAYERS", "VOCABULARY", "VOCABULARIES", "vocabulary_named", "vocabulary_with", "vocabulary_of_line"}
 

@@ -41,10 +41,7 @@ def test_a_field_with_a_number_for_every_candidate_is_added(
 
 
 def test_lines_can_come_from_standard_input(
-    weights: dict[StageName, Path],
-    lines: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    weights: dict[StageName, Path], lines: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([str(weights["rank"]), str(lines)]) == 0
     expected = capsys.readouterr().out

@@ -13,12 +13,7 @@ BETTER, EQUAL, WORSE = (Estimate(value, value - 0.02, value + 0.02, 100) for val
     ("less_scores", "less_chance", "result", "sentence"),
     [
         (BETTER, BETTER, "better_than_scores", "better than the scores alone by 0.050 nats [0.030, 0.070]"),
-        (
-            EQUAL,
-            BETTER,
-            "no_better_than_scores",
-            "no better than the scores alone (0.000 nats [-0.020, 0.020]): too",
-        ),
+        (EQUAL, BETTER, "no_better_than_scores", "no better than the scores alone (0.000 nats [-0.020, 0.020]): too"),
         (WORSE, BETTER, "worse_than_scores", "worse than the scores alone (-0.050 nats [-0.070, -0.030])"),
         (WORSE, WORSE, "worse_than_chance", "worse than chance (-0.050 nats [-0.070, -0.030]): too few games"),
         (None, BETTER, "no_baseline", "not compared with the scores alone"),

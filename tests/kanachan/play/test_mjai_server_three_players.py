@@ -61,10 +61,7 @@ def test_an_empty_fourth_seat_and_nukidora_change_nothing(of_three: Path, rounds
 
 
 def test_a_table_of_another_number_of_players_is_refused(
-    of_four: Path,
-    of_three: Path,
-    rounds: list[list[Event]],
-    rounds_of_three: list[list[Event]],
+    of_four: Path, of_three: Path, rounds: list[list[Event]], rounds_of_three: list[list[Event]]
 ) -> None:
     (*_, at_four) = answers(bot_of(of_three, 0), [START, hidden_from(0, rounds[0][0])])
     assert at_four["message"] == "start_kyoku: a game of 4 players: these weights play games of 3"

@@ -59,10 +59,7 @@ def test_a_gpu_takes_what_its_memory_holds(monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (
-            (256, None),
-            "data.batch=256 cannot be shared equally by 6 devices: the nearest that .*: 252 and 258$",
-        ),
+        ((256, None), "data.batch=256 cannot be shared equally by 6 devices: the nearest that .*: 252 and 258$"),
         ((256, 64), "6 devices in micro-batches of data.micro_batch=64: the nearest that can be shared: 384$"),
         ((258, 2), "in micro-batches of data.micro_batch=2: .*: 252 and 264; or leave the micro-batch to the program"),
     ],

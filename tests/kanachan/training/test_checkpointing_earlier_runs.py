@@ -21,13 +21,7 @@ import pytest
 from kanachan.cli import train
 from kanachan.models.learned_games import NONE
 from kanachan.training.best_weights import BestCheckpoint
-from kanachan.training.checkpointing import (
-    LAST_NAME,
-    CheckpointCallback,
-    Schedule,
-    StopSignals,
-    read_checkpoint,
-)
+from kanachan.training.checkpointing import LAST_NAME, CheckpointCallback, Schedule, StopSignals, read_checkpoint
 from kanachan.training.ema import EMA
 from tests.support.paths import GOLDEN
 from tests.support.tiny_runs import CLOCKED, rows_of

@@ -21,11 +21,7 @@ def initial(
     stage: StageName, init: Path, vocabulary: Vocabulary = FOUR_PLAYERS, model: ModelConfig = TINY, **objective: Any
 ) -> InitialNetwork:
     config = TrainConfig(
-        stage=stage,
-        data=DataConfig(path="."),
-        model=model,
-        objective=ObjectiveConfig(**objective),
-        init=str(init),
+        stage=stage, data=DataConfig(path="."), model=model, objective=ObjectiveConfig(**objective), init=str(init)
     )
     return initial_network(config, vocabulary, inherits=True)
 

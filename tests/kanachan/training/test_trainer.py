@@ -19,16 +19,7 @@ from kanachan.objectives.stages import STAGES
 from kanachan.training.checkpointing import read_checkpoint
 from kanachan.training.devices import devices_of
 from kanachan.training.run_folder import load_config
-from tests.support.tiny_runs import (
-    CLOCKED,
-    CONFIGS,
-    LOSSES,
-    all_rows_of,
-    golden_losses,
-    rows_of,
-    run,
-    same_weights,
-)
+from tests.support.tiny_runs import CLOCKED, CONFIGS, LOSSES, all_rows_of, golden_losses, rows_of, run, same_weights
 
 pytestmark = pytest.mark.usefixtures("threads")
 
