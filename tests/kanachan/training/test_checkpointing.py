@@ -40,9 +40,9 @@ def stopped_run(shards: Path, out: Path, rows: int) -> Path:
 
 
 def test_a_killed_run_is_resumed_as_if_nothing_had_happened(shards: Path, tmp_path: Path) -> None:
-    length = ("--run.steps", "30", "--run.checkpoint_minutes", "0", "--run.log_every", "2")
+    length = ("--run.steps", "20", "--run.checkpoint_minutes", "0", "--run.log_every", "2")
     assert run("grading", shards, tmp_path / "whole", *length) == 0
-    rows = random.randrange(1, 12)
+    rows = random.randrange(1, 7)
     process = made_by_one(arguments("grading", shards, tmp_path / "killed", *length), tmp_path / "log")
     wait_for_rows(tmp_path / "killed", rows)
     process.kill()
