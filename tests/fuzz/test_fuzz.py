@@ -5,6 +5,7 @@
 
 import os
 from collections import Counter
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -49,9 +50,10 @@ fuzzed = settings(
 
 @cache
 def trees(format_: str) -> list[Any]:
-    """A whole game, and rounds with something rare in them, taken apart."""
+    """A whole game, two rounds of it, and rounds with something rare in them, taken apart."""
     rules: Rules = "mjsoul" if format_.startswith("Mahjong Soul") else "tenhou"
-    made = [simulated(2, rules=rules)]
+    whole = simulated(2, rules=rules)
+    made = [whole, replace(whole, rounds=whole.rounds[:2])]
     for name in FEW:
         script, hands, wall = ROUNDS[name]
         made.append(made_round(script, hands, rules=rules, **wall))
@@ -71,7 +73,7 @@ def test_damaged_records_do_no_harm_and_what_is_annotated_is_right(format_: str)
     seen = Counter[str]()
 
     @fuzzed
-    @given(damaged_records(format_, [*trees(format_), *trees(format_)[1:] * 3]))  # the whole game is slow
+    @given(damaged_records(format_, [*trees(format_)[1:2] * 8, *trees(format_)]))
     def examined(data: bytes) -> None:
         outcome = examine(Record("name", len(data), data), format_)
         assert outcome.failures == []
@@ -82,7 +84,7 @@ def test_damaged_records_do_no_harm_and_what_is_annotated_is_right(format_: str)
     examined()
     print(seen)
     # some of everything, or it would be no test
-    assert min(seen[name] for name in ("refused", "left_out", "changed", "unchanged")) > 1, seen
+    assert min(seen[name] for name in ("refused", "left_out", "changed", "unchanged")) > 10, seen
 
 
 @pytest.mark.parametrize("format_", APART)
@@ -140,7 +142,7 @@ def test_real_records_are_annotated_as_a_plain_reading_has_them(folder: str, for
 @pytest.mark.parametrize("format_", ["mjai", "mjlog"])
 @pytest.mark.parametrize("wrong", ["scores", "deposits", "wind", "hands", "dora", "deltas", "moves", "winners"])
 def test_a_difference_between_a_file_and_its_annotations_is_noticed(format_: str, wrong: str) -> None:
-    data = originals(format_)[1]
+    data = originals(format_)[2]
     (game,) = read_record(Record("name", 0, data))
     annotations = annotate_game(game).annotations
     recorded, other = (PLAIN_READERS[format_](data)[0] for _ in range(2))
