@@ -268,7 +268,8 @@ def _report(review: dict[str, Any], output: str) -> None:
             rest = f"mean probability of the action played {overall['mean_probability']:.1%}, "
             rest += f"rating {model['rating']:.1f}, {model['bad_moves_per_100']:.1f} bad moves in 100"
         else:
-            rest = f"mean loss {overall['mean_loss']:,.1f} {model['unit']}"
+            digits = 1 if model["scale"] >= 2 else 3  # of probabilities, for instance
+            rest = f"mean loss {overall['mean_loss']:,.{digits}f} {model['unit']}"
         lines.append(f"  {model['name']:<{width}}  agreement {overall['agreed'] / decisions:.1%}, {rest}")
         if model["caveat"] is not None:
             lines.append(f"  {'':<{width}}  {model['caveat']}")
