@@ -294,6 +294,12 @@ def _subjects(arguments: argparse.Namespace) -> list[Subject]:
         Subject("" if is_alone else letter(i), path, policy.objective, policy)
         for i, (path, policy) in enumerate(loaded)
     ]
+    for path, policy in loaded[1:]:
+        first, own = loaded[0][1].vocabulary.name, policy.vocabulary.name
+        if own != first:
+            raise ValueError(
+                f"{path}: of the vocabulary {own}, but {loaded[0][0]} is of {first}: measure them in two calls"
+            )
     return [_average_suits(s) for s in networks] if arguments.average_suits else networks
 
 

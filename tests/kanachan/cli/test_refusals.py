@@ -83,6 +83,7 @@ REFUSALS = [
     ("evaluate --compare imitation shards", "--compare needs two WEIGHTS or more"),
     ("evaluate rank shards --baseline rank", NO_REWARD),
     ("evaluate rank reward shards", "measure them in two calls"),
+    ("evaluate --compare imitation three shards", "three: of the vocabulary kanachan-3p, but imitation is of"),
     ("evaluate reward rounds --limit 5", "--limit has no effect on reward predictors"),
     ("evaluate imitation shards --predictions lines.txt", "kanachan-pack --unpack"),
     ("evaluate critic rank played", "of stage rank, and a critic next to it"),

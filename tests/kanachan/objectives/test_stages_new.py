@@ -23,7 +23,6 @@ from kanachan.models.weights import read_weights
 from kanachan.objectives.objective import PER_CANDIDATE, Classes, Objective, PredictionField
 from kanachan.objectives.stages import STAGES
 from kanachan.objectives.targets import Results
-from kanachan.training.settings import all_settings
 from tests.support.graph_outputs import graph_outputs
 from tests.support.packed import packed, write_lines
 from tests.support.random_annotations import random_annotations
@@ -89,9 +88,7 @@ class DealIn(Objective):
 def registered() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(STAGES, STAGE, f"{__name__}:{DealIn.__name__}")
-        all_settings.cache_clear()
         yield
-    all_settings.cache_clear()
 
 
 @pytest.fixture(scope="module")
