@@ -334,6 +334,9 @@ class _Reader(PartsOfDocument):
 
     def _agari(self, attributes: Attributes) -> None:
         self._owari(attributes, "AGARI")
+        is_another = self._events is not None and self._events[-1]["type"] == "hora"  # winner of the same tile
+        if is_another:
+            self._ended = False
         event: Event = {
             "type": "hora",
             "actor": integer_of(attributes, "AGARI", "who", 0, self._num_seats),
@@ -344,9 +347,7 @@ class _Reader(PartsOfDocument):
         }
         if "doraHaiUra" in attributes:
             event["ura_markers"] = [tile_name(tile) for tile in tiles_of(attributes, "AGARI", "doraHaiUra")]
-        if self._events is not None and self._events[-1]["type"] == "hora":
-            self._ended = False  # several winners of one tile; the first has taken the deposits
-        else:
+        if not is_another:  # the first has taken the deposits
             self._require_sticks(attributes, "AGARI")
         self._add(event)
         self._ended = True

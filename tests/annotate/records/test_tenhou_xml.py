@@ -151,6 +151,15 @@ def test_a_file_cut_off_after_a_win_by_ron_might_lack_a_second_winner() -> None:
     assert len(read_tenhou_xml(whole.removesuffix(b"</mjloggm>"), NAME).rounds) == 0
 
 
+def test_a_round_whose_second_winner_cannot_be_read_is_lost() -> None:
+    first, second = AGARI.format("", 1, 0, SC, ""), AGARI.format("", 2, 0, SC, "")
+    following = INIT.replace("0,0,0", "1,0,0", 1).replace('oya="0"', 'oya="1"')
+    game = read(INIT, "<T16/>", "<D16/>", first, second.replace('machi="16"', 'machi="144"'), following, "<T53/>", END)
+    assert len(game.rounds) == 1
+    (lost,) = game.lost
+    assert lost.name == "East 1-0" and "144" in lost.problem
+
+
 @pytest.mark.parametrize(
     "name", [NAME, "2026010100gm-00a9-0000-abcdef01&tw=2.xml", "2026010100gm-00a9-0000-abcdef01.mjlog.gz"]
 )
