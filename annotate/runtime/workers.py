@@ -81,7 +81,7 @@ def in_order(
     try:
         while True:
             for group in islice(tasks, num_processes * _TASKS_AHEAD - len(pending)):
-                pending.append((group, pool.submit(_all_of, function, group)))
+                pending.append((group, _submitted(pool, function, group)))
             if not pending:
                 return
             group, future = pending.popleft()
@@ -93,9 +93,21 @@ def in_order(
                 for item in group:
                     yield _alone(function, item, name)
                 pool = _pool(num_processes)
-                pending = deque((group, pool.submit(_all_of, function, group)) for group, _ in pending)
+                pending = deque((group, _submitted(pool, function, group)) for group, _ in pending)
     finally:
         _end(pool)
+
+
+def _submitted(
+    pool: ProcessPoolExecutor, function: Callable[[Item], Result], group: list[Item]
+) -> "Future[list[Result]]":
+    """Returns the results to come; they fail where a process of the pool was killed before."""
+    try:
+        return pool.submit(_all_of, function, group)
+    except BrokenProcessPool as error:
+        lost: Future[list[Result]] = Future()
+        lost.set_exception(error)
+        return lost
 
 
 def _alone(function: Callable[[Item], Result], item: Item, name: Callable[[Item], str]) -> Result:

@@ -2,10 +2,12 @@
 
 import os
 import signal
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from functools import partial
 from itertools import count, islice
+from multiprocessing import active_children
 from pathlib import Path
 
 import pytest
@@ -55,6 +57,15 @@ def killed_always(number: int) -> int:
 def test_what_a_killed_process_had_to_do_is_done_again(tmp_path: Path) -> None:
     results = in_order(partial(killed_once, tmp_path / "mark"), range(30), 2)
     assert list(results) == [number * number for number in range(30)]
+
+
+def test_a_process_may_be_killed_while_nobody_waits_for_a_result() -> None:
+    results = in_order(square, range(60), 2)
+    found = list(islice(results, 4))
+    for process in active_children():
+        process.kill()
+    time.sleep(1)  # the pool notices it before the next item is given to it
+    assert found + list(results) == [number * number for number in range(60)]
 
 
 def test_an_item_whose_processes_are_always_killed_is_named_after_the_results_before_it() -> None:
