@@ -5,8 +5,8 @@ gives logits of the order in which the game ends; counted from one seat they are
 the prediction, so that the seats never disagree. Views are trained one by one, which the mean of few games' views
 overfits less (docs/LOG.md).
 
-Shapes: X any leading dimensions, S seats, F features, W width, O orders of the
-seats, K outputs of grading points, P pairs of seats.
+Shapes: X any leading dimensions, S seats, F features, W width, O orders of the seats, K outputs of grading points, P
+pairs of seats.
 """
 
 from itertools import combinations, pairwise
