@@ -195,8 +195,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     packed(folder / "shards", 60, 60, 60)
     round_folder(folder / "rounds", train=9)
     with chdir(folder):
-        # enough games that each split has some, whatever their ids are
-        played_folder(Path("played"), "imitation@2=0.1", "rule=0.9", games=16, fractions="0.4,0.3,0.3")
+        # enough games of both that each split has some, whatever their ids are
+        played_folder(Path("played"), "imitation@2=0.5", "rule=0.5", games=16, fractions="0.4,0.3,0.3")
     assert len(splits_in(folder / "played")) == 3
     shutil.copytree(folder / "played", folder / "norounds", ignore=shutil.ignore_patterns("rounds"))
     annotations = random_annotations(20, seed=0)
