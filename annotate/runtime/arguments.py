@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 CALLED_AS: ContextVar[str | None] = ContextVar("CALLED_AS", default=None)
 """the name under which the running command was started, where it is not its own"""
-_FORMER_NAMES = {"--jobs": "--processes", "--out": "--output", "--grade": "--grades"}
+_FORMER_NAMES = {"--jobs": "--processes", "--threads": "--processes", "--out": "--output", "--grade": "--grades"}
 
 
 class CommandParser(argparse.ArgumentParser):

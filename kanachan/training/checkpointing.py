@@ -29,6 +29,7 @@ from annotate.runtime.files import replacing
 from kanachan.config import WEIGHTS_NAME
 from kanachan.models.card import FORMAT_VERSION, other_version
 from kanachan.models.learned_games import GAMES_KEY, LearnedGames
+from kanachan.training.run_folder import BEST_NAME
 from kanachan.training.trainable_module import trainable
 
 LAST_NAME = "last.ckpt"
@@ -142,9 +143,9 @@ def _newest_checkpoint(folder: Path, names: Sequence[str]) -> tuple[Path, dict[s
                     print(f"{reason}; resuming from {path}, step {checkpoint['global_step']}", file=sys.stderr)
                 return path, checkpoint
     problem = "; ".join(reasons) or f"{folder}: there is no {' or '.join(names)}"
-    weights = folder.parent / WEIGHTS_NAME
-    if weights.is_file():
-        problem += f"; its best weights are whole: begin another run from them with --init {weights} -o ANOTHER"
+    whole = [path for path in (folder / BEST_NAME, folder.parent / WEIGHTS_NAME) if path.is_file()]
+    if whole:
+        problem += f"; its best weights are whole: begin another run from them with --init {whole[0]} -o ANOTHER"
     raise ValueError(problem)
 
 

@@ -173,10 +173,10 @@ def test_a_run_without_a_whole_checkpoint_is_refused_with_the_names_of_the_files
     printed = capsys.readouterr().err
     assert f"error: {last}: truncated" in printed and "previous.ckpt: truncated" in printed
     assert "best weights" not in printed
-    weights = out / "weights.safetensors"
-    weights.touch()
-    with pytest.raises(ValueError, match=f"{last}: truncated.*begin another run from them with --init {weights}"):
-        checkpoint_to_resume(last.parent, Schedule(0, 1))
+    for weights in (out / "weights.safetensors", last.parent / "best.safetensors"):
+        weights.touch()
+        with pytest.raises(ValueError, match=f"{last}: truncated.*begin another run from them with --init {weights}"):
+            checkpoint_to_resume(last.parent, Schedule(0, 1))
 
 
 def test_a_checkpoint_of_another_network_is_refused_with_advice(
