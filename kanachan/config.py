@@ -73,7 +73,7 @@ class ObjectiveConfig:
     """round_delta and grading: bins of the compressed target (odd: one bin is centred at zero)"""
     sigma: float = 0.75
     """round_delta and grading: width of the Gaussian around the target, in bins"""
-    conservative: float = 0.1
+    conservative: float = 0.0
     """round_delta, rank, grading: weight of the CQL regulariser, which lowers the scores of actions not taken"""
     baseline: float = 0.5
     """round_delta, rank, grading: weight of the loss of the value predicted from the summary token alone"""

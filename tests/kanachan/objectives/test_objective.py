@@ -52,7 +52,7 @@ def test_the_loss_is_the_weighted_sum_of_its_parts(batch: Batch, stage: str) -> 
 
 @pytest.mark.parametrize("stage", VALUE_STAGES)
 def test_the_cql_regularizer_is_logsumexp_minus_the_score_of_the_action_taken(batch: Batch, stage: str) -> None:
-    objective = objective_class(stage)(ObjectiveConfig(), FOUR_PLAYERS)
+    objective = objective_class(stage)(ObjectiveConfig(conservative=0.1), FOUR_PLAYERS)
     output = random_output(objective, batch)
     score_BA = objective.score(output)
     terms = []

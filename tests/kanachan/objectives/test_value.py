@@ -56,7 +56,7 @@ def test_a_perfect_prediction_gives_back_the_target_up_to_the_stated_bias(stage:
 
 def test_a_fitted_objective_predicts_the_mean_of_its_targets(batch: Batch) -> None:
     """Outputs that are parameters, one situation, two outcomes: the score must become their mean."""
-    objective = RoundDelta(ObjectiveConfig(conservative=0.0), FOUR_PLAYERS)
+    objective = RoundDelta(ObjectiveConfig(), FOUR_PLAYERS)
     result_BR = batch.result_BR[:2].clone()
     result_BR[:, 1:5] = torch.tensor([[8000], [-2000]])
     two = replace(

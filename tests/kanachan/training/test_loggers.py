@@ -73,6 +73,7 @@ def curriculum(shards: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[S
     for number, stage in enumerate(STAGES):
         more = ["--init", str(folder / list(STAGES)[number - 1])] if number else []
         more += ["--optim.encoder_learning_rate", "1e-4"] if stage == "grading" else []
+        more += ["--objective.conservative", "0.1"] if stage != "imitation" else []
         assert run(stage, shards, folder / stage, "--run.wandb", "offline", *LENGTH, *WHOLE, *more) == 0
     return {stage: folder / stage for stage in STAGES}
 
