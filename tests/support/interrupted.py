@@ -27,12 +27,6 @@ def start(*arguments: object) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-def finish(*arguments: object) -> subprocess.CompletedProcess[str]:
-    process = start(*arguments)
-    out, err = process.communicate(timeout=_MOST_SECONDS)
-    return subprocess.CompletedProcess(process.args, process.returncode, out, err)
-
-
 def stop_when(
     is_time: Callable[[], bool], *arguments: object, by: signal.Signals = signal.SIGKILL
 ) -> subprocess.CompletedProcess[str]:
