@@ -109,30 +109,6 @@ def test_the_game_is_the_start_of_the_hash_of_its_id() -> None:
     assert game_key("abc") == 0xBA7816BF8F01CFEA  # FIPS 180-2, the example of one block
 
 
-def test_types_are_those_the_network_reads() -> None:
-    batch = batch_of_annotations(random_annotations(3, seed=0), V)
-    dtypes = {name: getattr(batch, name).dtype for name in TENSORS}
-    assert dtypes == {
-        "table_BS": torch.int32,
-        "standing_BP2": torch.int32,
-        "tile_BT": torch.int32,
-        "numeric_BN": torch.float32,
-        "event_GE": torch.int32,
-        "group_B": torch.int64,
-        "seen_B": torch.int64,
-        "candidate_BA": torch.int32,
-        "chosen_B": torch.int64,
-        "result_BR": torch.int32,
-        "seat_B": torch.int64,
-        "game_B": torch.int64,
-    }
-
-
-def test_a_batch_moves_to_a_device_whole() -> None:
-    batch = batch_of_annotations(random_annotations(3, seed=0), V).to("meta")
-    assert {getattr(batch, name).device.type for name in TENSORS} == {"meta"}
-
-
 @pytest.mark.parametrize("actor_first", [False, True])
 def test_a_batch_of_observations_is_that_of_their_annotations_without_labels(actor_first: bool) -> None:
     annotations = random_annotations(40, seed=6, games=40)

@@ -94,16 +94,6 @@ def test_a_last_line_that_is_cut_off_is_an_error_even_if_it_could_be_a_line(
     assert not (tmp_path / "shards").exists()
 
 
-@pytest.mark.parametrize("name", ["a.gz", "a.zst"])
-def test_a_cut_off_compressed_file_is_an_error(tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    text = "".join(f"{format_line(a)}\n" for a in ANNOTATIONS).encode()
-    whole = gzip.compress(text) if name == "a.gz" else zstandard.ZstdCompressor().compress(text)
-    (tmp_path / name).write_bytes(whole[:-20])
-    assert main([str(tmp_path / name), "-o", str(tmp_path / "shards")]) == 1
-    assert name in capsys.readouterr().err
-    assert not (tmp_path / "shards").exists()
-
-
 GOOD = ANNOTATIONS[0]
 BAD_LINES = {
     "six fields": format_line(GOOD).rpartition("\t")[0],
@@ -182,21 +172,3 @@ def test_folders_keep_their_splits_on_request(tmp_path: Path) -> None:
     assert main([*named, "-o", str(tmp_path / "named")]) == 0
     assert main([str(tmp_path / "named"), "--keep-splits", "-o", str(tmp_path / "again")]) == 0
     assert shard_bytes(tmp_path / "again") == shard_bytes(tmp_path / "named")
-
-
-def test_shards_are_replaced_only_by_force_and_then_all_of_them(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    shards = str(tmp_path / "shards")
-    main([write_lines(tmp_path / "a.txt", ANNOTATIONS), "-o", shards, "--rows-per-shard", "50"])
-    again = [write_lines(tmp_path / "b.txt", ANNOTATIONS[:60]), "-o", shards, "--fractions", "1,0,0"]
-    assert main(again) == 1
-    assert "--force" in capsys.readouterr().err
-    assert main([*again, "--force"]) == 0
-    assert {split: len(files) for split, files in splits_in(tmp_path / "shards").items()} == {"train": 1}
-
-
-def test_a_file_given_twice_is_noticed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = write_lines(tmp_path / "a.txt", ANNOTATIONS)
-    main([file, file, "-o", str(tmp_path / "shards")])
-    assert "400 decisions are repetitions" in capsys.readouterr().err

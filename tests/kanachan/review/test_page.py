@@ -127,12 +127,6 @@ def test_an_id_that_is_markup_is_shown_as_text(opened: Browser) -> None:
     assert opened.run("[typeof window.injected, document.querySelectorAll('img').length]") == ["undefined", 0]
 
 
-@pytest.mark.parametrize("width", (390, 820, 1280))
-def test_nothing_is_wider_than_the_window(opened: Browser, width: int) -> None:
-    opened.resize(width, 844)
-    assert opened.run("document.documentElement.scrollWidth") <= width
-
-
 def test_rounds_without_decisions_are_listed_and_skipped(chromium: Browser, weights: list[str], tmp_path: Path) -> None:
     page, data = reviewed(write_record(tmp_path / "game.jsonl", with_empty_rounds()), weights[:1], tmp_path, seat=2)
     chromium.open(page)

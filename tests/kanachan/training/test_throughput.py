@@ -1,4 +1,3 @@
-import time
 from pathlib import Path
 
 import pytest
@@ -38,10 +37,10 @@ def test_tokens_are_counted_without_padding_and_shared_events_once() -> None:
     assert (twice.decisions, twice.tokens) == (2 * len(decisions), 2 * own + events)
 
 
-def test_measuring_matrix_products_is_fast_and_draws_no_random_numbers() -> None:
-    state, start = torch.get_rng_state(), time.perf_counter()
+def test_measuring_matrix_products_draws_no_random_numbers() -> None:
+    state = torch.get_rng_state()
     peak = matrix_flops_per_second(torch.device("cpu"), torch.float32)
-    assert 1e8 < peak < 1e15 and time.perf_counter() - start < 2
+    assert 1e8 < peak < 1e15
     assert torch.equal(torch.get_rng_state(), state)
 
 
