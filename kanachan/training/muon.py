@@ -118,7 +118,7 @@ def _shared_out(matrix_KMN: Tensor, first_rank: int) -> list[Tensor]:
     padded = mine_KMN.new_zeros(share, *mine_KMN.shape[1:])
     padded[: len(mine_KMN)] = mine_KMN
     gathered = padded.new_empty(world * share, *padded.shape[1:])
-    dist.all_gather_into_tensor(gathered, padded)
+    dist.all_gather_single(gathered, padded)
     by_rank = gathered.to(matrix_KMN.dtype).view(world, share, *matrix_KMN.shape[1:])
     return [by_rank[(number // share + first_rank) % world, number % share] for number in range(len(matrix_KMN))]
 
