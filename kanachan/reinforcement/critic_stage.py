@@ -35,8 +35,7 @@ class CriticStage:
         assert isinstance(data, CriticSource)
         labelling = data.labelling
         network = build_critic(config.model, labelling.utility, data.vocabulary)
-        network.encoder.recomputes = config.run.recompute
-        network.encoder.uses_flex = config.run.attention == "flex"
+        network.encoder.set_up(config.run)
         origin, lineage, games = (
             ("network from scratch", [], NONE)
             if config.init is None or is_resumed

@@ -50,8 +50,7 @@ class PolicyStage:
                 f"of --init {config.init}: other weights, or another version of this program, played"
             )
         network = initial.network
-        network.encoder.recomputes = config.run.recompute
-        network.encoder.uses_flex = config.run.attention == "flex"
+        network.encoder.set_up(config.run)
         if config.run.compile:
             compile_network(network, is_gpu=devices.is_gpu)
         module = PolicyModule(

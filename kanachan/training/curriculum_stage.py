@@ -39,8 +39,7 @@ class CurriculumStage:
     ) -> Learner:
         initial = initial_network(config, data.vocabulary, inherits=not is_resumed)
         network = initial.network
-        network.encoder.recomputes = config.run.recompute
-        network.encoder.uses_flex = config.run.attention == "flex"
+        network.encoder.set_up(config.run)
         card = {} if initial.prior is None else {PRIOR_KEY: initial.prior}
         teacher = open_teacher(config, data.vocabulary)
         if teacher is not None:
