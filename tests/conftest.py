@@ -17,8 +17,9 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Decisions made up at random, which no test changes."""
     from tests.support.tiny_runs import pack_decisions  # heavy, and not every test trains
 
     return pack_decisions(tmp_path_factory.mktemp("decisions"))

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from kanachan.config import StageName
 from kanachan.objectives.stages import STAGES, require_stage
-from tests.support.tiny_runs import LOSSES, golden_losses, pack_decisions
+from tests.support.tiny_runs import LOSSES, losses_of, pack_decisions, run
 
 
 def rewrite(stages: Sequence[StageName]) -> None:
@@ -21,7 +21,8 @@ def rewrite(stages: Sequence[StageName]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         shards = pack_decisions(Path(folder))
         for stage in stages:
-            losses = golden_losses(stage, shards, Path(folder) / stage)
+            assert run(stage, shards, Path(folder) / stage) == 0
+            losses = losses_of(Path(folder) / stage)
             (LOSSES / f"{stage}.txt").write_text("".join(f"{loss:.7g}\n" for loss in losses))
 
 

@@ -1,10 +1,14 @@
 """What tests of several folders share: games of self-play, which take seconds to play, and weights."""
 
+from collections.abc import Callable
 from contextlib import chdir
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
+
+if TYPE_CHECKING:
+    from kanachan.config import StageName
 
 TEMPERATURE, EXPLORE = 0.5, 0.1
 CARD_TEMPERATURE = 0.8
@@ -36,7 +40,35 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> PlayedGames:
 
 
 @pytest.fixture(scope="session")
-def weights(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def rule_games(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Shards of four games of rule-based players, which no test changes."""
+    from tests.support.played_folders import played_folder
+
+    return played_folder(tmp_path_factory.mktemp("rule-games") / "shards")
+
+
+@pytest.fixture(scope="session")
+def run_of(shards: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[["StageName"], Path]:
+    """Returns the folder of a run of a stage of 20 steps that has ended, which no test changes."""
+    from tests.support.tiny_runs import run
+
+    folder = tmp_path_factory.mktemp("runs")
+
+    def made(stage: "StageName") -> Path:
+        if not (folder / stage).exists():
+            assert run(stage, shards, folder / stage, "--run.measure_peak", "true") == 0
+        return folder / stage
+
+    return made
+
+
+@pytest.fixture(scope="session")
+def imitation(run_of: Callable[["StageName"], Path]) -> Path:
+    return run_of("imitation")
+
+
+@pytest.fixture(scope="session")
+def weights(tmp_path_factory: pytest.TempPathFactory) -> dict["StageName", Path]:
     """Weights of a tiny network of each stage of the curriculum, which no test changes."""
     from kanachan.objectives.stages import STAGES
     from tests.support.tiny_weights import written

@@ -1,5 +1,6 @@
 """Stage critic, end to end on tiny games of self-play."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -7,21 +8,23 @@ import pytest
 
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.cli import train
+from kanachan.cli.evaluate import main as evaluate
 from kanachan.data.round_shards import open_rounds
 from kanachan.data.shards import open_shards
+from kanachan.inference.policy import Policy
 from kanachan.inference.reward_predictor import RewardPredictor
 from kanachan.models.weights import read_weights
 from kanachan.reinforcement.critic import Critic
 from kanachan.reinforcement.returns import RoundReturns, Utility
-from tests.support.played_folders import played_folder, train_critic
+from tests.support.played_folders import train_critic
 from tests.support.tiny_rewards import written_reward
-from tests.support.tiny_runs import assert_resumable, rows_of, run
+from tests.support.tiny_runs import assert_resumable, losses_of
 from tests.support.tiny_weights import written
 
 
 @pytest.fixture(scope="module")
-def shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return played_folder(tmp_path_factory.mktemp("games") / "shards")
+def shards(rule_games: Path) -> Path:
+    return rule_games
 
 
 @pytest.fixture(scope="module")
@@ -33,12 +36,13 @@ def reward(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def trained(shards: Path, reward: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run that fits the few rounds of the training split."""
     out = tmp_path_factory.mktemp("runs") / "run"
-    assert train_critic(shards, reward, out, "--run.steps", "60", "--optim.learning_rate", "0.01") == 0
+    settings = ("--run.steps", "60", "--optim.learning_rate", "0.01", "--optim.average", "0.5")
+    assert train_critic(shards, reward, out, *settings, "--model.dropout", "0.1") == 0
     return out
 
 
 def test_a_run_learns_and_writes_weights_with_a_card(trained: Path, reward: Path) -> None:
-    losses = [float(row["train/loss"]) for row in rows_of(trained) if row["train/loss"]]
+    losses = losses_of(trained)
     assert sum(losses[-5:]) < 0.8 * sum(losses[:5])
     card = read_weights(trained).card
     assert (card["stage"], card["model"]["width"], card["lineage"]) == ("critic", 16, [])
@@ -60,10 +64,8 @@ def test_the_weights_that_are_read_back_explain_the_returns_of_the_rounds(
     assert np.mean((value_BS - return_BS) ** 2) < 0.8 * np.mean(return_BS**2)
 
 
-def test_a_resumed_run_ends_with_the_same_weights(shards: Path, reward: Path, tmp_path: Path) -> None:
-    settings = ("--optim.average", "0.9", "--model.dropout", "0.1")
-    assert train_critic(shards, reward, tmp_path / "whole", *settings) == 0
-    assert_resumable(tmp_path / "whole", tmp_path / "half")
+def test_a_resumed_run_ends_with_the_same_weights(trained: Path, tmp_path: Path) -> None:
+    assert_resumable(trained, tmp_path / "half")
 
 
 def test_a_critic_starts_from_the_encoder_of_another_stage(shards: Path, reward: Path, tmp_path: Path) -> None:
@@ -81,17 +83,36 @@ def test_a_run_is_not_resumed_with_another_reward_predictor(
     shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     reward = written_reward(tmp_path / "reward.safetensors")
-    assert train_critic(shards, reward, tmp_path / "run") == 0
+    assert train_critic(shards, reward, tmp_path / "run", "--run.steps", "2") == 0
     written_reward(reward, seed=1)
-    assert train.main(["--resume", str(tmp_path / "run"), "--run.steps", "30"]) != 0
+    assert train.main(["--resume", str(tmp_path / "run"), "--run.steps", "3"]) != 0
     assert "was started with labels=" in capsys.readouterr().err
 
 
-def test_a_critic_chooses_no_actions(trained: Path, shards: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from kanachan.inference.policy import Policy
-
+def test_a_critic_chooses_no_actions(trained: Path, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="a critic, which sees hidden tiles and chooses no actions"):
         Policy.load(trained)
-    assert run("imitation", shards, trained.parent / "imitation", "--run.steps", "1") == 0
     with pytest.raises(ValueError, match="weights of stage imitation; a critic is expected here"):
-        Critic.load(trained.parent / "imitation")
+        Critic.load(written(tmp_path))
+
+
+def test_it_is_measured_on_the_returns_of_the_split(
+    trained: Path, shards: Path, reward: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "critic.json"
+    options = ["--split", "validation", "--json", str(out), "--bootstrap", "20"]
+    assert evaluate([str(trained), str(shards), *options]) == 0
+    content = json.loads(out.read_text())
+    opened = open_shards(shards, "validation", hidden=True, behaviour=True)
+    columns = opened.gather(np.arange(len(opened)))
+    rounds, predictor, critic = open_rounds(shards, "validation"), RewardPredictor.load(reward), Critic.load(trained)
+    return_BS = RoundReturns(rounds, predictor, critic.utility, FOUR_PLAYERS).of(columns)
+    error_BS = critic.of(columns) - return_BS
+    (entry,) = content["weights"]
+    of_all = entry["mean_squared_error"]["of all seats"]["value"]
+    of_actor = entry["explained_variance"]["the actor's"]["value"]
+    actor = (np.arange(len(columns)), columns.seat)
+    assert (content["decisions"], content["split"]) == (len(columns), "validation")
+    assert of_all == pytest.approx(np.mean(error_BS**2), rel=1e-3)
+    assert of_actor == pytest.approx(1 - np.mean(error_BS[actor] ** 2) / np.var(return_BS[actor]), rel=1e-2, abs=1e-3)
+    assert "explained variance, %" in capsys.readouterr().out

@@ -25,17 +25,23 @@ pytestmark = pytest.mark.usefixtures("threads")
 
 
 @pytest.fixture(scope="module")
-def imitation(shards: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a run that has ended."""
-    out = tmp_path_factory.mktemp("runs") / "imitation"
-    assert run("imitation", shards, out) == 0
+def stopped(shards: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a run of rank that was stopped when it had written five rows."""
+    out = tmp_path_factory.mktemp("stopped") / "run"
+    signal_after_rows(out, 5, signal.SIGTERM)
+    assert run("rank", shards, out, *ENDLESS) == 0
     return out
 
 
-def stopped_run(shards: Path, out: Path, rows: int) -> Path:
-    """The last checkpoint of a run of rank that was stopped when it had written so many rows."""
-    signal_after_rows(out, rows, signal.SIGTERM)
-    assert run("rank", shards, out, *ENDLESS) == 0
+@pytest.fixture
+def out(stopped: Path, tmp_path: Path) -> Path:
+    """A copy of it."""
+    return Path(shutil.copytree(stopped, tmp_path / "run"))
+
+
+@pytest.fixture
+def last(out: Path) -> Path:
+    """The last checkpoint of the copy."""
     return out / "checkpoints" / "last.ckpt"
 
 
@@ -115,21 +121,18 @@ def test_two_processes_do_not_train_in_one_folder(
     assert f"error: {out}: another process is training in this folder" in capsys.readouterr().err
 
 
-def test_settings_that_a_resumed_run_changes_are_saved(shards: Path, tmp_path: Path) -> None:
-    out, moved = tmp_path / "run", tmp_path / "moved"
-    stopped_run(shards, out, 2)
-    shutil.copytree(shards, moved)
-    signal_after_rows(out, 4, signal.SIGTERM)
+def test_settings_that_a_resumed_run_changes_are_saved(shards: Path, out: Path, tmp_path: Path) -> None:
+    moved = Path(shutil.copytree(shards, tmp_path / "moved"))
+    signal_after_rows(out, len(rows_of(out)) + 2, signal.SIGTERM)
     assert train.main(["--resume", str(out), "--data.path", str(moved)]) == 0
     config = load_config(out / "config.yaml")
     assert (config.data.path, config.run.out) == (str(moved), str(out))
 
 
 def test_a_run_is_not_resumed_with_decisions_in_another_order(
-    shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    shards: Path, out: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    out, other = tmp_path / "run", tmp_path / "shuffled"
-    stopped_run(shards, out, 2)
+    other = tmp_path / "shuffled"
     files = ["--train", str(shards.parent / "train.txt"), "--validation", str(shards.parent / "validation.txt")]
     assert pack.main([*files, "--seed", "7", "-o", str(other)]) == 0
     assert train.main(["--resume", str(out), "--data.path", str(other)]) == 1
@@ -137,24 +140,19 @@ def test_a_run_is_not_resumed_with_decisions_in_another_order(
 
 
 def test_a_truncated_checkpoint_is_named_and_the_previous_one_is_resumed(
-    imitation: Path, shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    shards: Path, out: Path, last: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    out = tmp_path / "run"
-    last = stopped_run(shards, out, 5)
     last.write_bytes(last.read_bytes()[:-1000])
     previous_step = read_checkpoint(out / "checkpoints" / "previous.ckpt")["global_step"]
-    capsys.readouterr()
-    signal_after_rows(out, 8, signal.SIGTERM)
+    signal_after_rows(out, len(rows_of(out)) + 3, signal.SIGTERM)
     assert run("rank", shards, out, *ENDLESS, "--resume", "auto") == 0
     printed = capsys.readouterr()
     assert f"{last}: truncated" in printed.err and f"previous.ckpt, step {previous_step}" in printed.err
     assert f"resumed from step {previous_step}" in printed.out
 
 
-def test_a_damaged_checkpoint_does_not_displace_the_previous_one(shards: Path, tmp_path: Path) -> None:
+def test_a_damaged_checkpoint_does_not_displace_the_previous_one(out: Path, last: Path) -> None:
     """If the process is killed at that moment, there is nothing else to resume from."""
-    out = tmp_path / "run"
-    last = stopped_run(shards, out, 5)
     last.write_bytes(b"")
     previous_step = read_checkpoint(out / "checkpoints" / "previous.ckpt")["global_step"]
     assert train.main(["--resume", str(out), "--run.steps", str(previous_step + 1)]) == 0
@@ -163,10 +161,8 @@ def test_a_damaged_checkpoint_does_not_displace_the_previous_one(shards: Path, t
 
 
 def test_a_run_without_a_whole_checkpoint_is_refused_with_the_names_of_the_files(
-    shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    shards: Path, out: Path, last: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    out = tmp_path / "run"
-    last = stopped_run(shards, out, 2)
     last.write_bytes(last.read_bytes()[:1000])
     (out / "checkpoints" / "previous.ckpt").write_bytes(b"")
     assert run("rank", shards, out, *ENDLESS, "--resume", "auto") == 1
@@ -180,20 +176,16 @@ def test_a_run_without_a_whole_checkpoint_is_refused_with_the_names_of_the_files
 
 
 def test_a_checkpoint_of_another_network_is_refused_with_advice(
-    shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    shards: Path, out: Path, last: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    out = tmp_path / "run"
-    last = stopped_run(shards, out, 2)
     torch.save({**read_checkpoint(last.rename(tmp_path / "moved")), "format_version": 1}, last)
     assert run("rank", shards, out, *ENDLESS, "--resume", "auto") == 1
     assert f"error: {last}: written in format version 1" in capsys.readouterr().err
 
 
 def test_a_full_disk_is_named_and_spares_the_previous_checkpoint(
-    shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    shards: Path, out: Path, last: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    out = tmp_path / "run"
-    last = stopped_run(shards, out, 3)
     before = last.read_bytes()
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) // 2, hard))

@@ -11,7 +11,7 @@ from kanachan.models.weights import read_weights
 from kanachan.training.checkpointing import read_checkpoint
 from tests.support.forked import made_by_one
 from tests.support.stopped import wait_for_rows
-from tests.support.tiny_runs import rows_of, run, same_weights
+from tests.support.tiny_runs import losses_of, rows_of, run, same_weights
 
 LONGER = ("--run.steps", "40")
 SETTINGS = ("--optim.average", "0.9", "--run.validation_interval", "480", "--run.early_stopping", "null")
@@ -57,25 +57,22 @@ def test_a_run_at_a_constant_rate_is_cooled_down_as_one_planned_so(shards: Path,
     assert run("rank", shards, open_ended, *SETTINGS, "--optim.cooldown", "0") == 0
     assert extended(open_ended, "--run.steps", "26", "--optim.cooldown", "6") == 0
     assert run("rank", shards, planned, *SETTINGS, "--run.steps", "26", "--optim.cooldown", "6") == 0
-    losses = [[row["train/loss"] for row in rows_of(out) if row["train/loss"]] for out in (open_ended, planned)]
-    assert losses[0] == losses[1]
+    assert losses_of(open_ended) == losses_of(planned)
     assert same_weights(open_ended, planned)
 
 
 def test_a_run_killed_while_it_is_trained_further_is_resumed_as_if_nothing_had_happened(
-    copy: Path, ended: Path, tmp_path: Path
+    copy: Path, ended: Path, planned: Path, tmp_path: Path
 ) -> None:
-    killed = Path(shutil.copytree(ended, tmp_path / "killed"))
-    assert extended(copy, *LONGER) == 0
-    process = made_by_one(["--resume", str(killed), *LONGER, "--run.checkpoint_minutes", "0"], tmp_path / "log")
-    wait_for_rows(killed, len(rows_of(ended)) + 7)
+    process = made_by_one(["--resume", str(copy), *LONGER, "--run.checkpoint_minutes", "0"], tmp_path / "log")
+    wait_for_rows(copy, len(rows_of(ended)) + 7)
     process.kill()
     process.join()
     assert process.exitcode == -signal.SIGKILL, "the run had ended before"
-    assert same_weights(killed, ended)  # until the longer run ends
-    assert extended(killed) == 0
-    assert rows_of(killed) == rows_of(copy)
-    assert same_weights(killed, copy)
+    assert same_weights(copy, ended)  # until the longer run ends
+    assert extended(copy) == 0
+    assert rows_of(copy) == rows_of(planned)
+    assert same_weights(copy, planned)
 
 
 def test_the_length_is_also_given_in_passes(copy: Path) -> None:

@@ -17,7 +17,7 @@ from kanachan.models.weights import read_weights, write_weights
 from kanachan.objectives.networks import load_network
 from kanachan.training.distillation import Teacher, open_teacher
 from kanachan.training.metric_names import DISTILLATION
-from tests.support.tiny_runs import rows_of, run, same_weights
+from tests.support.tiny_runs import assert_resumable, rows_of, run
 from tests.support.tiny_stage import Rows, batches, make_stage, make_trainer
 from tests.support.tiny_weights import written
 
@@ -108,23 +108,14 @@ def test_a_shallower_network_is_trained_evaluated_and_names_its_teacher(shards: 
     teacher = written(tmp_path / "teacher", layers=3)
     out = tmp_path / "run"
     given = ("--init", str(teacher), "--model.layers", "2", "--objective.teacher", str(teacher))
-    run("imitation", shards, out, *given, "--run.steps", "6")
+    run("imitation", shards, out, *given, "--run.steps", "6", "--run.checkpoint_minutes", "0")
     card = read_weights(out).card
     assert (card["model"]["layers"], card["lineage"][-1]["encoder_blocks"]) == (2, [1, 3])
     assert card["teacher"]["sha256"] == card["lineage"][-1]["sha256"] and card["objective"]["teacher"] == str(teacher)
     rows = rows_of(out)
     assert all(row[name] for row in rows if row["train/loss"] for panel in DISTILLATION.values() for name in panel)
     assert evaluate([str(out), str(shards), "--split", "validation", "--bootstrap", "10"]) == 0
-
-
-def test_a_run_with_a_teacher_continues_as_if_it_had_not_been_stopped(shards: Path, tmp_path: Path) -> None:
-    teacher = written(tmp_path / "teacher")
-    whole, parts = tmp_path / "whole", tmp_path / "parts"
-    given = ("--objective.teacher", str(teacher), "--optim.warmup", "2", "--optim.cooldown", "0")
-    run("imitation", shards, whole, *given, "--run.steps", "8")
-    run("imitation", shards, parts, *given, "--run.steps", "4")
-    assert train.main(["--resume", str(parts), "--run.steps", "8"]) == 0
-    assert same_weights(whole, parts)
+    assert_resumable(out, tmp_path / "half")
 
 
 def test_a_run_is_resumed_with_the_same_teacher_alone_wherever_it_is_now(

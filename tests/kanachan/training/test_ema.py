@@ -1,22 +1,22 @@
 """The moving average of the weights is validated and written, and does not affect training."""
 
-import signal
 from pathlib import Path
+from typing import Any
 
+import lightning as L
 import pytest
 import torch
 from safetensors.torch import load_file
 
 from kanachan.training.checkpointing import read_checkpoint
-from kanachan.training.ema import averaged
-from tests.support.stopped import signal_after_rows
-from tests.support.tiny_runs import rows_of, run, same_weights
+from kanachan.training.ema import EMA, averaged
+from tests.support.tiny_runs import assert_resumable, rows_of, run
+from tests.support.tiny_stage import batches, make_stage, make_trainer
 
 # without a prior, beside which the network's own outputs hardly count after so few steps
 PLAIN = ("--objective.prior", "null", "--run.early_stopping", "null")
 EVERY_STEP = ("--run.steps", "10", "--run.checkpoint_minutes", "0", "--run.validation_interval", "160", *PLAIN)
 AVERAGE = ("--optim.average", "0.9")
-CONSTANT = ("--optim.warmup", "0", "--optim.cooldown", "0", "--optim.learning_rate", "0.05")
 
 
 @pytest.fixture(scope="module")
@@ -47,35 +47,35 @@ def test_the_average_is_validated_and_written(runs: Path) -> None:
     assert len(of_plain) == len(of_average) == 2 and of_plain != pytest.approx(of_average, rel=1e-5)
 
 
-def test_the_average_is_that_of_the_weights_after_each_step(shards: Path, tmp_path: Path) -> None:
-    """The slow way: the weights that runs of 1, 2 ... steps end with, averaged one by one."""
-    checkpoint, expected = {}, start_of(shards, tmp_path)
-    for step in range(1, 5):
-        out = tmp_path / str(step)
-        assert run("rank", shards, out, *AVERAGE, "--run.steps", str(step), *CONSTANT) == 0
-        checkpoint = read_checkpoint(out / "checkpoints" / "last.ckpt")
+class Weights(L.Callback):
+    """Keeps the weights before the first step and after each."""
+
+    def __init__(self) -> None:
+        self.of_step: list[dict[str, torch.Tensor]] = []
+
+    def on_train_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
+        self.keep(pl_module)
+
+    def on_train_batch_end(self, trainer: L.Trainer, pl_module: L.LightningModule, *_: Any) -> None:
+        self.keep(pl_module)
+
+    def keep(self, module: L.LightningModule) -> None:
+        self.of_step.append({name: p.detach().clone() for name, p in module.network.named_parameters()})
+
+
+def test_the_average_is_that_of_the_weights_after_each_step() -> None:
+    ema, weights = EMA(0.9), Weights()
+    make_trainer(callbacks=[ema, weights]).fit(make_stage(learning_rate=0.05), batches(24))
+    expected, *after = weights.of_step
+    assert len(after) == 6
+    for step, tensors in enumerate(after, start=1):
         share = 1 - min(0.9, (1 + step) / (10 + step))
-        expected = {
-            name: (1 - share) * tensor + share * checkpoint["state_dict"][f"network.{name}"]
-            for name, tensor in expected.items()
-        }
-    found = averaged({}, checkpoint)
-    assert found
+        expected = {name: (1 - share) * tensor + share * tensors[name] for name, tensor in expected.items()}
+    found = averaged({}, {"callbacks": {ema.state_key: ema.state_dict()}})
+    assert found.keys() == expected.keys()
     for name, tensor in found.items():
         torch.testing.assert_close(tensor, expected[name], rtol=1e-5, atol=1e-6)
 
 
-def start_of(shards: Path, folder: Path) -> dict[str, torch.Tensor]:
-    """The weights before the first step: those of a run whose learning rate is nearly zero."""
-    out = folder / "start"
-    still = ("--optim.learning_rate", "1e-30", "--optim.weight_decay", "0", "--run.steps", "1")
-    assert run("rank", shards, out, *still) == 0
-    return load_file(out / "weights.safetensors")
-
-
-def test_a_stopped_run_is_resumed_with_its_average(shards: Path, runs: Path, tmp_path: Path) -> None:
-    out = tmp_path / "stopped"
-    signal_after_rows(out, 5, signal.SIGTERM)
-    assert run("rank", shards, out, *EVERY_STEP, *AVERAGE) == 0
-    assert run("rank", shards, out, *EVERY_STEP, *AVERAGE, "--resume", "auto") == 0
-    assert same_weights(out, runs / "average")
+def test_a_resumed_run_has_its_average(runs: Path, tmp_path: Path) -> None:
+    assert_resumable(runs / "average", tmp_path / "half")

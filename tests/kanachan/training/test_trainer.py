@@ -2,9 +2,9 @@
 
 import json
 import shutil
-import subprocess
 import sys
 import sysconfig
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,23 +19,18 @@ from kanachan.objectives.stages import STAGES
 from kanachan.training.checkpointing import read_checkpoint
 from kanachan.training.devices import devices_of
 from kanachan.training.run_folder import load_config
-from tests.support.tiny_runs import CLOCKED, CONFIGS, LOSSES, all_rows_of, golden_losses, rows_of, run, same_weights
+from tests.support.tiny_runs import CLOCKED, CONFIGS, LOSSES, all_rows_of, losses_of, rows_of, run, same_weights
 
 pytestmark = pytest.mark.usefixtures("threads")
 
 
-@pytest.fixture(scope="module")
-def imitation(shards: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a run that has ended."""
-    out = tmp_path_factory.mktemp("runs") / "imitation"
-    assert run("imitation", shards, out, "--run.measure_peak", "true") == 0
-    return out
+RunOf = Callable[[StageName], Path]
 
 
 @pytest.mark.parametrize("stage", STAGES)
-def test_the_losses_of_a_stage_are_the_recorded_ones(stage: StageName, shards: Path, tmp_path: Path) -> None:
+def test_the_losses_of_a_stage_are_the_recorded_ones(stage: StageName, run_of: RunOf) -> None:
     recorded = [float(line) for line in (LOSSES / f"{stage}.txt").read_text().split()]
-    assert golden_losses(stage, shards, tmp_path / "run") == pytest.approx(recorded, rel=1e-4)
+    assert losses_of(run_of(stage)) == pytest.approx(recorded, rel=1e-4)
 
 
 def test_a_run_folder_holds_all_of_the_run(imitation: Path) -> None:
@@ -48,7 +43,8 @@ def test_a_run_folder_holds_all_of_the_run(imitation: Path) -> None:
 
 
 def test_a_run_keeps_the_precision_that_was_chosen_for_it(shards: Path, tmp_path: Path) -> None:
-    assert run("rank", shards, tmp_path / "run", "--run.precision", "auto", "--run.steps", "2") == 0
+    given = ("--run.precision", "auto", "--run.steps", "2", "--data.verify", "true")
+    assert run("rank", shards, tmp_path / "run", *given) == 0
     chosen = load_config(tmp_path / "run" / "config.yaml").run.precision
     assert chosen == ("bf16" if devices_of(RunConfig(accelerator="cpu")).use_bf16 else "fp32")
     assert read_weights(tmp_path / "run").card["config"]["run"]["precision"] == chosen
@@ -77,12 +73,10 @@ def test_a_later_stage_starts_from_the_encoder_of_the_earlier_one(
 
 @pytest.mark.parametrize("stage", ["rank", "grading"])
 def test_a_stage_has_the_reward_predictor_of_the_package_as_prior_unless_it_is_turned_off(
-    stage: StageName, shards: Path, tmp_path: Path
+    stage: StageName, shards: Path, tmp_path: Path, run_of: RunOf
 ) -> None:
-    for name, settings in {"with": (), "without": ("--objective.prior", "null")}.items():
-        assert run(stage, shards, tmp_path / name, "--run.steps", "2", *settings) == 0
-    shipped = read_weights("reference/reward")
-    trained = read_weights(tmp_path / "with")
+    assert run(stage, shards, tmp_path / "without", "--run.steps", "1", "--objective.prior", "null") == 0
+    shipped, trained = read_weights("reference/reward"), read_weights(run_of(stage))
     assert trained.card["prior"]["name"] == "reference/reward"
     assert all(torch.equal(trained.tensors[f"prior.network.{n}"], t.float()) for n, t in shipped.tensors.items())
     assert "prior" not in read_weights(tmp_path / "without").card
@@ -126,12 +120,11 @@ def test_gradients_that_stay_infinite_end_the_run_and_spare_the_checkpoint(
     assert all(bool(tensor.isfinite().all()) for tensor in last["state_dict"].values())
 
 
-@pytest.mark.parametrize("stage", ["imitation", "round_delta"])
 def test_a_network_without_a_finite_validation_loss_ends_the_run(
-    stage: StageName, shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     wild = ("--optim.learning_rate", "1e20", "--run.validation_interval", "64")
-    assert run(stage, shards, tmp_path / "run", *wild) == 1
+    assert run("round_delta", shards, tmp_path / "run", *wild) == 1
     assert "error: the validation loss after step 2 is not finite (nan): lower optim" in capsys.readouterr().err
     assert not (tmp_path / "run" / "weights.safetensors").exists()
 
@@ -183,18 +176,6 @@ def test_a_compiled_run_has_the_losses_of_one_that_is_not_and_compiles_once_for_
     assert compiled == pytest.approx(plain, rel=1e-4)
 
 
-def test_an_offline_run_can_be_read_back(shards: Path, tmp_path: Path, imitation: Path) -> None:
-    out = tmp_path / "run"
-    assert run("rank", shards, out, "--run.wandb", "offline", "--run.steps", "4", "--init", str(imitation)) == 0
-    wandb = str(Path(sys.executable).with_name("wandb"))
-    command = [wandb, "leet", "inspect", "--summary", "--json", str(out / "wandb")]
-    inspected = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
-    train_row, validation_row = rows_of(out)[-2:]
-    assert inspected["summary"]["train/loss"] == pytest.approx(float(train_row["train/loss"]))
-    assert inspected["summary"]["validation/loss"] == pytest.approx(float(validation_row["validation/loss"]))
-    assert inspected["config"]["model"]["width"] == 16
-
-
 def test_the_metric_of_the_sweep_is_logged_by_validations(imitation: Path) -> None:
     name = yaml.safe_load((CONFIGS / "sweep.yaml").read_text())["metric"]["name"]
     assert name.startswith("validation/") and float(rows_of(imitation)[-1][name]) > 0
@@ -223,14 +204,14 @@ def test_tensorboard_gets_every_metric_if_it_is_enabled(shards: Path, tmp_path: 
 
 
 def test_packed_rows_give_the_same_losses_as_padded_ones(shards: Path, tmp_path: Path) -> None:
-    losses, settings = {}, ("--model.dropout", "0", "--run.steps", "8")
+    losses, settings = {}, ("--model.dropout", "0", "--run.steps", "4")
     for attention in ("padded", "packed", "flex"):
         out = tmp_path / attention
         assert run("round_delta", shards, out, *settings, "--run.attention", attention) == 0
-        losses[attention] = [float(row["train/loss"]) for row in rows_of(out) if row["train/loss"]]
+        losses[attention] = losses_of(out)
     assert losses["padded"] == pytest.approx(losses["packed"], rel=1e-5)
     assert losses["padded"] == pytest.approx(losses["flex"], rel=1e-5)
-    assert len(set(losses["padded"])) == 8
+    assert len(set(losses["padded"])) == 4
 
 
 def test_a_damaged_shard_is_named_before_training_if_shards_are_verified(
@@ -243,16 +224,13 @@ def test_a_damaged_shard_is_named_before_training_if_shards_are_verified(
     assert run("imitation", copied, tmp_path / "run", "--data.verify", "true") == 1
     assert "train-00000.arrow: the data differ from their checksum" in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
-    assert run("imitation", shards, tmp_path / "run", "--data.verify", "true", "--run.steps", "1") == 0
 
 
-@pytest.mark.parametrize("lacks", ["a compiler", "headers"])
-def test_compiling_without_what_it_needs_is_refused_before_training(
-    lacks: str, shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+def test_compiling_without_the_headers_of_python_is_refused_before_training(
+    shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("CXX", "no-such-compiler" if lacks == "a compiler" else sys.executable)
+    monkeypatch.setenv("CXX", sys.executable)
     monkeypatch.setattr(sysconfig, "get_path", lambda name: str(tmp_path / name))
     assert run("imitation", shards, tmp_path / "run", "--run.compile", "true") == 1
-    missing = "no-such-compiler was not found" if lacks == "a compiler" else f"{tmp_path / 'include' / 'Python.h'}"
-    assert missing in capsys.readouterr().err
+    assert f"{tmp_path / 'include' / 'Python.h'}" in capsys.readouterr().err
     assert not (tmp_path / "run" / "metrics.csv").exists()
