@@ -178,9 +178,13 @@ def test_an_error_in_the_server_is_raised_in_the_worker(server: ServerAddress, t
         network.with_cache(1, 1, use_bf16=False)
 
 
-def test_a_server_that_was_killed_is_reported(weights: dict[str, str]) -> None:
+def test_a_server_that_was_killed_is_reported_and_leaves_nothing_behind(
+    weights: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     with closing(InferenceServer("cpu")) as server:
         address = server.address()
+        assert len(list(tmp_path.iterdir())) == 1
         network = RemoteNetwork(address, weights["imitation"]).with_cache(100, 100, use_bf16=False)
         process = server._process
         assert process.pid is not None
@@ -190,12 +194,4 @@ def test_a_server_that_was_killed_is_reported(weights: dict[str, str]) -> None:
             network.reserve(2)
         with pytest.raises(OSError, match="the process that computes the networks has ended"):
             RemoteNetwork(address, weights["imitation"])
-
-
-def test_nothing_is_left_behind(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    server = InferenceServer("cpu")
-    server.address()
-    assert len(list(tmp_path.iterdir())) == 1
-    server.close()
-    assert list(tmp_path.iterdir()) == [] and not server._process.is_alive()
+    assert list(tmp_path.iterdir()) == [] and not process.is_alive()
