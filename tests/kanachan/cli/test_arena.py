@@ -25,23 +25,15 @@ from tests.support.tiny_weights import written
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a run of two walls, one game after another, with its records."""
-    folder = tmp_path_factory.mktemp("run")
-    assert arena(folder, "--records", str(folder / "records"), "--together", "1", games=7) == 0
-    return folder
-
-
-@pytest.fixture(scope="module")
 def run_of_three(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same of three players."""
+    """The folder of a run of three players, with its records."""
     folder = tmp_path_factory.mktemp("run-of-three")
     options = ["--records", str(folder / "records"), "--together", "1", "--players", "3"]
     assert arena(folder, *options, games=5) == 0
     return folder
 
 
-@pytest.mark.parametrize(("folder", "num_seatings"), [("run", 4), ("run_of_three", 3)])
+@pytest.mark.parametrize(("folder", "num_seatings"), [("arena_run", 4), ("run_of_three", 3)])
 def test_a_wall_is_the_same_in_all_its_seatings_and_another_wall_is_another(
     folder: str, num_seatings: int, request: pytest.FixtureRequest
 ) -> None:
@@ -76,16 +68,16 @@ def test_of_three_players_each_seat_is_taken_in_turn(format_: Format, seats: lis
     assert ["".join(each) for each in found] == seats
 
 
-def test_results_do_not_depend_on_how_many_games_advance_together(run: Path, tmp_path: Path) -> None:
+def test_results_do_not_depend_on_how_many_games_advance_together(arena_run: Path, tmp_path: Path) -> None:
     assert arena(tmp_path, "--together", "5", games=7) == 0
-    assert journal(tmp_path) == journal(run)
-    assert result_of(tmp_path) == result_of(run)
+    assert journal(tmp_path) == journal(arena_run)
+    assert result_of(tmp_path) == result_of(arena_run)
 
 
-def test_results_do_not_depend_on_the_number_of_processes(run: Path, tmp_path: Path) -> None:
+def test_results_do_not_depend_on_the_number_of_processes(arena_run: Path, tmp_path: Path) -> None:
     assert arena(tmp_path, "--processes", "2", "--together", "2", games=7) == 0
-    assert journal(tmp_path) == journal(run)
-    assert result_of(tmp_path) == result_of(run)
+    assert journal(tmp_path) == journal(arena_run)
+    assert result_of(tmp_path) == result_of(arena_run)
 
 
 @pytest.mark.slow

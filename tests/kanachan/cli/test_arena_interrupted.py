@@ -16,29 +16,21 @@ from tests.support.matches import SHORT, arena, journal, left_of, mjai, result_o
 from tests.support.paths import ROOT
 
 
-@pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a run of two walls, one game after another, with its records."""
-    folder = tmp_path_factory.mktemp("run")
-    assert arena(folder, "--records", str(folder / "records"), "--together", "1", games=7) == 0
-    return folder
-
-
-def test_a_run_that_was_cut_short_comes_to_the_same_result(run: Path, tmp_path: Path) -> None:
-    lines = (run / "result.json.games").read_text().splitlines(keepends=True)
+def test_a_run_that_was_cut_short_comes_to_the_same_result(arena_run: Path, tmp_path: Path) -> None:
+    lines = (arena_run / "result.json.games").read_text().splitlines(keepends=True)
     (tmp_path / "result.json.games").write_text("".join(lines[:4]) + lines[4][:50])
     assert arena(tmp_path, "--resume", games=7) == 0
-    assert journal(tmp_path) == journal(run)
-    assert result_of(tmp_path) == result_of(run)
+    assert journal(tmp_path) == journal(arena_run)
+    assert result_of(tmp_path) == result_of(arena_run)
 
 
 def test_a_journal_is_neither_overwritten_nor_taken_for_another_match(
-    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    arena_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "result.json.games").write_bytes((run / "result.json.games").read_bytes())
+    (tmp_path / "result.json.games").write_bytes((arena_run / "result.json.games").read_bytes())
     assert arena(tmp_path) == 1
     assert "continue them with --resume, or start from scratch with --force" in capsys.readouterr().err
-    assert journal(tmp_path) == journal(run)
+    assert journal(tmp_path) == journal(arena_run)
     assert arena(tmp_path, "--resume", "--rules", "mjsoul") == 1
     assert "of another match: rules is tenhou there, mjsoul here" in capsys.readouterr().err
     assert arena(tmp_path, "--resume", players=("rule:swift", "rule")) == 1

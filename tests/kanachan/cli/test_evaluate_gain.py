@@ -51,6 +51,12 @@ def estimated(folder: Path, new: str, out: Path, *options: str) -> dict[str, Any
     return content
 
 
+@pytest.fixture(scope="module")
+def near(folder: Path) -> dict[str, Any]:
+    """The gain of a policy that differs a little."""
+    return estimated(folder, "near", folder / "near.json", "--points", "3,1,0,-4")
+
+
 def test_a_policy_gains_nothing_over_itself(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     content = estimated(folder, "old", tmp_path / "gain.json")
     assert content["gain"]["value"] == content["gain"]["low"] == content["gain"]["high"] == 0
@@ -62,15 +68,15 @@ def test_a_policy_gains_nothing_over_itself(folder: Path, tmp_path: Path, capsys
 
 
 def test_a_small_change_is_measured_whatever_the_batch(
-    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    folder: Path, near: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    content = estimated(folder, "near", tmp_path / "gain.json", "--points", "90,45,0,-135")
+    content = near
     assert content["gain"]["low"] <= content["gain"]["value"] <= content["gain"]["high"]
     assert 0 < content["divergence"]["value"] < 0.005 and content["gain"]["value"] != 0
-    assert content["verdict"]["sentence"] in capsys.readouterr().out
     halves = [content[half] for half in ("choosing", "reporting")]
     assert [half["games"] for half in halves] == [3, 3] and halves[0]["gain"] != halves[1]["gain"]
-    other = estimated(folder, "near", tmp_path / "gain.json", "--batch", "33", "--points", "90,45,0,-135")
+    other = estimated(folder, "near", tmp_path / "gain.json", "--batch", "33", "--points", "3,1,0,-4")
+    assert other["verdict"]["sentence"] in capsys.readouterr().out
     assert other["gain"]["value"] == pytest.approx(content["gain"]["value"], rel=1e-3)
 
 
@@ -83,23 +89,23 @@ def test_points_of_rounds_need_no_reward_predictor(folder: Path, tmp_path: Path)
     assert content["gain"]["low"] < content["gain"]["high"]
 
 
-def test_a_critic_brings_its_utility_and_its_reward_predictor(folder: Path, tmp_path: Path) -> None:
+def test_a_critic_brings_its_utility_and_its_reward_predictor(
+    folder: Path, near: dict[str, Any], tmp_path: Path
+) -> None:
     critic = written_critic(tmp_path / "critic", str(folder / "reward"), Utility(points=(3.0, 1.0, 0.0, -4.0)))
     out = tmp_path / "gain.json"
     command = ["--gain", str(folder / "near"), str(folder / "old"), str(folder / "games"), "--json", str(out)]
     assert main([*command, "--critic", str(critic), "--utility", "ranks", "--bootstrap", "50"]) == 0
     with_critic = json.loads(out.read_text())
-    without = estimated(folder, "near", tmp_path / "other.json", "--points", "3,1,0,-4")
     assert with_critic["reward"] == str(folder / "reward") and with_critic["unit"] == "points"
-    assert with_critic["gain"]["value"] != without["gain"]["value"]
-    assert with_critic["effective_size"] == pytest.approx(without["effective_size"])
+    assert with_critic["gain"]["value"] != near["gain"]["value"]
+    assert with_critic["effective_size"] == pytest.approx(near["effective_size"])
 
 
-def test_a_limit_takes_whole_games(folder: Path, tmp_path: Path) -> None:
-    whole = estimated(folder, "near", tmp_path / "gain.json")
-    limited = estimated(folder, "near", tmp_path / "gain.json", "--limit", str(whole["decisions"] // 2))
+def test_a_limit_takes_whole_games(folder: Path, near: dict[str, Any], tmp_path: Path) -> None:
+    limited = estimated(folder, "near", tmp_path / "gain.json", "--limit", str(near["decisions"] // 2))
     assert 0 < limited["games"] < 5 and limited["seats"] <= 4 * limited["games"]
-    assert limited["decisions"] <= whole["decisions"] // 2
+    assert limited["decisions"] <= near["decisions"] // 2
     assert limited["verdict"]["result"] == "too_few_games"
 
 

@@ -129,7 +129,7 @@ def test_the_behaviour_of_each_decision_is_stored(tmp_path: Path) -> None:
     assert np.isfinite(found.value).all()
 
 
-@pytest.mark.parametrize("options", [["-j", "2"], ["--together", "1"], ["--backend", "processes"]])
+@pytest.mark.parametrize("options", [["-j", "2", "--together", "1"], ["--backend", "processes"]])
 def test_shards_do_not_depend_on_how_they_are_made(options: list[str], whole: Path, tmp_path: Path) -> None:
     assert selfplay(tmp_path / "shards", *options) == 0
     assert contents(tmp_path / "shards") == contents(whole)
@@ -183,16 +183,8 @@ def killed(folder: Path, *options: str) -> None:
 def test_a_run_that_was_killed_is_resumed_by_the_same_command(
     processes: str, whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """And not with other settings."""
     killed(tmp_path / "shards", "--together", "1", "-j", processes)
-    assert selfplay(tmp_path / "shards") == 0
-    assert "resuming" in capsys.readouterr().err
-    assert contents(tmp_path / "shards") == contents(whole)
-
-
-def test_an_interrupted_run_is_not_continued_with_other_settings(
-    whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    killed(tmp_path / "shards", "--together", "1", "-j", "1")
     assert selfplay(tmp_path / "shards", "--seed", "5") == 1
     error = capsys.readouterr().err
     assert "an interrupted run had other settings (seed: 0, now 5)" in error and len(error.splitlines()) == 1
@@ -200,7 +192,8 @@ def test_an_interrupted_run_is_not_continued_with_other_settings(
     assert "(games: 6, now 2)" in capsys.readouterr().err
     assert selfplay(tmp_path / "shards", "--players", "3") == 1
     assert "(vocabulary: kanachan-4p, now kanachan-3p)" in capsys.readouterr().err
-    assert selfplay(tmp_path / "shards", "--restart") == 0
+    assert selfplay(tmp_path / "shards") == 0
+    assert "resuming" in capsys.readouterr().err
     assert contents(tmp_path / "shards") == contents(whole)
 
 
