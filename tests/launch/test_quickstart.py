@@ -66,20 +66,16 @@ def run(folder: Path, *records: str) -> int:
     return status
 
 
-def test_too_few_games_can_be_followed_by_more(games: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    few = tmp_path / "few"
-    few.mkdir()
-    first, second, *_ = sorted(games.iterdir())
-    (few / first.name).write_bytes(first.read_bytes())
-    assert run(tmp_path / "quickstart", str(few)) == 1
+def test_too_few_games_are_not_trained_on(games: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    work = tmp_path / "quickstart" / "records"
+    trained(work, quickstart.files_of([str(games)]))
+    (work / "annotations.txt.zst").unlink()
+    (work / "review-reference.html").write_text("reviewed before")
+    assert run(tmp_path / "quickstart", str(games)) == 1
     error = capfd.readouterr().err
-    assert "1 games of 4 players: at least 30 are needed to train on" in error
-    assert (tmp_path / "quickstart" / "records" / "review-reference.html").exists()
-    (few / second.name).write_bytes(second.read_bytes())
-    run(tmp_path / "quickstart", str(few))
-    again = capfd.readouterr().err
-    assert "other records than last time; starting again" in again
-    assert "2 games of 4 players: at least 30" in again
+    assert "3 games of 4 players: at least 30 are needed to train on" in error and "starting again" not in error
+    assert (work / "review-reference.html").read_text() == "reviewed before"
+    assert not (work / "annotations.txt.zst").exists()
 
 
 def test_games_of_three_are_reviewed_by_weights_of_three_and_others_beside_them_are_left_out(

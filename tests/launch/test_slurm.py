@@ -15,12 +15,17 @@ from kanachan.data.shard_folder import splits_in
 from tests.support.paths import ROOT
 
 
+@pytest.fixture(scope="module")
+def games(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("simulated") / "games"
+    assert simulate(["-n", "5", "--seed", "5", "--style", "east", "-o", str(folder), "--processes", "1"]) == 0
+    return folder
+
+
 @pytest.fixture
-def cluster(tmp_path: Path) -> Path:
+def cluster(games: Path, tmp_path: Path) -> Path:
     """A folder with games, and an environment whose commands are those of this checkout."""
-    assert (
-        simulate(["-n", "5", "--seed", "5", "--style", "east", "-o", str(tmp_path / "games"), "--processes", "1"]) == 0
-    )
+    (tmp_path / "games").symlink_to(games)
     for command, module in (("kanachan-annotate", "kanachan.cli.annotate"), ("kanachan-pack", "kanachan.cli.pack")):
         program = tmp_path / "venv" / "bin" / command
         program.parent.mkdir(parents=True, exist_ok=True)

@@ -1,5 +1,6 @@
 """Weights that are pushed to a stand-in of the Hugging Face Hub, and named by it."""
 
+import json
 import os
 import subprocess
 import sys
@@ -10,54 +11,56 @@ import pytest
 pytest.importorskip("huggingface_hub", reason="huggingface_hub is not installed")
 pytest.importorskip("transformers", reason="the extra `encoder` is not installed")
 
-from tests.support.hub_server import TOKEN, Hub, hub
+from tests.support.hub_server import TOKEN, hub
 from tests.support.paths import ROOT
 from tests.support.tiny_weights import written
 
-
-def command(program: str, *arguments: str, server: str, home: Path, token: str = TOKEN) -> tuple[int, str, str]:
-    """Runs a command that knows the server as the Hub; returns its exit status, output and errors."""
-    environment = {**os.environ, "HF_ENDPOINT": server, "HF_HOME": str(home), "HF_TOKEN": token}
-    code = f"import sys; from kanachan.cli.{program} import main; sys.exit(main(sys.argv[1:]))"
-    done = subprocess.run(
-        [sys.executable, "-c", code, *arguments],
-        env={**environment, "PYTHONPATH": str(ROOT), "HF_HUB_DISABLE_XET": "1"},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    return done.returncode, done.stdout, done.stderr
+PROGRAM = """
+import contextlib, importlib, io, json, os, sys
+found = []
+for program, token, arguments in json.loads(sys.argv[1]):
+    os.environ["HF_TOKEN"] = token
+    with contextlib.redirect_stdout(io.StringIO()) as output, contextlib.redirect_stderr(io.StringIO()) as error:
+        status = importlib.import_module(f"kanachan.cli.{program}").main(arguments)
+    found.append([status, output.getvalue(), error.getvalue()])
+print(json.dumps(found))
+"""
 
 
-def pushed(weights: Path, server: Hub, home: Path) -> dict[str, bytes]:
-    status, output, error = command(
-        "export", str(weights), "--push-to-hub", "someone/mahjong", server=server.address, home=home
-    )
-    assert status == 0, error
-    assert f"{server.address}/someone/mahjong: hf:someone/mahjong names these weights" in output
-    return server.files["someone/mahjong"]
+def run(*commands: tuple[str, str, list[str]], server: str, home: Path) -> list[tuple[int, str, str]]:
+    """Runs commands in a process that knows the server as the Hub; returns their exit statuses, outputs and errors.
+
+    Args:
+        commands: of each the program, the token and the arguments.
+    """
+    environment = {**os.environ, "HF_ENDPOINT": server, "HF_HOME": str(home), "HF_HUB_DISABLE_XET": "1"}
+    program = [sys.executable, "-c", PROGRAM, json.dumps(commands)]
+    done = subprocess.run(program, env={**environment, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return [(status, output, error) for status, output, error in json.loads(done.stdout)]
 
 
-def test_weights_that_were_pushed_are_named_by_the_hub(tmp_path: Path) -> None:
+def test_weights_that_were_pushed_are_named_by_the_hub_and_others_are_refused_in_a_line(tmp_path: Path) -> None:
     weights = written(tmp_path / "weights")
+    push = [str(weights), "--push-to-hub", "someone/mahjong"]
+    read = ("models", TOKEN, ["hf:someone/mahjong"])
     with hub() as server:
-        files = pushed(weights, server, tmp_path / "pusher")
-        assert files["weights.safetensors"] == weights.read_bytes()
-        assert {"README.md", "card.json", "config.json", "model.safetensors"} <= files.keys()
-        assert b'from_pretrained("someone/mahjong"' in files["README.md"]
-        address = server.address
-        status, online, error = command("models", "hf:someone/mahjong", server=address, home=tmp_path / "reader")
-        assert status == 0 and "imitation" in online, error
+        nothing, refused, pushed, online = run(
+            ("models", TOKEN, ["hf:nobody/nothing"]),
+            ("export", "wrong", push),
+            ("export", TOKEN, push),
+            read,
+            server=server.address,
+            home=tmp_path / "home",
+        )
+        files = server.files["someone/mahjong"]
+    assert nothing[0] == 1 and "hf:nobody/nothing: no weights there" in nothing[2] and "Traceback" not in nothing[2]
+    assert refused[0] == 1 and "someone/mahjong: not pushed: " in refused[2] and "Traceback" not in refused[2]
+    assert pushed[0] == 0, pushed[2]
+    assert f"{server.address}/someone/mahjong: hf:someone/mahjong names these weights" in pushed[1]
+    assert files["weights.safetensors"] == weights.read_bytes()
+    assert {"README.md", "card.json", "config.json", "model.safetensors"} <= files.keys()
+    assert b'from_pretrained("someone/mahjong"' in files["README.md"]
+    assert online[0] == 0 and "imitation" in online[1], online[2]
     # from now on there is no network
-    status, output, error = command("models", "hf:someone/mahjong", server=address, home=tmp_path / "reader")
-    assert status == 0 and output == online, error
-
-
-def test_what_is_not_on_the_hub_is_refused_in_one_line(tmp_path: Path) -> None:
-    weights = str(written(tmp_path / "weights"))
-    with hub() as server:
-        status, _, error = command("models", "hf:nobody/nothing", server=server.address, home=tmp_path / "home")
-        assert status == 1 and "hf:nobody/nothing: no weights there" in error and "Traceback" not in error
-        push = (weights, "--push-to-hub", "someone/mahjong")
-        status, _, error = command("export", *push, server=server.address, home=tmp_path / "home", token="wrong")
-        assert status == 1 and "someone/mahjong: not pushed: " in error and "Traceback" not in error
+    assert run(read, server=server.address, home=tmp_path / "home")[0][:2] == online[:2]
