@@ -87,7 +87,7 @@ class ObjectiveConfig:
     """rank: points of each rank; the score of an action is their expectation (of three players, configs/ sets
     [135,0,-135])"""
     prior: str | None = None
-    """rank and grading: weights of a reward predictor (stage reward, network round) whose log-probabilities are added
+    """rank and grading: weights of a reward predictor (stage reward) whose log-probabilities are added
     to the outputs of the network: before the first step it predicts what the scores and the round alone predict. They
     become part of the weights"""
     target: Literal["game", "round"] = "game"
@@ -159,7 +159,7 @@ class DataConfig:
     """The shards, and how decisions are sampled and batched."""
 
     path: str = ""
-    """folder of shards, made by kanachan-pack; required without selfplay.games"""
+    """folder of shards (kanachan-annotate --pack, kanachan-selfplay, kanachan-pack); required without selfplay.games"""
     verify: bool = False
     """read all shards before training and compare them with their checksums; otherwise only their structure is
     checked"""

@@ -75,7 +75,8 @@ class Columns(ObservationColumns):
     value: NDArray[np.float32] | None = None
     """[B], self-play: the expected target of the player's stage before the action; NaN if it predicted none"""
     label: NDArray[np.float32] | None = None
-    """[B, L], soft labels in place of the results, if there are any (`kanachan.data.loader.Labeller`)"""
+    """[B, L], soft labels in place of the results, if there are any (`kanachan.data.loader.Labeller`); no exchange of
+    seats or suits changes them: they count seats from the actor"""
 
 
 def _span(column: Any, first: int, last: int) -> Any:

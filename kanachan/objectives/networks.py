@@ -1,10 +1,5 @@
 """The objective of each stage, and its network: built, loaded from weights, or initialised from another encoder.
 
-A stage is one class and one entry of `kanachan.objectives.stages`. Values (round delta, rank, grading) are
-learned on the action taken, with two additions: the CQL regulariser (`Objective.cql_regularizer`), because nothing else
-lowers the scores of actions that were never taken, and a prediction from the summary token alone, the value of the
-situation before the action.
-
 Shapes: B decisions, A candidates, K outputs of a head, R ranks, O orders of the seats.
 """
 

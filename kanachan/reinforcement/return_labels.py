@@ -1,4 +1,5 @@
-"""The target of stage critic: the returns of the seats in the round of each decision.
+"""The target of stage critic, from which stage policy makes advantages: the returns of the seats in the round of each
+decision.
 
 Shapes: B decisions, S seats.
 """

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from annotate.vocabulary import Vocabulary
 
-ENDLESS = 2**62
-
 
 @dataclass(frozen=True)
 class Share:
@@ -38,15 +36,15 @@ class Samples(Protocol):
 class TrainBatches(Protocol):
     """The micro-batches of one process, and how to resume them.
 
-    Each iteration is the rest of an epoch, or endless. Lightning stores the state in the checkpoints of a run, at the
+    Each iteration is the rest of an epoch. Lightning stores the state in the checkpoints of a run, at the
     end of an optimiser step; it must be the same on every rank and for any number of ranks.
     """
 
     def __iter__(self) -> Iterator[Samples]: ...
 
     def __len__(self) -> int:
-        """Returns the number of batches of an epoch, ENDLESS if it is endless. (Without a length Lightning fetches
-        one batch too many, and the state in a checkpoint is one batch ahead.)"""
+        """Returns the number of batches of an epoch. (Without a length Lightning fetches one batch too many, and the
+        state in a checkpoint is one batch ahead.)"""
 
     def state_dict(self) -> dict[str, Any]:
         """Returns, as plain values, the state that determines the batches after those handed out."""
@@ -67,12 +65,12 @@ class DataSource(Protocol):
         """The vocabulary of the tokens in the batches."""
 
     @property
-    def steps_per_epoch(self) -> int | None:
-        """Optimiser steps of an epoch; None if the source is endless."""
+    def steps_per_epoch(self) -> int:
+        """Optimiser steps of an epoch."""
 
     @property
-    def num_train_rows(self) -> int | None:
-        """Decisions of an epoch; None if the source is endless."""
+    def num_train_rows(self) -> int:
+        """Decisions of an epoch."""
 
     @property
     def num_validation_rows(self) -> int:

@@ -1,4 +1,4 @@
-"""The stage outside the curriculum: the reward predictor."""
+"""Stage reward, outside the curriculum: the reward predictor."""
 
 from kanachan.config import TrainConfig
 from kanachan.objectives.reward import build_reward_predictor

@@ -341,16 +341,12 @@ def _announce(
 ) -> None:
     stage, samples = learner.module, learner.samples
     num_parameters = sum(parameter.numel() for parameter in stage.network.parameters())
-    length = f"steps: {steps:,} of {config.data.sizes[0]} {samples}"
-    rows = f"an endless number of {samples}"
-    if data.num_train_rows is not None:
-        length += f" ({steps * config.data.sizes[0] / data.num_train_rows:.2f} epochs)"
-        rows = f"{data.num_train_rows:,} {samples}"
+    size, rows = config.data.sizes[0], data.num_train_rows
     print(
         f"stage {config.stage}, {origin}\n"
         f"network: {num_parameters:,} parameters{learner.about}\n"
-        f"data: {data.name}: {rows} to train on, {data.num_validation_rows:,} to validate on\n"
-        f"{length}\n"
+        f"data: {data.name}: {rows:,} {samples} to train on, {data.num_validation_rows:,} to validate on\n"
+        f"steps: {steps:,} of {size} {samples} ({steps * size / rows:.2f} epochs)\n"
         f"{batch}\n"
         f"devices: {summary}\n"
         f"folder: {config.run.out}",

@@ -7,7 +7,7 @@ import pytest
 
 from kanachan.config import DataConfig, RunConfig, TrainConfig
 from kanachan.training.data_source import DataSource
-from kanachan.training.run_length import steps_between_validations, steps_of
+from kanachan.training.run_length import steps_between_validations
 
 
 def steps_between(batch: int, steps: int, rows: int = 20_000, **run: Any) -> int:
@@ -37,10 +37,3 @@ def test_a_small_validation_split_is_validated_more_often() -> None:
     assert steps_between(256, 2000, rows=1000) == 50
     assert steps_between(256, 2000, rows=10_000) == 391
     assert steps_between(256, 2000, rows=0) == 50
-
-
-def test_an_endless_source_needs_a_number_of_steps() -> None:
-    endless = cast(DataSource, SimpleNamespace(name="games", steps_per_epoch=None, num_train_rows=None))
-    assert steps_of(RunConfig(steps=7), 4, endless) == 7
-    with pytest.raises(ValueError, match="run.steps is missing: games"):
-        steps_of(RunConfig(), 4, endless)
