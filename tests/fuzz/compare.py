@@ -26,6 +26,8 @@ class _Moment:
 
 def disagreement(recorded: RecordedRound, lines: Sequence[Annotation]) -> str | None:
     """What a round's annotations have otherwise than the file; None if nothing."""
+    if not recorded.is_whole:
+        return None
     recorded.moves = list(_paid_in_time(recorded.moves))
     tokens, moments = _played(recorded)
     deltas = list(recorded.deltas)

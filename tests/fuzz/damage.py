@@ -51,7 +51,13 @@ def _change(root: list[Tree], draw: Any) -> None:
     places = _places(root)
     if not places:
         return
-    holder, key = places[draw(st.integers(0, len(places) - 1))]
+    choice = places
+    if not draw(st.integers(0, 2)):  # a field first, so that those that stand seldom are damaged as well
+        of_field: dict[str, list[tuple[Any, Any]]] = {}
+        for holder, key in places:
+            of_field.setdefault(key if isinstance(holder, dict) else "", []).append((holder, key))
+        choice = of_field[draw(st.sampled_from(sorted(of_field)))]
+    holder, key = choice[draw(st.integers(0, len(choice) - 1))]
     value = holder[key]
     alike = [h[k] for h, k in places if type(h[k]) is type(value) and (k == key or isinstance(holder, list))]
     other = draw(st.sampled_from(list(holder) if isinstance(holder, dict) else range(len(holder))))

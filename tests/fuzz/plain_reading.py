@@ -59,6 +59,8 @@ class RecordedRound:
     """riichi, and the discard has not come"""
     after: list[int] | None = None
     """the scores after the round, where they are recorded"""
+    is_whole: bool = True
+    """tells its dealer, scores and deposits, which may also follow from the rounds before"""
 
 
 def _json(text: str | bytes) -> Any:
@@ -204,11 +206,12 @@ def rounds_of_mjai(data: bytes) -> list[RecordedRound]:
 
 
 def _round_of_mjai(event: Any) -> RecordedRound:
-    sticks = event.get("kyotaku", event.get("kyoutaku"))
+    sticks, scores = event.get("kyotaku", event.get("kyoutaku")), event.get("scores")
     hands = [list(map(_of_mjai, hand)) for hand in event["tehais"]]
     dora = [_of_mjai(event["dora_marker"])]
-    wind, dealer = "ESWN".index(event["bakaze"]), event["oya"]
-    return RecordedRound(wind, dealer, event["honba"], sticks, event["scores"], hands, dora)
+    wind, dealer = "ESWN".index(event["bakaze"]), event.get("oya")
+    is_whole = None not in (sticks, scores, dealer)
+    return RecordedRound(wind, dealer, event["honba"], sticks, scores, hands, dora, is_whole=is_whole)
 
 
 def _add_event(round_: RecordedRound, event: Any) -> None:
@@ -269,7 +272,7 @@ def _round_of_steps(start: Any, steps: Sequence[Any]) -> RecordedRound:
         name = _name(step)
         if name == "GameUserInput":
             continue
-        if not name and round_.is_over:
+        if round_.is_over:
             break
         if getattr(step, "doras", ()):
             round_.dora = list(step.doras)
