@@ -49,7 +49,20 @@ def test_the_area_under_the_curve_is_the_share_of_pairs_in_the_right_order() -> 
 
 def test_the_report_has_both_coefficients_and_a_table(tmp_path: Path) -> None:
     shards, out = shards_with_hands(tmp_path), tmp_path / "run"
-    assert run("imitation", shards, out, "--objective.hidden_hands", "1", "--objective.round_winner", "0.3") == 0
+    assert (
+        run(
+            "imitation",
+            shards,
+            out,
+            "--objective.hidden_hands",
+            "1",
+            "--objective.round_winner",
+            "0.3",
+            "--run.steps",
+            "1",
+        )
+        == 0
+    )
     text = program("danger").report(str(out), shards, 100)
     assert (
         "in use" in text

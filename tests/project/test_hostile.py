@@ -54,19 +54,17 @@ def test_a_checkpoint_runs_nothing(write: object, tmp_path: Path, sprung: Path) 
     assert not sprung.exists()
 
 
-@pytest.mark.parametrize("write", [write_pickle, write_torch])
-def test_resuming_runs_nothing(
-    write: object, shards: Path, tmp_path: Path, sprung: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_resuming_runs_nothing(shards: Path, tmp_path: Path, sprung: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "run"
     stop_when_there(out / "checkpoints" / "last.ckpt")
     endless = ("--run.steps", "100000", "--run.checkpoint_minutes", "0")
     assert run("imitation", shards, out, *endless) == 0
-    for name in ("last.ckpt", "previous.ckpt"):
-        write(out / "checkpoints" / name, Trap(sprung))  # type: ignore[operator]
-    assert run("imitation", shards, out, *endless, "--resume", "auto") == 1
-    assert "not a checkpoint" in capsys.readouterr().err
-    assert not sprung.exists()
+    for write in (write_pickle, write_torch):
+        for name in ("last.ckpt", "previous.ckpt"):
+            write(out / "checkpoints" / name, Trap(sprung))
+        assert run("imitation", shards, out, *endless, "--resume", "auto") == 1
+        assert "not a checkpoint" in capsys.readouterr().err
+        assert not sprung.exists()
 
 
 def stop_when_there(path: Path) -> None:

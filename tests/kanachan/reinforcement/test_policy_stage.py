@@ -94,7 +94,7 @@ def test_a_run_moves_the_policy_a_little_and_writes_weights_with_a_card(trained:
 
 def test_a_magnet_is_another_policy_than_that_of_the_start(played: PlayedGames, tmp_path: Path) -> None:
     magnet = written(tmp_path / "magnet", "policy", seed=1, layers=1)
-    assert run(played, tmp_path / "run", "--policy.magnet", str(magnet), "--policy.kl_limit", "1") == 0
+    assert run(played, tmp_path / "run", "--policy.magnet", str(magnet), "--run.steps", "1") == 0
     row = next(row for row in rows_of(tmp_path / "run") if row["train/loss"])
     assert float(row["train/divergence"]) == 0 < float(row["train/magnet_divergence"])
 

@@ -19,7 +19,7 @@ from kanachan.training.command_line import requested
 from tests.support.round_folders import train_reward
 from tests.support.rounds import V3
 from tests.support.three_players import packed_three
-from tests.support.tiny_runs import rows_of, run
+from tests.support.tiny_runs import losses_of, run
 
 STAGES: tuple[StageName, ...] = ("round_delta", "rank", "grading")
 SHORT = ("--run.steps", "8", "--run.validation_interval", "128")
@@ -50,16 +50,8 @@ def curriculum(shards: Path, reward: Path) -> dict[StageName, Path]:
     return runs
 
 
-def evaluated(runs: list[Path], shards: Path, tmp_path: Path, *more: str) -> list[dict[str, Any]]:
-    out = tmp_path / "evaluation.json"
-    options = ("--split", "validation", "--bootstrap", "20", "--json", str(out))
-    assert evaluate.main([*map(str, runs), str(shards), *options, *more]) == 0
-    found: list[dict[str, Any]] = json.loads(out.read_text())["weights"]
-    return found
-
-
 def test_the_reward_predictor_predicts_six_orders_for_each_of_three_seats(reward: Path, shards: Path) -> None:
-    losses = [float(row["train/loss"]) for row in rows_of(reward) if row["train/loss"]]
+    losses = losses_of(reward)
     assert sum(losses[-5:]) < 0.9 * sum(losses[:5])
     rounds = open_rounds(shards, "train")
     outcome = RewardPredictor.load(reward).of_rounds(rounds)
@@ -85,30 +77,18 @@ def test_rank_predicts_three_ranks_for_each_action_and_six_orders(
     torch.testing.assert_close(found["scores"][is_action], points[is_action])
 
 
-def test_before_the_first_step_rank_is_as_good_as_its_prior(
-    curriculum: dict[StageName, Path], reward: Path, shards: Path, tmp_path: Path
-) -> None:
-    out = tmp_path / "rank"
-    prior = ("--objective.prior", str(reward), "--init", str(curriculum["round_delta"]))
-    assert run("rank", shards, out, *prior, "--run.steps", "1", "--optim.learning_rate", "1e-9") == 0
-    (found,) = evaluated([out], shards, tmp_path, "--baseline", str(reward))
-    likelihood = found["log_likelihood"]
-    for what, predictor in (("rank", "action"), ("rank", "situation"), ("order", "situation")):
-        assert likelihood[what][predictor]["value"] == pytest.approx(likelihood[what]["scores"]["value"], abs=1e-4)
-
-
-@pytest.mark.parametrize("stage", STAGES)
-def test_every_stage_learns_and_is_measured(
-    stage: StageName, curriculum: dict[StageName, Path], shards: Path, tmp_path: Path
-) -> None:
-    losses = [float(row["train/loss"]) for row in rows_of(curriculum[stage]) if row["train/loss"]]
-    assert losses[-1] < losses[0]
-    (found,) = evaluated([curriculum[stage]], shards, tmp_path)
-    assert {"action", "situation", "scores"} <= found["values"].keys()
-    assert "kita/accuracy" in found["agreement"]
-    if stage == "rank":
-        assert set(found["log_likelihood"]) == {"rank", "order", "order/start", "order/last"}
-        assert {"East 1", "East 2", "East 3"} == found["by_round"].keys() - {"all"}
+def test_every_stage_learns_and_is_measured(curriculum: dict[StageName, Path], shards: Path, tmp_path: Path) -> None:
+    out = tmp_path / "evaluation.json"
+    options = ("--split", "validation", "--bootstrap", "20", "--json", str(out))
+    assert evaluate.main([*map(str, curriculum.values()), str(shards), *options]) == 0
+    for (stage, folder), found in zip(curriculum.items(), json.loads(out.read_text())["weights"], strict=True):
+        losses = losses_of(folder)
+        assert losses[-1] < losses[0]
+        assert {"action", "situation", "scores"} <= found["values"].keys()
+        assert "kita/accuracy" in found["agreement"]
+        if stage == "rank":
+            assert set(found["log_likelihood"]) == {"rank", "order", "order/start", "order/last"}
+            assert {"East 1", "East 2", "East 3"} == found["by_round"].keys() - {"all"}
 
 
 def test_the_defaults_of_three_players_need_no_setting(shards: Path, tmp_path: Path) -> None:

@@ -12,24 +12,13 @@ from tests.support.forked import Run, ended, started_by
 from tests.support.paths import CONFIGS
 from tests.support.round_folders import round_folder
 from tests.support.stopped import wait_for_rows
-from tests.support.tiny_runs import rows_of, run
+from tests.support.tiny_runs import losses_of
 
 STEPS = 8
 EACH_STEP = ("--run.checkpoint_minutes", "0", "--run.log_every", "1", "--run.steps", str(STEPS))
 BATCH = ("--data.batch", "48", "--data.micro_batch", "6", "--data.validation_batch", "16", "--model.dropout", "0")
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("threads")]
-
-
-@pytest.fixture(scope="module")
-def imitation(shards: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("runs") / "imitation"
-    assert run("imitation", shards, out) == 0
-    return out
-
-
-def losses_of(out: Path) -> list[float]:
-    return [float(row["train/loss"]) for row in rows_of(out) if row["train/loss"]]
 
 
 def given(stage: str, shards: Path, imitation: Path, played: PlayedGames, folder: Path) -> list[str]:

@@ -16,7 +16,6 @@ from kanachan.objectives.networks import build_network
 from kanachan.training.data_source import Share
 from kanachan.training.oracle_guiding import HiddenShare
 from kanachan.training.shard_source import ShardSource
-from tests.support.played_folders import played_folder
 from tests.support.tiny_runs import assert_resumable, run
 from tests.support.tiny_weights import written
 
@@ -26,8 +25,8 @@ SHARE = HiddenShare(1.0, 0.75, 20)
 
 
 @pytest.fixture(scope="module")
-def games(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return played_folder(tmp_path_factory.mktemp("games") / "shards")
+def games(rule_games: Path) -> Path:
+    return rule_games
 
 
 def batches(games: Path, *, share: Share = ALONE, varlen: bool = False) -> list[Batch]:

@@ -23,7 +23,6 @@ from kanachan.training.data_source import Share
 from kanachan.training.round_labels import RoundLabelling
 from kanachan.training.shard_source import ShardSource
 from tests.support.packed import packed
-from tests.support.played_folders import played_folder
 from tests.support.random_outputs import random_batch, random_output
 from tests.support.random_rounds import random_rounds
 from tests.support.tiny_rewards import written_reward
@@ -31,9 +30,8 @@ from tests.support.tiny_runs import run
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Shards of simulated games."""
-    return played_folder(tmp_path_factory.mktemp("games") / "shards")
+def folder(rule_games: Path) -> Path:
+    return rule_games
 
 
 @pytest.fixture(scope="module")
@@ -166,11 +164,12 @@ def test_labels_are_computed_once_in_a_file_and_once_more_for_another_predictor(
 
 
 def test_labels_computed_in_parts_are_those_computed_at_once(
-    folder: Path, shards: Shards, columns: Columns, reward: Path, monkeypatch: pytest.MonkeyPatch
+    folder: Path, columns: Columns, reward: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    labelling = RoundLabelling("grading", settings(reward))
+    copy = Path(shutil.copytree(folder, tmp_path / "shards", ignore=shutil.ignore_patterns("*.npy")))
+    labelling, shards = RoundLabelling("grading", settings(reward)), open_shards(copy, "train")
     at_once = labelling(shards)(columns)
-    for path in (folder / "rounds").glob("train-labels-*.npy"):
+    for path in (copy / "rounds").glob("train-labels-*.npy"):
         path.unlink()
     monkeypatch.setattr("kanachan.training.round_labels._ROUNDS_AT_ONCE", 3)
     np.testing.assert_allclose(labelling(shards)(columns), at_once, rtol=1e-5, atol=1e-6)
@@ -181,9 +180,9 @@ def test_a_run_is_not_resumed_with_another_reward_predictor(
 ) -> None:
     reward = written_reward(tmp_path / "reward.safetensors")
     given = ("--objective.reward", str(reward), "--objective.target", "round")
-    assert run("rank", folder, tmp_path / "run", *given, "--run.steps", "10") == 0
+    assert run("rank", folder, tmp_path / "run", *given, "--run.steps", "2") == 0
     written_reward(reward, seed=1)
-    assert train.main(["--resume", str(tmp_path / "run"), "--run.steps", "20"]) != 0
+    assert train.main(["--resume", str(tmp_path / "run"), "--run.steps", "3"]) != 0
     assert "was started with labels=" in capsys.readouterr().err
 
 
