@@ -1,6 +1,5 @@
 """Debian's chromium without a window, driven over two pipes by the DevTools protocol; no further package is needed."""
 
-import base64
 import json
 import os
 import shutil
@@ -77,11 +76,6 @@ class Browser:
         )
         for kind in ("mousePressed", "mouseReleased"):
             self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
-
-    def screenshot(self, path: Path, whole: bool = False) -> None:
-        """A PNG of the window, or of the whole page."""
-        shot = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
-        path.write_bytes(base64.b64decode(shot["data"]))
 
     def call(self, method: str, **parameters: Any) -> Any:
         """The result of a method of the protocol; what happens meanwhile is noted."""

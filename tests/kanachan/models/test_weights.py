@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -103,12 +102,3 @@ def test_a_file_that_this_program_cannot_use_is_refused(
     damage(path)
     with pytest.raises(ValueError, match=words):
         load_network(path)
-
-
-@pytest.mark.parametrize("layers", [TINY.layers, 3])
-def test_an_encoder_of_another_size_is_refused_with_the_sizes_that_must_be_the_same(
-    layers: int, tmp_path: Path
-) -> None:
-    weights = read_weights(written(tmp_path, model=replace(TINY, width=32, layers=layers)))
-    with pytest.raises(ValueError, match=r"another size: model.width is 32 there, 16 here; give --model.width 32"):
-        inherit_encoder(fresh().encoder, TINY, weights, FOUR_PLAYERS)

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,17 +15,13 @@ from kanachan.data.columns import columns_of_annotations
 from kanachan.data.round_state import RoundState
 from kanachan.inference.reward_predictor import RewardPredictor
 from kanachan.models.transformer import Output
-from kanachan.models.weights import read_weights
 from kanachan.objectives.objective import RankObjective
-from kanachan.objectives.prior import make_prior, round_states
-from kanachan.objectives.rank import Rank
+from kanachan.objectives.prior import round_states
 from kanachan.objectives.reward import Outcome
 from kanachan.objectives.targets import Results
-from kanachan.objectives.value import Grading
 from kanachan.training.initialization import InitialNetwork, initial_network
 from tests.support.random_annotations import random_annotations
 from tests.support.tiny_rewards import written_reward
-from tests.support.tiny_weights import written
 
 ANNOTATIONS = random_annotations(60, seed=3)
 COLUMNS = columns_of_annotations(ANNOTATIONS, FOUR_PLAYERS)
@@ -127,25 +122,3 @@ def test_a_step_changes_the_network_and_not_its_prior(reward: Path) -> None:
     changed = {n.split(".")[0] for n, tensor in network.state_dict().items() if not torch.equal(tensor, before[n])}
     assert "head" in changed
     assert "prior" not in changed
-
-
-class TestUnsuitable:
-    def test_weights_of_another_stage(self, tmp_path: Path) -> None:
-        with pytest.raises(ValueError, match="weights of stage imitation; those of stage reward are expected"):
-            untrained("rank", written(tmp_path))
-
-    def test_another_vocabulary(self, reward: Path) -> None:
-        card = {**read_weights(reward).card, "vocabulary": "other", "fingerprint": "0"}
-        with pytest.raises(ValueError, match=r"made for the vocabulary other, but the decisions are in kanachan-4p"):
-            make_prior(card, Rank(ObjectiveConfig(), FOUR_PLAYERS), "r")
-
-    @pytest.mark.parametrize(("setting", "value"), [("bins", 51), ("sigma", 1.5)])
-    def test_other_bins_of_grading_points(self, reward: Path, setting: str, value: float) -> None:
-        settings = replace(ObjectiveConfig(), **{setting: value})
-        with pytest.raises(ValueError, match=rf"objective\.{setting}=.*, this stage has {value}"):
-            make_prior(read_weights(reward).card, Grading(settings, FOUR_PLAYERS), "r")
-
-    @pytest.mark.parametrize("stage", ["imitation", "round_delta"])
-    def test_a_stage_without_prior(self, reward: Path, stage: StageName) -> None:
-        with pytest.raises(ValueError, match=rf"objective\.prior=.* has no effect in stage {stage}"):
-            untrained(stage, reward)

@@ -61,14 +61,6 @@ def test_a_value_can_begin_with_the_decoder_of_imitation(tmp_path: Path, stage: 
     assert made.origin == f"encoder and decoder from {init}"
 
 
-@pytest.mark.parametrize("stage", ["imitation", "rank"])
-def test_a_decoder_of_other_sizes_cannot_be_kept(tmp_path: Path, stage: StageName) -> None:
-    init = written(tmp_path, stage)
-    deeper = replace(TINY, decoder_layers=TINY.decoder_layers + 1)
-    with pytest.raises(ValueError, match="keep_decoder: the decoder of .* has other sizes: give the same --model.dec"):
-        initial("rank", init, model=deeper, keep_decoder=True)
-
-
 def test_a_head_of_another_shape_is_new_and_reported(tmp_path: Path) -> None:
     init = written(tmp_path, "imitation", round_winner=1.0)
     theirs = read_weights(init).tensors
@@ -127,9 +119,3 @@ def test_the_orders_of_three_seats_have_new_heads(tmp_path: Path) -> None:
     init = written(tmp_path, "rank")
     made = initial("rank", init, THREE_PLAYERS, rank_points=(1.0, 0.0, -1.0))
     assert made.origin.endswith("new with other shapes: head, summary_head")
-
-
-def test_a_prior_of_another_vocabulary_is_refused(tmp_path: Path) -> None:
-    prior = str(written_reward(tmp_path / "reward.safetensors"))
-    with pytest.raises(ValueError, match="made for the vocabulary kanachan-4p, but the decisions are in kanachan-3p"):
-        initial("grading", written(tmp_path), THREE_PLAYERS, prior=prior)
