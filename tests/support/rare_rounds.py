@@ -151,6 +151,27 @@ ROUNDS_OF_THREE: dict[str, tuple[str, Sequence[str], dict[str, Any]]] = {
         ["4z19m147p258s1235z", "4z19m258p147s1567z", "44z19m369p369s137z"],
         {"draws": "6z"},
     ),
+    "Norths of all seats": ("0 kita; 0 cut; 1 kita; 2 kita", [_NORTH_AND_WAIT[0]] * 3, {"draws": "6z6z6z"}),
+    "all Norths of a seat": (
+        "1 kita; 1 kita; 1 kita; 1 kita",
+        ["19m147p258s12356z", "444z19m147p258s12z", "19m369p369s13567z"],
+        {"draws": "6z4z"},
+    ),
+    "a North drawn in riichi": (
+        "1 riichi 1m; 1 kita",
+        ["", "123p456p789s22z33z", _NORTH_AND_WAIT[2]],
+        {"draws": "6z1m7z7z4z"},
+    ),
+    "kans and a North after them": (
+        "0 ankan 1p; 0 kita; 0 cut",
+        ["1111p4z19m258s135z", "", ""],
+        {"draws": "6z", "rinshan": "5z7z"},
+    ),
+    "a kan of a suit in riichi, of three": (
+        "0 riichi 9s; 0 ankan 1p",
+        ["111p456p789p567s1z", "19m147s258s23467z", "19m258s369s23567z"],
+        {"draws": "9s..1p", "rinshan": "2z"},
+    ),
 }
 """likewise, of three players"""
 

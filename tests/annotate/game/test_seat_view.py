@@ -1,8 +1,6 @@
 """The table as one seat sees it is that of a full record: the same turns, options and tokens."""
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,51 +16,11 @@ from annotate.replay.walls import wall_of
 from annotate.simulation.simulate import rounds_of, simulate_game
 from annotate.vocabulary import Vocabulary
 from tests.support.mjai_table import V, as_decided, at_the_table, turns
-from tests.support.rare_rounds import ROUNDS, TENPAI, events_of
+from tests.support.rare_rounds import ROUNDS, ROUNDS_OF_THREE, TENPAI, events_of
 from tests.support.real_records import real_records
-from tests.support.rounds import DULL, DULL_3, V3, play_round, play_three, words, writer_of
+from tests.support.rounds import DULL, V3, play_round, play_three, words, writer_of
 
 SEATS = range(V.num_seats)
-NORTH = "4z19m147p258s1235z"
-WAITS_FOR_NORTH = "123p456p789s22z44z"
-ROUNDS_OF_THREE: dict[str, tuple[str, Sequence[str], dict[str, Any]]] = {
-    "norths of all seats": ("0 kita; 0 cut; 1 kita; 2 kita", [NORTH, NORTH, NORTH], {"draws": "6z6z6z"}),
-    "all norths of a seat": (
-        "1 kita; 1 kita; 1 kita; 1 kita",
-        ["19m147p258s12356z", "444z19m147p258s12z", "19m369p369s13567z"],
-        {"draws": "6z4z"},
-    ),
-    "a north drawn in riichi": (
-        "1 riichi 1m; 1 kita",
-        ["", WAITS_FOR_NORTH.replace("44z", "33z"), "19m369p369s13467z"],
-        {"draws": "6z1m7z7z4z"},
-    ),
-    "a north that is won": (
-        "1 riichi 1m; 2 cut; 0 kita; 1 ron",
-        [NORTH, WAITS_FOR_NORTH, "19m369p369s13467z"],
-        {"draws": "6z1m7z7z"},
-    ),
-    "a north that is let pass": (
-        "1 riichi 1m; 2 cut; 0 kita; 1 skip",
-        [NORTH, WAITS_FOR_NORTH, "19m369p369s13467z"],
-        {"draws": "6z1m7z7z"},
-    ),
-    "a north discarded and called": (
-        "0 discard 4z; 1 pon",
-        [NORTH, "44z19m147p258s123z", DULL_3[2]],
-        {"draws": "6z"},
-    ),
-    "kans and a north after them": (
-        "0 ankan 1p; 0 kita; 0 cut",
-        ["1111p4z19m258s135z", "", ""],
-        {"draws": "6z", "rinshan": "5z7z"},
-    ),
-    "a kan of a suit in riichi": (
-        "0 riichi 9s; 0 ankan 1p",
-        ["111p456p789p567s1z", "19m147s258s23467z", "19m258s369s23567z"],
-        {"draws": "9s..1p", "rinshan": "2z"},
-    ),
-}
 
 
 @pytest.mark.parametrize("rules", ["mjsoul", "tenhou"])

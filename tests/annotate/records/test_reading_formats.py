@@ -83,8 +83,7 @@ def require_same_lines(made: MadeGame) -> list[str]:
     return expected
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("rules", ["mjsoul", "tenhou"])
+@pytest.mark.parametrize(("rules", "seed"), [*(("mjsoul", seed) for seed in SEEDS), ("tenhou", 1), ("tenhou", 57)])
 def test_a_whole_game_gives_the_same_lines_in_all_formats(rules: Rules, seed: int) -> None:
     made = whole(rules, seed)
     assert len(require_same_lines(made)) > 200
@@ -118,7 +117,7 @@ def test_every_way_to_end_a_round_and_every_call_are_among_what_is_compared() ->
     }
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", SEEDS[:2])
 def test_what_players_pressed_adds_the_choices_that_another_seat_hid_and_nothing_else(seed: int) -> None:
     game = whole("mjsoul", seed)
     expected = annotated(game.game).annotations

@@ -14,8 +14,8 @@ from annotate.vocabulary import Vocabulary
 from tests.support.rounds import DULL, V3, V, start_of_round, wall_of_deal
 
 START = {4: (0, 900, 1000, 98_100), 3: (900, 1000, 103_100)}
-NUM_ROUNDS = 60
-NUM_GAMES = 4
+NUM_ROUNDS = 30
+NUM_GAMES = 2
 
 
 class PlainTable(Table):
