@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from importlib.util import find_spec
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +13,7 @@ import pytest
 from annotate.game.record import Event
 from annotate.vocabulary import FOUR_PLAYERS as V
 from annotate.vocabulary import THREE_PLAYERS as V3
-from annotate.vocabulary import VOCABULARIES, Vocabulary
+from annotate.vocabulary import Vocabulary
 from kanachan.data.columns import columns_of_observations
 from kanachan.inference.choice import Action
 from kanachan.inference.int8_network import with_int8
@@ -107,22 +109,23 @@ def played(
 
 
 GAMES = [GameKey(0, 1), GameKey(1, 0), GameKey(1, 2)]
-every_vocabulary = pytest.mark.parametrize("vocabulary", VOCABULARIES.values(), ids=lambda vocabulary: vocabulary.name)
-
-
 WHOLE_GAMES = ("random", "rule", "mjai")
 MOVES = {kind: 10_000 if kind in WHOLE_GAMES else 120 for kind in KINDS}
 """networks take longer, and a round or two show how they play"""
 
 
-@every_vocabulary
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_actions_of_a_player_do_not_depend_on_the_other_games(
+@pytest.mark.parametrize(
+    ("kind", "vocabulary"),
+    [*product(KINDS, [V]), *product([kind for kind in KINDS if kind != "adapted"], [V3])],
+    ids=lambda value: value if isinstance(value, str) else value.name,
+)
+def test_the_actions_of_a_player_are_possible_and_do_not_depend_on_the_other_games(
     kind: str, vocabulary: Vocabulary, names_of: Mapping[str, Names]
 ) -> None:
-    name = names_of[vocabulary.name][kind]
+    """It is queried about forced actions only if it plays them."""
+    name, games = names_of[vocabulary.name][kind], GAMES[: 2 if kind == "adapted" else 3]
     # among others a game waits now and then, and has fewer turns after as many moves
-    together, watched = played(name, GAMES, together=3, most=3 * MOVES[kind], vocabulary=vocabulary)
+    together, watched = played(name, games, together=3, most=len(games) * MOVES[kind], vocabulary=vocabulary)
     alone, watched_alone = played(name, GAMES[1:2], together=1, most=MOVES[kind], vocabulary=vocabulary)
     chosen, chosen_alone = (
         {key: token for key, token in w.chosen.items() if key[0] == GAMES[1]} for w in (watched, watched_alone)
@@ -130,22 +133,21 @@ def test_the_actions_of_a_player_do_not_depend_on_the_other_games(
     common = chosen.keys() & chosen_alone.keys()
     assert {key: chosen[key] for key in common} == {key: chosen_alone[key] for key in common}
     assert len(common) > 20
+    for played_by in (watched, watched_alone):
+        requests = played_by.requests
+        assert all(token in requests[key].observation.actions for key, token in played_by.chosen.items())
+        has_forced = any(len(request.observation.actions) == 1 for request in requests.values())
+        assert has_forced <= played_by.plays_forced
+    assert sorted(number for _, _, number in watched_alone.requests) == list(range(len(watched_alone.requests)))
     if kind in WHOLE_GAMES:
         assert chosen.keys() == chosen_alone.keys()
         assert [result for result in together if result.game == GAMES[1]] == alone
 
 
-@every_vocabulary
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_player_chooses_possible_actions_and_is_queried_about_forced_ones_only_if_it_plays_them(
-    kind: str, vocabulary: Vocabulary, names_of: Mapping[str, Names]
-) -> None:
-    name = names_of[vocabulary.name][kind]
-    _, watched = played(name, GAMES[:1], together=1, most=MOVES[kind], vocabulary=vocabulary)
-    assert all(token in watched.requests[key].observation.actions for key, token in watched.chosen.items())
-    has_forced = any(len(request.observation.actions) == 1 for request in watched.requests.values())
-    assert has_forced <= watched.plays_forced
-    assert sorted(number for _, _, number in watched.requests) == list(range(len(watched.requests)))
+@cache
+def situations(vocabulary: Vocabulary = V) -> Requests:
+    """Requests of a few rounds, which a player answers at random."""
+    return played("random", GAMES, together=3, most=120, vocabulary=vocabulary)[1].requests
 
 
 def scores_of(policy: Policy, requests: Sequence[ActRequest]) -> list[np.ndarray]:
@@ -187,11 +189,11 @@ def test_scores_with_cached_events_equal_those_computed_from_scratch(
     name = names_of[vocabulary.name][kind]
     player = make_agent(parse_agent(name), SeededSampler(0, "A"), vocabulary, use_bf16=use_bf16)
     assert isinstance(player, PolicyAgent)
-    _, watched = played("random", GAMES, together=3, most=120, vocabulary=vocabulary)
-    for key, request in watched.requests.items():
+    requests = situations(vocabulary)
+    for key, request in requests.items():
         (found[key],) = evaluated(player, [request])
-    wanted = scores_of(plain_policy(name), list(watched.requests.values()))
-    assert max(len(s.observation.progression) for s in watched.requests.values()) > 40
+    wanted = scores_of(plain_policy(name), list(requests.values()))
+    assert max(len(s.observation.progression) for s in requests.values()) > 40
     difference = np.concatenate(list(found.values())) - np.concatenate(wanted)
     assert np.concatenate(wanted).std() > 1
     assert np.abs(difference).max() < largest
@@ -200,9 +202,8 @@ def test_scores_with_cached_events_equal_those_computed_from_scratch(
 
 @pytest.mark.parametrize(("kind", "use_bf16"), [("greedy", False), ("greedy", True), *((kind, False) for kind in INT8)])
 def test_a_score_does_not_depend_on_the_rest_of_its_batch(kind: str, use_bf16: bool, names: Names) -> None:
-    _, watched = played("random", GAMES, together=3, most=120)
     by_number: dict[int, list[ActRequest]] = {}
-    for (_, _, number), request in watched.requests.items():
+    for (_, _, number), request in situations().items():
         by_number.setdefault(number, []).append(request)
     one_by_one, together = (
         make_agent(parse_agent(names[kind]), SeededSampler(0, "A"), V, use_bf16=use_bf16) for _ in range(2)
@@ -217,8 +218,7 @@ def test_a_score_does_not_depend_on_the_rest_of_its_batch(kind: str, use_bf16: b
 
 
 def test_sampled_choices_follow_the_softmax_of_the_scores(names: Names) -> None:
-    _, watched = played("random", GAMES[:1], together=1)
-    (request,) = [s for s in watched.requests.values() if len(s.observation.actions) > 8][:1]
+    (request,) = [s for s in situations().values() if len(s.observation.actions) > 8][:1]
     (score_A,) = scores_of(plain_policy(names["greedy"]), [request])
     weight_A = np.exp((score_A - score_A.max()) / 2.0)
     counts = np.zeros(len(score_A))
@@ -234,9 +234,8 @@ def evaluated(player: PolicyAgent, requests: Sequence[ActRequest]) -> list[np.nd
     return [p.score for p in player.policy.evaluate([request.observation for request in requests], seats)]
 
 
-def test_two_players_of_one_name_draw_different_random_numbers(names: Names) -> None:
-    _, watched = played("random", GAMES[:1], together=1)
-    drawn = [[SeededSampler(0, letter).of(request) for request in watched.requests.values()] for letter in "AB"]
+def test_two_players_of_one_name_draw_different_random_numbers() -> None:
+    drawn = [[SeededSampler(0, letter).of(request) for request in situations().values()] for letter in "AB"]
     assert not set(drawn[0]) & set(drawn[1])
     assert 0.35 < np.mean(drawn) < 0.65
 
