@@ -26,11 +26,6 @@ def test_a_configuration_file_is_accepted(path: Path) -> None:
 
 
 @pytest.mark.parametrize("stage", trained_stages())
-def test_every_stage_has_its_file(stage: str) -> None:
-    assert stage_file(stage).is_file()
-
-
-@pytest.mark.parametrize("stage", trained_stages())
 def test_the_file_of_a_stage_names_the_stage_and_a_folder_of_its_own(stage: str) -> None:
     config = requested(["--config", str(stage_file(stage)), "--data.path", "."]).config
     assert (config.stage, config.run.out) == (stage, f"runs/{stage}")
