@@ -22,8 +22,30 @@ RETIRED: dict[str, Any] = {
     "optim.skip_limit": 10,
     "reward.network": "round",
     "reward.last_leads": True,
+    "objective.oracle": 0.0,
+    "objective.oracle_decay": 0.75,
+    "optim.muon_factor": 3.0,
+    "optim.beta1": 0.9,
+    "optim.beta2": 0.98,
+    "reward.dropout": 0.0,
+    "reward.grading": 0.3,
+    "policy.advantage_scale": None,
+    "policy.entropy_rate": 0.01,
+    "policy.oracle_decay": 0.75,
+    "policy.oracle_limit": 2.0,
 }
 """settings of earlier versions that are in their runs and cards, and what they always are now"""
+GONE = {
+    "run.validate_every": "there is run.validation_interval, a number of decisions",
+    "run.checkpoint_every": "there is run.checkpoint_minutes",
+    "run.measure_peak": "every run of 100 steps or more measures it",
+    "run.profile": "it is no more",
+    "run.name": "wandb reads the variable WANDB_NAME",
+    "run.project": "wandb reads the variable WANDB_PROJECT",
+    "run.nodes": "torchrun or srun starts the processes on all machines",
+    "run.timeout_minutes": "it is always 10",
+}
+"""settings of earlier versions that change no result, and what there is in their place"""
 _MOST_LAYERS = 1000
 _MOST_WIDTH = 1 << 20
 """beyond all sense, so that a slip of the finger is an error at once and does not fill the memory"""
@@ -95,12 +117,6 @@ class ObjectiveConfig:
     predictor expects after the round (of the last round: the true one); round needs shards with rounds"""
     reward: str | None = None
     """rank and grading with target round: weights of that reward predictor; without it, objective.prior"""
-    oracle: float = 0.0
-    """imitation: oracle guiding: the others' hands and, in self-play, the next tiles of the wall are further inputs in
-    training, each kept with this probability at the first step (1 for all), which falls linearly to 0; validations and
-    the weights are without them. Needs hidden hands in the shards (stage policy: policy.oracle)"""
-    oracle_decay: float = 0.75
-    """imitation: the share of the steps in which objective.oracle falls to 0"""
     hidden_hands: float = 0.0
     """all stages: weight of an auxiliary target, the tiles that the others hold, predicted from the summary token;
     needs shards of annotations made with --hidden"""
@@ -112,8 +128,6 @@ class ObjectiveConfig:
         require(self.sigma > 0, f"objective.sigma must be positive, not {self.sigma}")
         require(self.conservative >= 0, f"objective.conservative must not be negative, not {self.conservative}")
         require(self.baseline >= 0, f"objective.baseline must not be negative, not {self.baseline}")
-        require(0 <= self.oracle <= 1, f"objective.oracle must be in [0, 1], not {self.oracle}")
-        require(0 < self.oracle_decay <= 1, f"objective.oracle_decay must be in (0, 1], not {self.oracle_decay}")
         for name in ("hidden_hands", "round_winner"):
             require(getattr(self, name) >= 0, f"objective.{name} must not be negative, not {getattr(self, name)}")
         require(
@@ -123,10 +137,6 @@ class ObjectiveConfig:
         require(
             self.target == "round" or self.reward is None,
             f"objective.reward={self.reward} has no effect with objective.target={self.target}; remove it",
-        )
-        require(
-            self.teacher is None or self.oracle == 0,
-            f"objective.oracle={self.oracle} does not fit objective.teacher, which sees nothing hidden; leave it at 0",
         )
         require(
             all(map(math.isfinite, self.rank_points)),
@@ -142,16 +152,10 @@ class RewardConfig:
     """width of the layers"""
     layers: int = 2
     """layers"""
-    dropout: float = 0.0
-    """dropout rate, 0 to 1"""
-    grading: float = 0.3
-    """weight of the loss of the grading points; that of the order of the seats has 1"""
 
     def __post_init__(self) -> None:
         for name in ("width", "layers"):
             require(getattr(self, name) >= 1, f"reward.{name} must be at least 1, not {getattr(self, name)}")
-        require(0 <= self.dropout < 1, f"reward.dropout must be in [0, 1), not {self.dropout}")
-        require(self.grading >= 0, f"reward.grading must not be negative, not {self.grading}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -206,12 +210,11 @@ class OptimConfig:
     """AdamW, or Muon with AdamW; the learning rate rises linearly, is constant, and falls linearly to zero."""
 
     optimizer: Literal["adamw", "muon"] = "adamw"
-    """muon: Muon for the matrices of encoder and decoder and AdamW for the rest, which learns more in a step (configs/
-    sets it for imitation); it needs whole matrices in every process, so not with zero1, zero2 or zero3"""
+    """muon: Muon for the matrices of encoder and decoder, at three times the learning rate, and AdamW for the rest,
+    which learns more in a step (configs/ sets it for imitation); it needs whole matrices in every process, so not with
+    zero1, zero2 or zero3"""
     learning_rate: float = 1e-3
     """peak learning rate"""
-    muon_factor: float = 3.0
-    """learning rate of Muon's matrices, as a multiple of that of the rest"""
     encoder_learning_rate: float | None = None
     """peak learning rate of the encoder, if it differs from the decoder's (later stages)"""
     frozen: tuple[str, ...] = ()
@@ -225,10 +228,6 @@ class OptimConfig:
     number of them; 0 for none. A run that is trained further starts again from the checkpoint before the fall"""
     weight_decay: float = 0.05
     """decoupled weight decay of matrices, multiplied by their learning rate (embeddings, gains and biases have none)"""
-    beta1: float = 0.9
-    """AdamW's decay of the first moment"""
-    beta2: float = 0.98
-    """AdamW's decay of the second moment"""
     clip: float = 1.0
     """maximum norm of the gradient; 0 for no clipping"""
     average: float = 0.0
@@ -236,8 +235,7 @@ class OptimConfig:
     and written; 0 for none"""
 
     def __post_init__(self) -> None:
-        for name in ("learning_rate", "muon_factor"):
-            require(getattr(self, name) > 0, f"optim.{name} must be positive, not {getattr(self, name)}")
+        require(self.learning_rate > 0, f"optim.learning_rate must be positive, not {self.learning_rate}")
         require(
             self.encoder_learning_rate is None or self.encoder_learning_rate >= 0,
             f"optim.encoder_learning_rate must not be negative, not {self.encoder_learning_rate}",
@@ -253,8 +251,6 @@ class OptimConfig:
             f"optim.cooldown must be a share of the steps from 0 to 1, or a number of steps, not {self.cooldown}",
         )
         require(self.weight_decay >= 0, f"optim.weight_decay must not be negative, not {self.weight_decay}")
-        require(0 <= self.beta1 < 1, f"optim.beta1 must be in [0, 1), not {self.beta1}")
-        require(0 <= self.beta2 < 1, f"optim.beta2 must be in [0, 1), not {self.beta2}")
         require(self.clip >= 0, f"optim.clip must not be negative, not {self.clip}")
         require(0 <= self.average < 1, f"optim.average must be in [0, 1), not {self.average}")
 
@@ -288,8 +284,6 @@ class RunConfig:
     devices: int | None = None
     """processes on each machine, one GPU each; without it, as many as torchrun or Slurm has started, else all GPUs of
     this machine, or one process on a CPU"""
-    nodes: int | None = None
-    """machines; without it, as many as torchrun or Slurm has started, else one"""
     strategy: Literal["auto", "plain", "ddp", "zero1", "zero2", "zero3"] = "auto"
     """how the processes share the work: ddp, or DeepSpeed's ZeRO, which shards the states of the optimiser (1), also
     the gradients (2) and also the weights (3); auto is ddp if one GPU can hold all of them, else zero2, else zero3"""
@@ -303,8 +297,6 @@ class RunConfig:
     """attention of decisions of unequal length: padded to grids, or packed, that is concatenated, for the
     variable-length kernels of a GPU in bf16; auto is packed where these exist. flex: packed, but by FlexAttention,
     which does not copy the events that decisions share (not measured yet)"""
-    timeout_minutes: float = 10.0
-    """time after which a process that waits for the others ends the run, as one of them hangs"""
     threads: int | None = None
     """CPU threads of the matrix products; without it, torch's choice"""
     compile: bool = False
@@ -313,9 +305,6 @@ class RunConfig:
     recompute: bool = False
     """activation checkpointing: compute the encoder's blocks again in the backward pass instead of storing activations:
     a third more work for much less memory, with the same results"""
-    measure_peak: bool = True
-    """measure at the start, in less than a second, the speed of plain matrix products on the device in the precision of
-    the run; the log then contains the share of it that the training reaches"""
     log_every: int = 20
     """optimiser steps between two rows of the log"""
     validation_interval: int | None = None
@@ -331,32 +320,24 @@ class RunConfig:
     """stop after this many validations without a lower validation loss, and write the weights of the best one;
     without it, those of the last step"""
     wandb: Literal["auto", "online", "offline", "disabled"] = "auto"
-    """auto: online if an API key is configured, else offline (`wandb sync` uploads it later)"""
-    project: str = "kanachan"
-    """wandb project"""
-    name: str | None = None
-    """wandb name of the run; without it, the folder and the stage"""
+    """auto: online if an API key is configured, else offline (`wandb sync` uploads it later). The variables
+    WANDB_PROJECT and WANDB_NAME give another project than kanachan, and another name than the folder and the stage"""
     group: str | None = None
     """wandb group of the run; without it, that of the run which --init names, so that the runs of a curriculum are
     together, else the folder"""
     tensorboard: bool = False
     """write the metrics into the run's folder for TensorBoard as well"""
-    profile: int = 0
-    """optimiser steps, after the first five, that torch's profiler measures; it writes a table of operations and a
-    trace into the run's folder; 0 for none"""
 
     def __post_init__(self) -> None:
         require(self.out != "", "run.out is empty: name a folder, as in --output runs/imitation")
         require(self.log_every >= 1, f"run.log_every must be at least 1, not {self.log_every}")
-        require(self.timeout_minutes > 0, f"run.timeout_minutes must be positive, not {self.timeout_minutes}")
         require(
             self.checkpoint_minutes >= 0, f"run.checkpoint_minutes must not be negative, not {self.checkpoint_minutes}"
         )
-        counts = ("steps", "threads", "validation_interval", "validate_batches", "early_stopping", "devices", "nodes")
+        counts = ("steps", "threads", "validation_interval", "validate_batches", "early_stopping", "devices")
         for name in counts:
             value = getattr(self, name)
             require(value is None or value >= 1, f"run.{name} must be at least 1, not {value}")
-        require(self.profile >= 0, f"run.profile must not be negative, not {self.profile}")
         require(self.passes is None or self.passes > 0, f"run.passes must be positive, not {self.passes}")
         require(0 <= self.seed < 1 << 32, f"run.seed must be from 0 to {(1 << 32) - 1}, not {self.seed}")
 

@@ -58,8 +58,6 @@ class PolicyConfig:
     each round changes in the score"""
     points: tuple[float, ...] = RANK_POINTS
     """points of each rank, with utility ranks"""
-    advantage_scale: float | None = None
-    """number that advantages are divided by; without it, their standard deviation, measured at the start"""
     keep: float = 1.0
     """share of the decisions whose action had a probability above 0.98 that are trained on, with accordingly more
     weight: they have next to no gradient"""
@@ -71,29 +69,19 @@ class PolicyConfig:
     """weights of imitation, or of stage policy, that the policy is also held near to; without it, those of --init"""
     magnet_kl: float = 0.05
     """weight of the divergence from them"""
-    entropy_rate: float = 0.01
-    """step by which the weight of the entropy is changed after each optimiser step, so that the entropy stays that of
-    --init: times the difference, in nats"""
     kl_limit: float = 0.002
     """divergence from --init on the validation split, in nats for each decision, above which the run ends"""
     oracle: float = 0.0
     """oracle guiding: the others' hands and the next tiles of the wall are further inputs in training, each kept with
-    this probability at the first step (1 for all), which falls linearly to 0; validations and the weights are without
-    them, and the run does not end by policy.kl_limit before"""
-    oracle_decay: float = 0.75
-    """share of the steps in which policy.oracle falls to 0; the learning rate of those after it is a tenth"""
-    oracle_limit: float = 2.0
-    """probability of an action over that of the games above which, after that, its decision is left out"""
+    this probability at the first step (1 for all), which falls linearly to 0 in three quarters of the steps;
+    validations and the weights are without them, and the run does not end by policy.kl_limit before"""
 
     def __post_init__(self) -> None:
         require(0 <= self.oracle <= 1, f"policy.oracle must be in [0, 1], not {self.oracle}")
-        require(0 < self.oracle_decay <= 1, f"policy.oracle_decay must be in (0, 1], not {self.oracle_decay}")
-        require(self.oracle_limit > 1, f"policy.oracle_limit must be above 1, not {self.oracle_limit}")
-        for name in ("kl", "magnet_kl", "entropy_rate"):
+        for name in ("kl", "magnet_kl"):
             require(getattr(self, name) >= 0, f"policy.{name} must not be negative, not {getattr(self, name)}")
-        for name in ("clip", "kl_limit", "advantage_scale"):
-            value = getattr(self, name)
-            require(value is None or value > 0, f"policy.{name} must be positive, not {value}")
+        for name in ("clip", "kl_limit"):
+            require(getattr(self, name) > 0, f"policy.{name} must be positive, not {getattr(self, name)}")
         require(0 < self.keep <= 1, f"policy.keep must be a share above 0 and at most 1, not {self.keep}")
         _require_effect("policy", self)
 

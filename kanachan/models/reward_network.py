@@ -45,7 +45,7 @@ class RewardNetwork(nn.Module):
         widths = [self.features.size, *[config.width] * config.layers]
         layers: list[nn.Module] = []
         for inputs, outputs in pairwise(widths):
-            layers += [nn.Linear(inputs, outputs), nn.GELU(), nn.Dropout(config.dropout)]
+            layers += [nn.Linear(inputs, outputs), nn.GELU(), nn.Identity()]  # a third one as in earlier weights files
         self.trunk = nn.Sequential(*layers)
         self.head = nn.Linear(config.width, self.orders.num_orders + num_grading_outputs)
         nn.init.zeros_(self.head.weight)

@@ -169,7 +169,7 @@ def _settings(kind: type[_Settings], values: Mapping[str, Any], path: Path | str
         name = setting.partition(".")[2]
         if values.get(name, RETIRED[setting]) != RETIRED[setting]:
             raise ValueError(f"{path}: made with {setting}={values[name]}, which is no more: train it again")
-    retired = {setting.partition(".")[2] for setting in RETIRED}
+    retired = {setting.partition(".")[2] for setting in RETIRED}  # training alone depends on the others
     values = {name: value for name, value in values.items() if name not in retired}
     unknown = set(values) - {setting.name for setting in fields(kind)}
     if unknown:

@@ -15,6 +15,8 @@ from kanachan.data.round_batch import RoundBatch
 from kanachan.models.reward_network import RewardNetwork, RewardOutput
 from kanachan.objectives.value import Grading, HLGauss
 
+_GRADING_WEIGHT = 0.3  # of the loss of the grading points; that of the order of the seats has 1
+
 
 class Outcome(NamedTuple):
     """How a game ends, as predicted for a seat."""
@@ -37,9 +39,8 @@ class RewardObjective(nn.Module):
     A module without parameters: its tables move with the network. Each seat's view of a round counts as one row.
     """
 
-    def __init__(self, config: ObjectiveConfig, reward: RewardConfig) -> None:
+    def __init__(self, config: ObjectiveConfig) -> None:
         super().__init__()
-        self.grading_weight = reward.grading
         self.bins = HLGauss(config.bins, config.sigma, Grading.unit, Grading.reach)
         self.num_grading_outputs = config.bins
 
@@ -64,7 +65,7 @@ class RewardObjective(nn.Module):
         grading_X = F.cross_entropy(predicted_XK, self.bins.smooth(points_X), reduction="none")
         grading = (grading_X * share_X).sum()
         parts = {"cross_entropy": cross_entropy.detach(), "grading_points": grading.detach()}
-        return {"loss": cross_entropy + self.grading_weight * grading, **parts}
+        return {"loss": cross_entropy + _GRADING_WEIGHT * grading, **parts}
 
     def outcome(self, output: RewardOutput) -> Outcome:
         """Returns the prediction for every seat [X, S, …]."""
@@ -83,5 +84,5 @@ def build_reward_predictor(
     reward: RewardConfig, objective: ObjectiveConfig, vocabulary: Vocabulary
 ) -> tuple[RewardNetwork, RewardObjective]:
     """Builds a new network and its objective; torch's seed determines its weights."""
-    target = RewardObjective(objective, reward)
+    target = RewardObjective(objective)
     return RewardNetwork(reward, vocabulary, target.num_grading_outputs), target

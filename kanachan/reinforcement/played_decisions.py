@@ -132,7 +132,7 @@ class PlayedDecisions:
             weight_B = decisions_per_row(columns, self.behaviour, config.keep)
             mean = float(np.average(advantage_B, weights=weight_B))
             spread = float(np.average((advantage_B - mean) ** 2, weights=weight_B)) ** 0.5 or 1.0
-            self._scales = Scales(mean, config.advantage_scale or spread, float(weight_B.mean()))
+            self._scales = Scales(mean, spread, float(weight_B.mean()))
         critic = None if config.critic is None else weights_hash(config.critic)
         settings = (returns.fingerprint, critic, self._scales, config.keep)
         fingerprint = hashlib.sha256(repr(settings).encode()).hexdigest()

@@ -120,7 +120,7 @@ class Iteration:
 
     def _train(self, stage: str, out: str, arguments: list[str]) -> Phase:
         run = self.config.run
-        names = ("wandb", "project", "group", "accelerator", "precision", "threads")
+        names = ("wandb", "group", "accelerator", "precision", "threads")
         shared = {name: getattr(run, name) for name in names if getattr(run, name) is not None}
         options = [part for name, value in shared.items() for part in (f"--run.{name}", str(value))]
         data = ["--data.path", str(self.games), "--run.seed", self._seed]
@@ -135,7 +135,7 @@ class Iteration:
             data=replace(config.data, path=str(self.games)),
             selfplay=SelfPlayConfig(),
             policy=replace(config.policy, reward=self.reward, critic=self.critic),
-            run=replace(config.run, out=str(self.update), seed=int(self._seed), name=None),
+            run=replace(config.run, out=str(self.update), seed=int(self._seed)),
         )
 
     def _gain(self, share: float, report: Path) -> list[str]:

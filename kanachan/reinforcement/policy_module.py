@@ -14,16 +14,20 @@ from annotate.runtime.files import replacing
 from kanachan.config import ModelConfig, OptimConfig
 from kanachan.data.batch import Batch
 from kanachan.models.transformer import Network, have_same_encoder
+from kanachan.reinforcement.oracle_guiding import HiddenShare
 from kanachan.reinforcement.policy_gradient import LogProbabilities, PolicyGradient
 from kanachan.training.distributed_sums import DistributedSums, mean_over_ranks, means_of
 from kanachan.training.logged_module import PREFIX, LoggedModule
-from kanachan.training.oracle_guiding import HiddenShare
 from kanachan.training.tempered_network import TemperedNetwork
 from kanachan.training.throughput import FlopCount, count_flops
 
 INIT_NAME = "init.safetensors"
 """of the copy of --init in a run's folder, from which the run is resumed"""
 _RATE_WITHOUT_HIDDEN = 0.1  # of Suphx
+_MOST_IMPORTANCE_WITHOUT_HIDDEN = 2.0
+"""probability of an action over that of the games above which its decision is left out"""
+_ENTROPY_RATE = 0.01
+"""change of the weight of the entropy after a step, for a difference of one nat from the entropy of --init"""
 
 
 class PolicyModule(LoggedModule):
@@ -100,7 +104,7 @@ class PolicyModule(LoggedModule):
         super().on_before_optimizer_step(optimizer)
         if self._ends_step(self.trainer.fit_loop.epoch_loop.batch_idx):
             gap = mean_over_ranks(torch.stack(self._entropy_gap).mean(), self.trainer)
-            self.entropy_weight = self.entropy_weight + self.gradient.config.entropy_rate * gap
+            self.entropy_weight = self.entropy_weight + _ENTROPY_RATE * gap
             self._entropy_gap = []
 
     def on_validation_epoch_start(self) -> None:
@@ -148,8 +152,7 @@ class PolicyModule(LoggedModule):
         """Returns the importance above which decisions are rejected; None if the run is not guided."""
         if self._hidden_share is None:
             return None
-        limit = self.gradient.config.oracle_limit
-        return limit if self._sees_nothing_hidden(self.trainer.global_step) else math.inf
+        return _MOST_IMPORTANCE_WITHOUT_HIDDEN if self._sees_nothing_hidden(self.trainer.global_step) else math.inf
 
     def _sees_nothing_hidden(self, step: int) -> bool:
         """Returns whether there are no hidden tokens from this step on."""

@@ -9,6 +9,7 @@ from kanachan.data.batch import TokenLayout, collate
 from kanachan.data.symmetry import SeatRotation
 from kanachan.models.card import weights_file
 from kanachan.reinforcement.behaviour import Behaviour
+from kanachan.reinforcement.oracle_guiding import HiddenShare
 from kanachan.reinforcement.played_decisions import PlayedDecisions, spread_rows
 from kanachan.reinforcement.policy_gradient import PolicyGradient
 from kanachan.reinforcement.policy_module import INIT_NAME, PolicyModule
@@ -17,7 +18,6 @@ from kanachan.training.data_source import DataSource
 from kanachan.training.devices import Devices
 from kanachan.training.initialization import initial_network
 from kanachan.training.learner import Learner
-from kanachan.training.oracle_guiding import HiddenShare
 from kanachan.training.run_folder import holds_run
 from kanachan.training.run_length import steps_of
 from kanachan.training.shard_source import ShardSource

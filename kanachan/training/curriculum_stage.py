@@ -10,9 +10,7 @@ from kanachan.training.distillation import open_teacher
 from kanachan.training.initialization import initial_network
 from kanachan.training.learner import Learner
 from kanachan.training.module import StageModule
-from kanachan.training.oracle_guiding import HiddenShare
 from kanachan.training.round_labels import RoundLabelling
-from kanachan.training.run_length import steps_of
 from kanachan.training.shard_source import ShardSource
 
 
@@ -21,17 +19,14 @@ class CurriculumStage:
 
     @staticmethod
     def open_data(config: TrainConfig, devices: Devices) -> DataSource:
-        source = ShardSource(
+        return ShardSource(
             config.data,
             config.run.seed,
             world=devices.world.size,
             varlen=devices.use_varlen,
             hidden=config.objective.hidden_hands > 0,
             labelling=RoundLabelling(config.stage, config.objective) if config.objective.target == "round" else None,
-            reads_hidden=config.objective.oracle > 0,
         )
-        source.guide(HiddenShare.of_run(config, steps_of(config.run, config.data.sizes[0], source)))
-        return source
 
     @staticmethod
     def make_learner(

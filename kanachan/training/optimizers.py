@@ -10,14 +10,18 @@ from kanachan.config import OptimConfig
 from kanachan.training.muon import MuonWithAdamW
 
 ADAM_STATES = ("exp_avg", "exp_avg_sq")
+BETAS = (0.9, 0.98)
+"""AdamW's decays of the moments"""
+_MUON_FACTOR = 3.0
+"""learning rate of Muon's matrices, as a multiple of that of the rest"""
 
 
 def make_optimizer(network: nn.Module, optim: OptimConfig) -> torch.optim.Optimizer:
     """Makes the configured optimiser for the trainable parameters."""
-    groups, betas = parameter_groups(network, optim), (optim.beta1, optim.beta2)
+    groups = parameter_groups(network, optim)
     if optim.optimizer == "muon":
-        return MuonWithAdamW(groups, betas)
-    return torch.optim.AdamW(groups, betas=betas, fused=True)
+        return MuonWithAdamW(groups, BETAS)
+    return torch.optim.AdamW(groups, betas=BETAS, fused=True)
 
 
 def parameter_groups(network: nn.Module, optim: OptimConfig) -> list[dict[str, Any]]:
@@ -39,7 +43,7 @@ def parameter_groups(network: nn.Module, optim: OptimConfig) -> list[dict[str, A
             "params": parameters,
             "part": "encoder" if is_encoder else "decoder",
             "is_muons": is_muons,
-            "lr": (encoder_rate if is_encoder else optim.learning_rate) * (optim.muon_factor if is_muons else 1),
+            "lr": (encoder_rate if is_encoder else optim.learning_rate) * (_MUON_FACTOR if is_muons else 1),
             "weight_decay": optim.weight_decay if decays else 0.0,
         }
         for (is_encoder, decays, is_muons), parameters in sorted(groups.items(), reverse=True)

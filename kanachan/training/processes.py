@@ -58,16 +58,10 @@ def world_of(run: RunConfig, num_gpus: int | None) -> World:
         devices = run.devices or (1 if num_gpus is None else num_gpus)
         if num_gpus is not None and devices > num_gpus:
             raise ValueError(f"--run.devices {devices}: torch sees {num_gpus} GPUs here")
-        if run.nodes is not None and run.nodes > 1:
-            raise ValueError(
-                f"--run.nodes {run.nodes}: on several machines, srun or torchrun must start the processes "
-                "(launch/slurm/train.sbatch); leave it out"
-            )
         return World(devices, 1)
     launcher, world = started
-    for name, wanted, started_count in (("devices", run.devices, world.devices), ("nodes", run.nodes, world.nodes)):
-        if wanted not in (None, started_count):
-            raise ValueError(f"--run.{name} {wanted}: {launcher} has started {started_count}; leave it out")
+    if run.devices not in (None, world.devices):
+        raise ValueError(f"--run.devices {run.devices}: {launcher} has started {world.devices}; leave it out")
     if num_gpus is not None and num_gpus < world.devices and not _has_bound_gpu(num_gpus, world):
         option = f"--nproc-per-node {num_gpus}" if launcher == "torchrun" else f"--ntasks-per-node={num_gpus}"
         raise ValueError(

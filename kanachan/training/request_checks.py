@@ -20,7 +20,7 @@ _UNUSED_BY_REWARD: Mapping[str, Collection[str]] = {
     "model": [f.name for f in fields(ModelConfig)],
     "objective": [f.name for f in fields(ObjectiveConfig) if f.name not in ("bins", "sigma")],
     "data": ("exchange_suits", "actor_first", "neighbours"),
-    "optim": ("optimizer", "muon_factor", "encoder_learning_rate", "frozen"),
+    "optim": ("optimizer", "encoder_learning_rate", "frozen"),
     "run": ("attention", "compile", "recompute"),
 }
 """settings of the encoder-decoder and its stages"""

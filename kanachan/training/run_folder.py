@@ -9,6 +9,7 @@ import yaml
 
 from annotate.runtime.files import replacing
 from kanachan.config import (
+    GONE,
     RETIRED,
     WEIGHTS_NAME,
     DataConfig,
@@ -42,9 +43,9 @@ SECTIONS: dict[str, type] = {
 }
 
 # Settings that a resumed run may change: where things are and how they are shown, never what is computed.
-_SHOWN = ("wandb", "project", "name", "group", "tensorboard", "measure_peak", "profile")
-_PLACED = ("out", "accelerator", "devices", "nodes", "strategy", "deepspeed", "attention", "threads", "recompute")
-_STORED = ("checkpoint_minutes", "timeout_minutes")
+_SHOWN = ("wandb", "group", "tensorboard")
+_PLACED = ("out", "accelerator", "devices", "strategy", "deepspeed", "attention", "threads", "recompute")
+_STORED = ("checkpoint_minutes",)
 _READ = ("path", "verify")
 _PLAYED = ("backend", "address", "processes", "device")
 MAY_CHANGE = frozenset(
@@ -105,9 +106,9 @@ def convert_config(path: Path) -> None:
 def _converted(values: dict[str, Any], path: Path) -> dict[str, Any]:
     """Converts the settings of a run of an earlier version: its intervals were in optimiser steps, a run without
     self-play had another default of `selfplay.critic`, and there were further settings (`RETIRED`)."""
-    run, batch = dict(values.get("run") or {}), (values.get("data") or {}).get("batch")
-    run.pop("checkpoint_every", None)
-    every = run.pop("validate_every", None)
+    run, batch = values.get("run") or {}, (values.get("data") or {}).get("batch")
+    every = run.get("validate_every")
+    run = {name: value for name, value in run.items() if f"run.{name}" not in GONE}
     if every is not None and batch is not None:
         run["validation_interval"] = every * batch
     selfplay = values.get("selfplay") or {}

@@ -16,17 +16,12 @@ from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_ty
 
 import yaml
 
-from kanachan.config import MODEL_SIZES, RETIRED
+from kanachan.config import GONE, MODEL_SIZES, RETIRED
 from kanachan.objectives.stages import trained_stages
 from kanachan.training.run_folder import SECTIONS
 
 SIZE = "model.size"
 """the setting that stands for five others of the section model"""
-_GONE = {
-    "run.validate_every": "run.validation_interval, a number of decisions",
-    "run.checkpoint_every": "run.checkpoint_minutes",
-}
-"""settings of earlier versions, and what there is in their place"""
 _ELSEWHERE = {
     "lr": "optim.learning_rate",
     "wd": "optim.weight_decay",
@@ -175,8 +170,8 @@ def known_setting(name: str, prefix: str = "") -> Setting:
         return settings[name]
     if name in RETIRED:
         raise ValueError(f"unknown setting {prefix}{name}: it is always {RETIRED[name]} now")
-    if name in _GONE:
-        raise ValueError(f"unknown setting {prefix}{name}: there is {prefix}{_GONE[name]}")
+    if name in GONE:
+        raise ValueError(f"unknown setting {prefix}{name}: {GONE[name]}")
     last = name.rpartition(".")[2]
     usual = _ELSEWHERE.get(last.lower().replace("-", "_"))
     by_last = {other.rpartition(".")[2]: other for other in settings} | {other: other for other in settings}

@@ -23,6 +23,7 @@ StrategyName = Literal["plain", "ddp", "zero1", "zero2", "zero3"]
 BYTES_PER_PARAMETER = 16
 """weight, gradient and two states of AdamW, in fp32; Muon has one"""
 _SHARE_FOR_PARAMETERS = 0.6  # of the memory of a device; the rest is for activations and for the communication
+_TIMEOUT = timedelta(minutes=10)  # after which a process that waits for the others ends the run
 _PREFIX = "network."  # of the names of the network's tensors in the state of a module
 
 
@@ -68,7 +69,7 @@ def make_strategy(name: StrategyName, run: RunConfig, devices: Devices, micro_ba
     Raises:
         ValueError: `run.deepspeed` does not fit the strategy.
     """
-    is_gpu, timeout = devices.is_gpu, timedelta(minutes=run.timeout_minutes)
+    is_gpu = devices.is_gpu
     if run.deepspeed is not None and name not in ZERO_STAGES:
         raise ValueError(f"--run.deepspeed is for --run.strategy zero1, zero2 or zero3, not for {name}")
     if name == "plain":
@@ -78,9 +79,9 @@ def make_strategy(name: StrategyName, run: RunConfig, devices: Devices, micro_ba
             process_group_backend="nccl" if is_gpu else "gloo",
             gradient_as_bucket_view=True,
             broadcast_buffers=False,  # with every batch; ours are constants
-            timeout=timeout,
+            timeout=_TIMEOUT,
         )
-    return zero_strategy(ZERO_STAGES[name], run, devices, micro_batch, timeout)
+    return zero_strategy(ZERO_STAGES[name], run, devices, micro_batch, _TIMEOUT)
 
 
 def precision_for(strategy: Strategy, devices: Devices) -> Literal["32-true", "bf16-mixed"]:

@@ -45,7 +45,6 @@ from kanachan.training.logged_module import LoggedModule
 from kanachan.training.loggers import MetricsFile, tensorboard_logger
 from kanachan.training.metric_names import METRICS_NAME, in_words
 from kanachan.training.processes import World, placement_of, this_rank
-from kanachan.training.profiling import StepProfiler
 from kanachan.training.progress import Progress
 from kanachan.training.run_folder import BEST_NAME, CHECKPOINTS, CONFIG_NAME, save_config
 from kanachan.training.run_length import steps_between_validations, steps_of
@@ -53,6 +52,8 @@ from kanachan.training.strategies import chosen_strategy, is_lost_process, make_
 from kanachan.training.throughput import matrix_flops_per_second
 from kanachan.training.wandb_run import finish_wandb, wandb_group, wandb_logger, wandb_mode
 from kanachan.training.weights_writer import WeightsWriter
+
+_LEAST_STEPS_WITH_PEAK = 100  # of a run for which the peak of its device is measured
 
 
 @dataclass(frozen=True)
@@ -136,10 +137,9 @@ def _run(request: Request, held: ExitStack) -> int:
     best = BestCheckpoint(out / CHECKPOINTS / BEST_NAME, writer.write_best, config.run.early_stopping)
     callbacks = [DeterministicSeeding(config.run.seed), Progress(steps, learner.samples), best]
     callbacks += [EMA(config.optim.average)] if config.optim.average else []
-    callbacks += [StepProfiler(out, config.run.profile)] if config.run.profile else []
     callbacks += [checkpoints]  # last: a checkpoint holds what the others have done in its step
     trainer = _trainer(config, devices, strategy, steps, interval, loggers, callbacks, files)
-    if config.run.measure_peak:
+    if steps >= _LEAST_STEPS_WITH_PEAK:
         stage.meter.peak = matrix_flops_per_second(strategy.root_device, devices.dtype)
     if is_zero:
         origin = f"resumed from step {resumption.step}" if resumption else learner.origin

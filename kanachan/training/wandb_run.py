@@ -20,6 +20,7 @@ from kanachan.training.run_folder import plain
 
 RELIABILITY_CHART = "calibration/reliability"
 _ID_NAME = "wandb_id.txt"
+_PROJECT = "kanachan"
 _SECONDS = {"init_timeout": 20.0, "finish_timeout": 60.0}
 """to reach wandb, and to send at the end what is not yet sent. WANDB_INIT_TIMEOUT and WANDB_FINISH_TIMEOUT override
 them; the files remain, and `wandb sync` sends them."""
@@ -93,7 +94,8 @@ def _started(
 ) -> WandbLogger:
     import wandb
 
-    name, run_id = config.run.name or _name(config.stage, out), _id_in_sweep() or secrets.token_hex(4)
+    name = os.environ.get("WANDB_NAME") or _name(config.stage, out)
+    run_id = _id_in_sweep() or secrets.token_hex(4)
     id_file = out / _ID_NAME
     if is_offline:
         name += ", resumed" if is_resumed else ""
@@ -107,7 +109,7 @@ def _started(
         name=name,
         group=config.run.group,
         job_type=config.stage,
-        project=config.run.project,
+        project=os.environ.get("WANDB_PROJECT") or _PROJECT,
         dir=out,
         id=run_id,
         mode="offline" if is_offline else "online",

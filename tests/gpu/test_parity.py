@@ -28,7 +28,7 @@ from tests.support.random_annotations import random_annotations
 pytestmark = pytest.mark.gpu
 MOST = {"fp32": 1e-3, "tf32": 0.01, "bf16": 0.05, "bf16-residual": 0.05}
 """relative difference from the CPU in fp32"""
-SHORT = ("--run.steps", "6", "--run.log_every", "1", "--run.validation_interval", "192", "--run.measure_peak", "false")
+SHORT = ("--run.steps", "6", "--run.log_every", "1", "--run.validation_interval", "192")
 
 
 @pytest.fixture(scope="module")

@@ -148,7 +148,7 @@ def test_tensorboard_that_is_not_installed_is_an_error_before_training(
     "arguments",
     [
         ["--optim.learning_rate", "1e-3", "--run.steps", "null", "--objective.rank_points", "[3, 1, -1, -3]"],
-        ["--optim.warmup", "0.1", "--data.verify=true", "--run.name", "3", "--run.seed", "7"],
+        ["--optim.warmup", "0.1", "--data.verify=true", "--run.group", "3", "--run.seed", "7"],
     ],
 )
 def test_right_values_of_all_types_are_taken(arguments: list[str]) -> None:

@@ -16,7 +16,7 @@ def played_folder(folder: Path, *players: str, games: int = 4, fractions: str = 
 def train_critic(shards: Path, reward: Path, out: Path, *more: str) -> int:
     """Trains a tiny critic for 20 steps; returns the exit status."""
     data = ["--data.path", str(shards), "--data.batch", "16", "--data.micro_batch", "16"]
-    run = ["-o", str(out), "--run.wandb", "disabled", "--run.threads", "1", "--run.measure_peak", "false"]
+    run = ["-o", str(out), "--run.wandb", "disabled", "--run.threads", "1"]
     length = ["--run.steps", "20", "--run.validation_interval", "160", "--run.checkpoint_minutes", "0"]
     length += ["--run.log_every", "1"]
     model = ["--model.size", "tiny", "--optim.warmup", "0", "--run.validate_batches", "2"]

@@ -20,7 +20,7 @@ def round_folder(folder: Path, **games: int) -> Path:
 def train_reward(shards: Path, out: Path, *more: str) -> int:
     """Trains a tiny reward predictor for 20 steps; returns the exit status."""
     data = ["--data.path", str(shards), "--data.batch", "8", "--data.micro_batch", "4"]
-    run = ["-o", str(out), "--run.wandb", "disabled", "--run.threads", "1", "--run.measure_peak", "false"]
+    run = ["-o", str(out), "--run.wandb", "disabled", "--run.threads", "1"]
     length = ["--run.steps", "20", "--run.validation_interval", "40", "--run.checkpoint_minutes", "0"]
     length += ["--run.log_every", "1"]
     return train.main(["--stage", "reward", *data, *run, *length, "--reward.width", "8", *more])

@@ -41,7 +41,7 @@ def arguments(stage: StageName, shards: Path, out: Path, *more: str) -> list[str
     """20 steps of the tiny model with dropout, and without a measured peak, unless `more` overrides it."""
     return [
         *("--stage", stage, "--config", str(CONFIGS / "debug.yaml"), "--data.path", str(shards)),
-        *("--run.out", str(out), "--run.threads", "1", "--run.measure_peak", "false"),
+        *("--run.out", str(out), "--run.threads", "1"),
         *("--model.dropout", "0.1", *more),
     ]
 

@@ -41,7 +41,7 @@ REFUSALS = [
     ("rank", "--run.steps abc", "run.steps: a whole number (or null) expected, got 'abc'"),
     ("rank", "--data.batch 2.5", "data.batch: a whole number (or null) expected, got '2.5'"),
     ("rank", "--run.compile maybe", "run.compile: true or false expected, got 'maybe'"),
-    ("rank", "--optim.beta1 x", "optim.beta1: a number expected, got 'x'"),
+    ("rank", "--optim.clip x", "optim.clip: a number expected, got 'x'"),
     ("rank", "--objective.baseline nan", "objective.baseline: a number expected, got 'nan'"),
     ("rank", "--objective.conservative 1e400", "objective.conservative: a number expected, got '1e400'"),
     ("rank", "--model.layers 1001", "model.layers must be at most 1,000, not 1001"),
@@ -49,7 +49,7 @@ REFUSALS = [
     (
         "rank",
         "--run.validate_every 3",
-        "unknown setting --run.validate_every: there is --run.validation_interval, a number of decisions",
+        "unknown setting --run.validate_every: there is run.validation_interval, a number of decisions",
     ),
     ("rank", "--objective.loss mse", "unknown setting --objective.loss: it is always hl_gauss now"),
     ("rank", "--run.steps", "--run.steps: a value is missing"),
@@ -81,17 +81,15 @@ REFUSALS = [
     ("policy", "--policy.clip 0", "policy.clip must be positive, not 0"),
     ("policy", "--policy.kl -1", "policy.kl must not be negative, not -1"),
     ("policy", "--policy.oracle 2", "policy.oracle must be in [0, 1], not 2.0"),
-    ("policy", "--policy.oracle_decay 0", "policy.oracle_decay must be in (0, 1], not 0.0"),
-    ("policy", "--policy.oracle_limit 1", "policy.oracle_limit must be above 1, not 1.0"),
     ("rank", "--optim.warmup 1.5", "optim.warmup must be a number of steps, or a share"),
     ("rank", "--optim.warmup -1", "optim.warmup must be a number of steps, or a share"),
     ("rank", "--optim.cooldown 1.5", "optim.cooldown must be a share"),
     ("rank", "--optim.cooldown -1", "optim.cooldown must be a share"),
     ("rank", "--model.dropout 1", "model.dropout"),
-    ("imitation", "--objective.teacher reference --objective.oracle 1", "oracle=1.0 does not fit objective.teacher"),
     ("policy", "--selfplay.opponents [rule]", "selfplay.opponents: rule: PLAYER=SHARE expected"),
     ("policy", "--selfplay.opponents [rule=0.6,reference@1=0.4]", "their shares leave no seat to the policy"),
-    ("policy", "--objective.oracle 1", "objective.oracle=1.0 has no effect in stage policy"),
+    ("imitation", "--objective.oracle 1", "unknown setting --objective.oracle: it is always 0.0 now"),
+    ("imitation", "--run.name mine", "unknown setting --run.name: wandb reads the variable WANDB_NAME"),
 ]
 """without a stage the arguments are all that is given, else they follow the stage and a folder of data"""
 FILES = [

@@ -46,30 +46,36 @@ def test_the_learners_decisions_are_those_with_a_probability_when_the_others_hav
     assert np.array_equal(selected, log_probability[~np.isnan(log_probability)])
 
 
+def returns_of(played: PlayedGames, columns: Columns) -> NDArray[np.float32]:
+    predictor = RewardPredictor.load(played.reward)
+    returns = RoundReturns(open_rounds(played.shards, "train"), predictor, Utility(), FOUR_PLAYERS)
+    return returns.of(columns)[np.arange(len(columns)), columns.seat]
+
+
+def standardised(value_B: NDArray[np.float32]) -> NDArray[np.float32]:
+    return (value_B - value_B.mean()) / value_B.std()
+
+
 def test_a_decision_is_labelled_with_its_probability_and_the_return_of_its_seat(
     played: PlayedGames, shards: Shards
 ) -> None:
-    made = decisions(played, advantage_scale=2.0)
+    made = decisions(played)
     columns = columns_of(made.select(shards))
     label_B3 = made.label(made.select(shards))(columns)
     assert columns.log_probability is not None
     assert np.array_equal(label_B3[:, 0], columns.log_probability)
-    returns = RoundReturns(
-        open_rounds(played.shards, "train"), RewardPredictor.load(played.reward), Utility(), FOUR_PLAYERS
-    )
-    return_B = returns.of(columns)[np.arange(len(columns)), columns.seat]
-    np.testing.assert_allclose(label_B3[:, 1], (return_B - return_B.mean()) / 2, atol=1e-5)
+    np.testing.assert_allclose(label_B3[:, 1], standardised(returns_of(played, columns)), atol=1e-5)
     assert (label_B3[:, 2] == 1).all()
 
 
 def test_a_critics_expectation_is_subtracted(played: PlayedGames, shards: Shards, tmp_path: Path) -> None:
     critic = written_critic(tmp_path / "critic.safetensors")
-    plain, less = (decisions(played, advantage_scale=1.0, critic=name) for name in (None, critic))
-    columns = columns_of(plain.select(shards))
-    one, other = (made.label(made.select(shards))(columns)[:, 1] for made in (plain, less))
+    made = decisions(played, critic=critic)
+    columns = columns_of(made.select(shards))
     value_B = Critic.load(critic).of(columns)[np.arange(len(columns)), columns.seat]
     assert value_B.std() > 1e-3
-    np.testing.assert_allclose(one - other, value_B - value_B.mean(), atol=1e-5)
+    label_B3 = made.label(made.select(shards))(columns)
+    np.testing.assert_allclose(label_B3[:, 1], standardised(returns_of(played, columns) - value_B), atol=1e-5)
 
 
 def test_of_decisions_with_a_dominating_action_a_share_stands_for_all(played: PlayedGames, shards: Shards) -> None:

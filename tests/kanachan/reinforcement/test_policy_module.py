@@ -21,7 +21,7 @@ from tests.support.tiny_stage import Rows, make_trainer
 from tests.support.tiny_weights import written
 
 ROWS_PER_BATCH, STEPS = 64, 30
-SETTINGS = PolicyConfig(clip=0.5, kl=0.05, magnet_kl=0.0, kl_limit=10.0, entropy_rate=0.0)
+SETTINGS = PolicyConfig(clip=0.5, kl=0.05, magnet_kl=0.0, kl_limit=10.0)
 
 
 @pytest.fixture(scope="module")

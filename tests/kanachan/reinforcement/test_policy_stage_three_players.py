@@ -50,7 +50,7 @@ def critic(played: ThreePlayers) -> Path:
 def policy(played: ThreePlayers, critic: Path) -> Path:
     out = played.shards.parent / "policy"
     data = ["--data.path", str(played.shards), "--data.batch", "32", "--data.micro_batch", "16"]
-    kept = ["-o", str(out), "--run.wandb", "disabled", "--run.threads", "1", "--run.measure_peak", "false"]
+    kept = ["-o", str(out), "--run.wandb", "disabled", "--run.threads", "1"]
     length = [
         "--run.steps",
         "8",

@@ -4,7 +4,7 @@ tests/golden/earlier_run/ is the folder of a run that the program wrote when the
 was new, stopped by SIGTERM after step 8, the step of a validation:
 
     kanachan-train --stage rank --config configs/debug.yaml --data.path SHARDS --run.out OUT --run.threads 1
-        --run.measure_peak false --model.width 2 --model.heads 1 --model.layers 1 --model.feedforward 4
+        --model.width 2 --model.heads 1 --model.layers 1 --model.feedforward 4
         --model.dropout 0.1 --optim.average 0.9 --run.early_stopping 100 --run.validate_every 4
         --run.checkpoint_every 3 --run.steps 20 --objective.prior null
 

@@ -30,14 +30,12 @@ LENGTH = (
     "64",
     "--run.checkpoint_minutes",
     "0",
-    "--run.measure_peak",
-    "true",
 )
 WHOLE = ("--data.validation_batch", "64", "--run.validate_batches", "null")
 BOTH = ("loss", "cross_entropy")
 OF_VALUES = ("conservative", "baseline")
 KINDS = tuple(kind for kind in ALL_KINDS if kind != "kita")
-COSTS = ("samples_per_second", "tokens_per_second", "flops_per_second", "share_of_peak", "data_wait", "memory_peak_gb")
+COSTS = ("samples_per_second", "tokens_per_second", "flops_per_second", "data_wait", "memory_peak_gb")
 
 
 def of_all_kinds(annotations: list[Annotation]) -> list[Annotation]:

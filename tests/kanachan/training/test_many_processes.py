@@ -40,7 +40,7 @@ def test_losses_do_not_depend_on_the_number_of_processes_nor_on_their_ends(
     stage: str, shards: Path, imitation: Path, played: PlayedGames, tmp_path: Path
 ) -> None:
     settings = ["--stage", stage, *given(stage, shards, imitation, played, tmp_path), *EACH_STEP]
-    settings += ["--run.wandb", "disabled", "--run.threads", "1", "--run.measure_peak", "false"]
+    settings += ["--run.wandb", "disabled", "--run.threads", "1"]
     out, whole = tmp_path / "many", tmp_path / "whole"
     assert train.main([*settings, "--run.out", str(whole)]) == 0
     argv = [*settings, "--run.out", str(out), "--resume", "auto"]

@@ -14,11 +14,11 @@ from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.config import MODEL_SIZES, ObjectiveConfig, OptimConfig
 from kanachan.objectives.networks import build_network
 from kanachan.training.muon import MuonWithAdamW
-from kanachan.training.optimizers import make_optimizer
+from kanachan.training.optimizers import BETAS, make_optimizer
 from tests.support.forked import Run, made_by_two
 from tests.support.tiny_runs import arguments, run
 
-OPTIM = OptimConfig(optimizer="muon", learning_rate=1e-2, muon_factor=3, weight_decay=0.1)
+OPTIM = OptimConfig(optimizer="muon", learning_rate=1e-2, weight_decay=0.1)
 MUON = ("--optim.optimizer", "muon", "--run.checkpoint_minutes", "0")
 
 
@@ -52,7 +52,7 @@ def test_steps_are_those_of_torchs_two_optimisers_apart() -> None:
     matrix = [p for p in rest if p.shape == (3, 8)]
     others = [p for p in rest if p.shape != (3, 8)]
     groups = [{"params": matrix, "weight_decay": 0.1}, {"params": others, "weight_decay": 0.0}]
-    adamw = AdamW(groups, lr=1e-2, betas=(OPTIM.beta1, OPTIM.beta2), fused=True)
+    adamw = AdamW(groups, lr=1e-2, betas=BETAS, fused=True)
     for seed in range(4):
         with_gradients(together, seed)
         with_gradients(apart, seed)

@@ -159,7 +159,6 @@ def test_processes_that_do_not_fit_the_gpus_are_refused_in_one_line(
     [
         ({"accelerator": "gpu"}, {}, "^--run.accelerator gpu: a GPU is expected, and torch sees none here .Torch"),
         ({}, {"SLURM_GPUS_ON_NODE": "8"}, "^SLURM_GPUS_ON_NODE: a GPU is expected, .* --run.accelerator cpu trains on"),
-        ({"accelerator": "cpu", "nodes": 2}, {}, "--run.nodes 2: on several machines, srun or torchrun must start"),
         ({"accelerator": "cpu", "devices": 2}, TORCHRUN, "--run.devices 2: torchrun has started 8; leave it out"),
     ],
 )

@@ -7,21 +7,16 @@ import pytest
 import torch
 
 from annotate.vocabulary import FOUR_PLAYERS
-from kanachan.cli.evaluate import main as evaluate
 from kanachan.config import MODEL_SIZES, DataConfig, ObjectiveConfig
 from kanachan.data.batch import WALL_TILES, Batch, TokenLayout, collate, with_hidden
 from kanachan.data.shards import open_shards
-from kanachan.models.weights import read_weights
 from kanachan.objectives.networks import build_network
+from kanachan.reinforcement.oracle_guiding import HiddenShare
 from kanachan.training.data_source import Share
-from kanachan.training.oracle_guiding import HiddenShare
 from kanachan.training.shard_source import ShardSource
-from tests.support.tiny_runs import assert_resumable, run
-from tests.support.tiny_weights import written
 
 ALONE = Share(0, 1)
-ORACLE = ("--objective.oracle", "1")
-SHARE = HiddenShare(1.0, 0.75, 20)
+SHARE = HiddenShare(1.0, 20)
 
 
 @pytest.fixture(scope="module")
@@ -42,8 +37,8 @@ def hidden_per_decision(batch: Batch) -> float:
 
 
 def test_the_share_of_hidden_tokens_falls_from_the_start_to_nothing(games: Path) -> None:
-    share = HiddenShare(0.8, 0.5, 100)
-    assert [share(step) for step in (0, 25, 50, 99)] == [0.8, 0.4, 0, 0]
+    share = HiddenShare(0.8, 80)
+    assert [share(step) for step in (0, 30, 60, 79)] == [0.8, 0.4, 0, 0]
     counts = [hidden_per_decision(batch) for batch in batches(games)]
     assert min(counts[:2]) > 40 and all(30 > count > 0 for count in counts[18:29])
     assert not any(counts[30:])
@@ -103,29 +98,9 @@ def test_ranks_share_the_hidden_tokens_of_one_process(games: Path) -> None:
     assert rows([batch for pair in zip(*ranks, strict=True) for batch in pair]) == rows(batches(games))
 
 
-@pytest.fixture(scope="module")
-def guided(games: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("runs") / "guided"
-    assert run("imitation", games, out, *ORACLE) == 0
-    return out
-
-
-def test_the_weights_of_a_guided_run_are_like_any_others(guided: Path, games: Path, tmp_path: Path) -> None:
-    weights, plain = read_weights(guided), read_weights(written(tmp_path))
-    assert {n: t.shape for n, t in weights.tensors.items()} == {n: t.shape for n, t in plain.tensors.items()}
-    assert weights.card["objective"]["oracle"] == 1
-    assert evaluate([str(guided), str(games), "--split", "validation", "--bootstrap", "5"]) == 0
-    again = ("--init", str(guided), "--run.steps", "2")
-    assert run("imitation", games, tmp_path / "again", *ORACLE, *again) == 0
-
-
 def test_validations_have_no_hidden_tokens(games: Path) -> None:
     source = ShardSource(
         DataConfig(path=str(games), batch=64, micro_batch=64, validation_batch=64), 0, reads_hidden=True
     )
     source.guide(SHARE)
     assert all(batch.hidden_BU is None for batch in source.validation_batches(ALONE, 4))
-
-
-def test_a_resumed_run_ends_with_the_same_weights(guided: Path, tmp_path: Path) -> None:
-    assert_resumable(guided, tmp_path / "half")

@@ -8,13 +8,10 @@ embeddings are: the policy `reference` would start 0.5 nats from itself. When th
 embeddings are dropped, and the weights are like any others.
 """
 
-from collections.abc import Mapping
-
-from torch import Tensor
-
 from kanachan.config import TrainConfig
 
-_EMBEDDING = "encoder.hidden_embedding.weight"
+_DECAY = 0.75
+"""share of the steps in which the probability falls"""
 
 
 class HiddenShare:
@@ -22,13 +19,12 @@ class HiddenShare:
 
     Args:
         start: at the first step.
-        decay: the share of the steps in which it falls.
         total_steps: of the run.
     """
 
-    def __init__(self, start: float, decay: float, total_steps: int) -> None:
+    def __init__(self, start: float, total_steps: int) -> None:
         self._start = start
-        self._last = max(1, round(decay * total_steps))
+        self._last = max(1, round(_DECAY * total_steps))
 
     def __call__(self, step: int) -> float:
         return self._start * max(0.0, 1 - step / self._last)
@@ -36,10 +32,4 @@ class HiddenShare:
     @classmethod
     def of_run(cls, config: TrainConfig, total_steps: int) -> "HiddenShare | None":
         """Returns that of a run; None if it is not guided."""
-        settings = config.policy if config.policy.oracle else config.objective
-        return cls(settings.oracle, settings.oracle_decay, total_steps) if settings.oracle else None
-
-
-def blind(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Returns the tensors of a network without those that only guided networks have."""
-    return {name: tensor for name, tensor in tensors.items() if name != _EMBEDDING}
+        return cls(config.policy.oracle, total_steps) if config.policy.oracle else None
