@@ -38,7 +38,7 @@ RETIRED: dict[str, Any] = {
 GONE = {
     "run.validate_every": "there is run.validation_interval, a number of decisions",
     "run.checkpoint_every": "there is run.checkpoint_minutes",
-    "run.measure_peak": "every run of 100 steps or more measures it",
+    "run.measure_peak": "every run of 40 steps or more measures it",
     "run.profile": "it is no more",
     "run.name": "wandb reads the variable WANDB_NAME",
     "run.project": "wandb reads the variable WANDB_PROJECT",

@@ -29,8 +29,8 @@ from annotate.runtime.files import replacing
 from kanachan.config import WEIGHTS_NAME
 from kanachan.models.card import FORMAT_VERSION, other_version
 from kanachan.models.learned_games import GAMES_KEY, LearnedGames
+from kanachan.training.logged_module import logged
 from kanachan.training.run_folder import BEST_NAME
-from kanachan.training.trainable_module import trainable
 
 LAST_NAME = "last.ckpt"
 PREVIOUS_NAME = "previous.ckpt"
@@ -288,7 +288,7 @@ class CheckpointCallback(L.Callback):
         cools = step == self.schedule.cooldown_start < self.last_step
         if wish or cools or step == self.last_step:
             # Lightning calls the module after its callbacks, but the row of this step comes before the checkpoint.
-            module = trainable(pl_module)
+            module = logged(pl_module)
             module.log_if_due()
             module.require_finite(step)
             self._save(trainer)

@@ -11,8 +11,8 @@ import lightning as L
 import torch
 from torch import Tensor
 
+from kanachan.training.logged_module import logged
 from kanachan.training.strategies import with_network_prefix
-from kanachan.training.trainable_module import trainable
 
 _STATE = "average"
 _STATE_KEY = "Average"  # of this callback in checkpoints, whatever the class is named
@@ -81,4 +81,4 @@ def averaged(tensors: Mapping[str, Tensor], checkpoint: Mapping[str, Any]) -> di
 
 
 def _parameters(module: L.LightningModule) -> dict[str, Tensor]:
-    return {name: parameter.detach() for name, parameter in trainable(module).network.named_parameters()}
+    return {name: parameter.detach() for name, parameter in logged(module).network.named_parameters()}

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import lightning as L
 import torch
 from lightning.pytorch.loggers import WandbLogger
 from lightning.pytorch.utilities.types import OptimizerLRScheduler
@@ -23,7 +24,6 @@ from kanachan.training.distributed_sums import DistributedSums, means_of
 from kanachan.training.optimizers import SkippedSteps, gradient_norms, learning_rate_factor, make_optimizer
 from kanachan.training.strategies import gradient_of, is_sharded, outcome_of_step
 from kanachan.training.throughput import FlopCount, Meter, peak_memory
-from kanachan.training.trainable_module import TrainableModule
 
 PREFIX = "validation/"
 """of the names of the metrics of a validation"""
@@ -50,8 +50,11 @@ def with_explained_variance(row: Mapping[str, float]) -> dict[str, float]:
     }
 
 
-class LoggedModule(TrainableModule):
-    """Logs, and optimises the network; a subclass computes losses and validations.
+class LoggedModule(L.LightningModule):
+    """Logs, and optimises the network; a subclass computes losses and validations. The callbacks of a run average,
+    checkpoint, resume and show any such module.
+
+    A subclass logs `validation/loss` among the metrics of a validation (`log_validation`).
 
     Args:
         total_steps: optimiser steps of the whole run; the learning rate reaches its final value at the last.
@@ -69,11 +72,15 @@ class LoggedModule(TrainableModule):
     ) -> None:
         super().__init__()
         self.network = network
+        """its parameters are averaged, and its tensors are in the weights file"""
         self.optim = optim
         self.total_steps = total_steps
         self.log_every = log_every
         self.meter = Meter(work_of)
         self.samples = 0
+        """seen so far over all ranks: the axis of the log"""
+        self.shown: Mapping[str, float] = {}
+        """the latest loss and speed, for the terminal"""
         self.optimised: list[list[nn.Parameter]] = []
         """the parameters of each group of the optimiser"""
         self._training = DistributedSums()
@@ -254,3 +261,9 @@ class LoggedModule(TrainableModule):
         share = self._micro_batches_per_step / before / self.trainer.world_size
         self._training.load_state_dict(checkpoint["training_sums"], share)
         self.skipped.load_state_dict(checkpoint["skipped"])
+
+
+def logged(module: L.LightningModule) -> LoggedModule:
+    """Returns the module of a callback as what it is in this package."""
+    assert isinstance(module, LoggedModule)
+    return module

@@ -9,8 +9,8 @@ import lightning as L
 from tqdm import tqdm
 
 from kanachan.training.best_weights import validation_metrics
+from kanachan.training.logged_module import logged
 from kanachan.training.metric_names import in_words
-from kanachan.training.trainable_module import trainable
 
 _SECONDS_BETWEEN_LINES = 30
 
@@ -77,7 +77,7 @@ class Progress(L.Callback):
             print(line, file=sys.stderr, flush=True)
 
     def _shown_metrics(self, pl_module: L.LightningModule) -> dict[str, str]:
-        metrics = {**trainable(pl_module).shown, **self._validation_loss}
+        metrics = {**logged(pl_module).shown, **self._validation_loss}
         return {
             name: f"{metrics[key]:.{digits}f}"
             for name, key, digits in (

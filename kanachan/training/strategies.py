@@ -119,10 +119,10 @@ def network_tensors(trainer: L.Trainer) -> dict[str, Tensor]:
 
 
 def tensors_of_network(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Returns the tensors of the network in the state of a `TrainableModule`, by their names in a weights file."""
+    """Returns the tensors of the network in the state of a `LoggedModule`, by their names in a weights file."""
     return {name.removeprefix(_PREFIX): tensor for name, tensor in state.items() if name.startswith(_PREFIX)}
 
 
 def with_network_prefix(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Returns tensors of the network by their names in the state of a `TrainableModule`."""
+    """Returns tensors of the network by their names in the state of a `LoggedModule`."""
     return {f"{_PREFIX}{name}": tensor for name, tensor in tensors.items()}

@@ -53,7 +53,7 @@ from kanachan.training.throughput import matrix_flops_per_second
 from kanachan.training.wandb_run import finish_wandb, wandb_group, wandb_logger, wandb_mode
 from kanachan.training.weights_writer import WeightsWriter
 
-_LEAST_STEPS_WITH_PEAK = 100  # of a run for which the peak of its device is measured
+_LEAST_STEPS_WITH_PEAK = 40  # of a run for which the peak of its device is measured
 
 
 @dataclass(frozen=True)

@@ -133,7 +133,7 @@ def test_every_row_of_training_holds_speed_work_waiting_and_memory(imitation: Pa
     rows = [row for row in all_rows_of(imitation) if row["train/loss"]]
     assert [float(row["train/samples"]) for row in rows] == [32 * step for step in range(1, 21)]
     for row in rows:
-        metrics = {name: float(row[name]) for name in CLOCKED}
+        metrics = {name: float(row[name]) for name in CLOCKED - {"train/share_of_peak"}}  # of longer runs
         assert 0 <= metrics.pop("train/data_wait") <= 1
         assert all(metric > 0 for metric in metrics.values()), metrics
 
