@@ -46,10 +46,9 @@ from kanachan.play.backends import BackendName
 from kanachan.play.journal import Journal
 from kanachan.play.match import Match
 from kanachan.play.match_runner import MatchRunner
-from kanachan.play.roller import Roller
+from kanachan.play.playing import Execution
 from kanachan.play.selfplay import SelfPlay
-from kanachan.play.selfplay_run import Execution, run_selfplay
-from kanachan.play.workers import ExecutionConfig
+from kanachan.play.selfplay_run import run_selfplay, stream_of
 from kanachan.training.batch_sizes import DEFAULT_BATCH, MOST_AT_ONCE_ON_CPU
 from kanachan.training.devices import devices_of
 from kanachan.training.optimizers import make_optimizer
@@ -271,7 +270,7 @@ def measure_playing(parts: set[str], num_games: int, repeats: int, work: Path) -
     """decisions and games"""
 
     def play(what: str, match: Match) -> None:
-        runner = MatchRunner(match, num_games, Journal(None, match), ExecutionConfig())
+        runner = MatchRunner(match, num_games, Journal(None, match), Execution())
         run = runner.run(lambda _: None, StopRequest())
         if run.error is not None:
             raise run.error
@@ -283,7 +282,7 @@ def measure_playing(parts: set[str], num_games: int, repeats: int, work: Path) -
         played = PlayedGames(folder, num_games, settings.as_json(), "benchmark", Packing(), _V)
         with played.opened():
             execution = Execution(backend=backend, workers=workers)
-            run_selfplay(Roller(selfplay=settings), played, execution, lambda _: None, StopRequest())
+            run_selfplay(stream_of(settings, execution), played, lambda _: None, StopRequest())
             done[what] = played.num_decisions, num_games
             played.publish()
 

@@ -44,7 +44,7 @@ from kanachan.play.match import (
     vocabulary_of_format,
 )
 from kanachan.play.match_runner import MatchRun, MatchRunner
-from kanachan.play.workers import ExecutionConfig
+from kanachan.play.playing import Execution
 
 if TYPE_CHECKING:
     from kanachan.evaluation.bootstrap import Estimate
@@ -177,8 +177,9 @@ def _run(arguments: argparse.Namespace) -> int:
             match,
             arguments.games,
             journal,
-            ExecutionConfig(
-                processes=arguments.processes or num_cores(),
+            Execution(
+                backend="inline" if (arguments.processes or num_cores()) == 1 else "processes",
+                workers=arguments.processes,
                 together=arguments.together,
                 device=arguments.device,
                 records=Path(arguments.records) if arguments.records else None,

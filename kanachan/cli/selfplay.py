@@ -31,9 +31,8 @@ from kanachan.play.player_mixture import MIXTURE_HELP, Mixture, parse_mixture
 from kanachan.play.selfplay import SelfPlay
 
 if TYPE_CHECKING:
-    from kanachan.data.played_games import PlayedGames
-    from kanachan.play.roller import Roller
-    from kanachan.play.selfplay_run import Execution
+    from kanachan.data.played_games import PlayedGame, PlayedGames
+    from kanachan.play.playing import GameStream
 
 PROGRAM = "kanachan-selfplay"
 _DESCRIPTION = """Plays games and writes the decisions of all seats into a folder of shards, as kanachan-pack does, with
@@ -112,18 +111,18 @@ def _run(arguments: argparse.Namespace) -> int:
     # heavy imports only now, after the arguments have been found valid
     from kanachan.data.played_games import PlayedGames
     from kanachan.play.backends import BackendName
-    from kanachan.play.roller import Roller
-    from kanachan.play.selfplay_run import Execution
+    from kanachan.play.playing import Execution
+    from kanachan.play.selfplay_run import stream_of
 
-    roller = Roller(
-        selfplay=selfplay,
-        order_seed=packing.seed,
+    backend: BackendName = arguments.backend or ("inline" if arguments.processes == 1 else "processes")
+    execution = Execution(
+        backend=backend,
+        workers=arguments.processes,
+        address=arguments.address,
         together=arguments.together,
         device=selfplay.device if arguments.device == "auto" else arguments.device,
         records=Path(arguments.records) if arguments.records else None,
     )
-    backend: BackendName = arguments.backend or ("inline" if arguments.processes == 1 else "processes")
-    execution = Execution(backend=backend, workers=arguments.processes, address=arguments.address)
     games = PlayedGames(
         folder_named(arguments.output),
         arguments.games,
@@ -135,7 +134,7 @@ def _run(arguments: argparse.Namespace) -> int:
     report_int8(PROGRAM, *(player.text for player in mixture.players))
     with games.opened(force=arguments.force, restart=arguments.restart):
         try:
-            return _play(roller, games, execution)
+            return _play(stream_of(selfplay, execution, packing.seed), games)
         except (ValueError, OSError) as error:
             if games.is_empty:
                 raise
@@ -164,7 +163,7 @@ def _selfplay(arguments: argparse.Namespace, mixture: Mixture) -> SelfPlay:
     )
 
 
-def _play(roller: "Roller", games: "PlayedGames", execution: "Execution") -> int:
+def _play(stream: "GameStream[PlayedGame]", games: "PlayedGames") -> int:
     """Plays the missing games into an opened folder, publishes the shards, and returns the exit status."""
     from kanachan.play.selfplay_run import run_selfplay
 
@@ -173,7 +172,7 @@ def _play(roller: "Roller", games: "PlayedGames", execution: "Execution") -> int
     num_before = games.num_decisions
     bar = tqdm(total=games.num_games, initial=len(games.held), unit="game", disable=None, smoothing=0.05)
     with noting_stop_signals() as stop, bar:
-        run = run_selfplay(roller, games, execution, lambda _: bar.update(), stop)
+        run = run_selfplay(stream, games, lambda _: bar.update(), stop)
     num_decisions = games.num_decisions - num_before
     if run.num_played:
         print(

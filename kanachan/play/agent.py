@@ -24,6 +24,9 @@ class GameKey(NamedTuple):
     wall: int
     seating: int
 
+    def __str__(self) -> str:
+        return f"game {self.wall}, seating {self.seating}"
+
 
 @dataclass(frozen=True, slots=True)
 class Opening:

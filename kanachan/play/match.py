@@ -1,4 +1,8 @@
-"""A match of duplicate games: the seats of the players on each wall, and the result of a game."""
+"""A match of duplicate games: the seats of the players on each wall, and the result of a game.
+
+A wall is played once in each of its seatings, so that both players get the same tiles. The hands and draws of a seat
+are the same in all seatings up to the first choice that differs; later rounds have the same walls too.
+"""
 
 import hashlib
 import json
@@ -10,7 +14,7 @@ from annotate.game.record import Rules
 from annotate.game.settings import DEFAULT_RULES, table_seed
 from annotate.vocabulary import Vocabulary, vocabulary_named
 from kanachan.play.agent import GameKey
-from kanachan.play.game import GameSetup
+from kanachan.play.game import Game, GameSetup
 
 Format = Literal["1v3", "2v2", "1v2", "2v1"]
 Precision = Literal["fp32", "bf16"]
@@ -46,6 +50,16 @@ class Match:
     """the kind of device that networks are on: another one rounds differently"""
 
     @property
+    def letters(self) -> Mapping[str, str]:
+        """The players by letter."""
+        return dict(zip(PLAYERS, self.players, strict=True))
+
+    @property
+    def explore(self) -> float:
+        """The share of actions that are drawn from all: none."""
+        return 0.0
+
+    @property
     def vocabulary(self) -> Vocabulary:
         """The vocabulary of the games, by the number of seats that the format has."""
         return vocabulary_of_format(self.format)
@@ -59,10 +73,10 @@ class Match:
         """Returns the name of a game's record."""
         return f"arena-{self.key}-{game.wall:06}-{game.seating}"
 
-    def setup(self, game: GameKey) -> GameSetup:
-        """Returns the setup of a game."""
+    def begin(self, game: GameKey) -> Game:
+        """Starts a game."""
         seats = players_by_seat(self.format, game)
-        return GameSetup(
+        setup = GameSetup(
             key=game,
             id=self.game_id(game),
             vocabulary=self.vocabulary,
@@ -71,9 +85,10 @@ class Match:
             room=self.room,
             grades=tuple(self.grades[PLAYERS.index(player)] for player in seats),
             seats=seats,
-            players=dict(zip(PLAYERS, self.players, strict=True)),
+            players=self.letters,
             table_seed=table_seed(self.seed, game.wall),
         )
+        return Game(setup)
 
 
 def vocabulary_of_format(format_: Format) -> Vocabulary:

@@ -2,15 +2,17 @@
 
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
 from annotate.game.record_writer import SUFFIX
 from annotate.runtime.signals import StopRequest
 from kanachan.play.agent import GameKey
+from kanachan.play.game_results import result_of
 from kanachan.play.journal import Journal
 from kanachan.play.match import GameResult, Match, num_seatings
-from kanachan.play.workers import ExecutionConfig, play_match
+from kanachan.play.playing import Execution, GameStream, play_games
 
 
 class MatchRun(NamedTuple):
@@ -35,7 +37,7 @@ class MatchRunner:
         journal: holds the results of earlier runs; new results are added.
     """
 
-    def __init__(self, match: Match, num_games: int, journal: Journal, execution: ExecutionConfig) -> None:
+    def __init__(self, match: Match, num_games: int, journal: Journal, execution: Execution) -> None:
         self.match = match
         self.journal = journal
         self.execution = execution
@@ -70,16 +72,14 @@ class MatchRunner:
             on_result: is called with the result of each game after the journal holds it.
         """
         missing, num_decisions, start = self.missing, 0, time.monotonic()
-
-        def add(result: GameResult) -> None:
-            nonlocal num_decisions
-            self.journal.add(result)
-            num_decisions += sum(result.decisions)
-            on_result(result)
-
+        stream = GameStream(series=self.match, finish=result_of, execution=self.execution)
         error: Exception | None = None
         try:
-            play_match(self.match, missing, self.execution, add, stop)
+            with closing(play_games(stream, missing, stop)) as played:
+                for _, result in played:
+                    self.journal.add(result)
+                    num_decisions += sum(result.decisions)
+                    on_result(result)
         except Exception as caught:  # returned, so that the results until then are not lost
             error = caught
         ended = self.journal.results

@@ -1,13 +1,13 @@
 """Games that advance together, so that agents receive the requests of many of them in one batch."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Generic, TypeVar
 
 from annotate.game.record import Event
 from annotate.runtime.garbage import no_search_for_cycles
-from annotate.runtime.signals import Stopped
+from annotate.runtime.signals import Stopped, StopRequest
 from kanachan.inference.choice import Action
 from kanachan.play.agent import ActRequest, Agent, BatchKey, GameKey, illegal
 from kanachan.play.game import Game
@@ -49,9 +49,8 @@ class BatchedGames(Generic[ResultT]):
         begin: creates the game of a key.
         players: by letter.
         finish: returns the result of a game that has ended, given the events of its record.
-        on_result: is called with the result of a game before `Agent.end`, which may fail.
-        on_failure: is called with the key of a game that its engine cannot continue, and the error; the game is
-            dropped, and the others go on. Without it the error is raised.
+        on_failure: returns the result of a game that its engine cannot continue, given its key and the error; the game
+            is dropped, and the others go on. None: the error is raised.
     """
 
     def __init__(
@@ -59,18 +58,18 @@ class BatchedGames(Generic[ResultT]):
         begin: Callable[[GameKey], Game],
         players: Mapping[str, Agent],
         finish: Callable[[Game, list[Event]], ResultT],
-        on_result: Callable[[ResultT], object] | None = None,
-        on_failure: Callable[[GameKey, BaseException], object] | None = None,
+        on_failure: Callable[[GameKey, BaseException], ResultT] | None = None,
     ) -> None:
         self._begin = begin
         self._players = players
         self._finish = finish
-        self._on_result = on_result
         self._on_failure = on_failure
         self._games: dict[GameKey, Game] = {}
         self._waiting: dict[tuple[str, BatchKey], _RequestQueue] = {}
         """by player's letter and batch key; none is empty"""
         self._num_moves = 0
+        self._ended: list[tuple[GameKey, ResultT]] = []
+        """the games that have ended and were not returned yet"""
 
     def __len__(self) -> int:
         """Returns the number of games in progress."""
@@ -80,18 +79,31 @@ class BatchedGames(Generic[ResultT]):
         """Starts a game."""
         self._games[key] = self._begin(key)
 
-    def fill(self, keys: Iterator[GameKey], most: int) -> bool:
-        """Starts games until so many are in progress; returns whether there may be further keys."""
-        for key in islice(keys, most - len(self)):
-            self.begin(key)
-        return len(self) == most
+    def play(self, keys: Iterator[GameKey], together: int, stop: StopRequest) -> Generator[tuple[GameKey, ResultT]]:
+        """Plays games, so many of them together, and yields keys and results as they end, until a stop is requested.
+
+        Raises:
+            IllegalAction, ValueError: as `advance`, after the results of the games that have ended before.
+        """
+        has_more = True
+        while (has_more or len(self)) and stop.received is None:
+            if has_more:
+                for key in islice(keys, together - len(self)):
+                    self.begin(key)
+                has_more = len(self) == together
+            try:
+                ended = self.advance()
+            except (ValueError, OSError):  # of a player
+                yield from self._ended
+                raise
+            yield from ended
 
     @no_search_for_cycles()
-    def advance(self) -> list[ResultT]:
+    def advance(self) -> list[tuple[GameKey, ResultT]]:
         """Collects the requests of all games that do not wait, and plays the actions of the batches that are ready.
 
         Returns:
-            The results of the games that have ended.
+            The keys and results of the games that have ended.
 
         Raises:
             IllegalAction: a player has chosen an action that is not possible.
@@ -113,7 +125,9 @@ class BatchedGames(Generic[ResultT]):
                     setup = game.setup
                     raise illegal(setup.players[letter], request, f"action {action.token}", setup.vocabulary)
                 self._answer(game, request.turn.seat, action)
-        return self._end([game for game in self._games.values() if game.table.done])
+        self._end([game for game in self._games.values() if game.table.done])
+        ended, self._ended = self._ended, []
+        return ended
 
     def _requests(self, game: Game) -> list[ActRequest]:
         try:
@@ -135,7 +149,7 @@ class BatchedGames(Generic[ResultT]):
         del self._games[game.key]
         for seat, letter in enumerate(game.setup.seats):
             self._players[letter].end(game.key, seat, [])
-        self._on_failure(game.key, error)
+        self._ended.append((game.key, self._on_failure(game.key, error)))
 
     def _ready(self) -> dict[str, list[ActRequest]]:
         """Returns, by player's letter, the requests of full batches and those that have waited for long; if there are
@@ -151,8 +165,8 @@ class BatchedGames(Generic[ResultT]):
         self._waiting = {key: queue for key, queue in self._waiting.items() if queue.requests}
         return ready
 
-    def _end(self, games: Sequence[Game]) -> list[ResultT]:
-        results, logs = [], []
+    def _end(self, games: Sequence[Game]) -> None:
+        logs = []
         for game in games:
             try:
                 events = game.recorded_events()
@@ -160,12 +174,8 @@ class BatchedGames(Generic[ResultT]):
                 self._drop(game, error)
                 continue
             del self._games[game.key]
-            result = self._finish(game, events)
-            results.append(result)
+            self._ended.append((game.key, self._finish(game, events)))  # before `Agent.end`, which may fail
             logs.append((game, events))
-            if self._on_result is not None:
-                self._on_result(result)
         for game, events in logs:
             for seat, letter in enumerate(game.setup.seats):
                 self._players[letter].end(game.key, seat, events)
-        return results

@@ -7,6 +7,7 @@ from annotate.game.engine.table import Table
 from annotate.game.record import Event
 from annotate.game.record_writer import rounds_of
 from annotate.game.results import round_delta
+from annotate.runtime.signals import StopRequest
 from annotate.vocabulary import Vocabulary
 from kanachan.play.agent import Agent, GameKey, Opening
 from kanachan.play.game import Game, GameSetup, LoggedDecision
@@ -57,17 +58,12 @@ def play_rounds(
         )
         return Game(setup, logs_decisions=True, table=table)
 
-    def finish(game: Game, events: list[Event]) -> None:
+    def finish(game: Game, events: list[Event]) -> PlayedRound | None:
         (of_round,) = rounds_of(events)
         assert game.log is not None
-        played[game.key] = PlayedRound(round_delta(of_round, vocabulary.num_seats), game.log.decisions)
+        return PlayedRound(round_delta(of_round, vocabulary.num_seats), game.log.decisions)
 
     wall_of = {GameKey(number, 0): wall for number, wall in enumerate(walls)}
-    played: dict[GameKey, PlayedRound] = {}
     running = BatchedGames(begin, players, finish, on_failure=lambda key, error: None)
-    waiting = iter(wall_of)
-    has_more = True
-    while has_more or len(running):
-        has_more = has_more and running.fill(waiting, _TOGETHER)
-        running.advance()
-    return [played.get(key) for key in wall_of]
+    played = dict(running.play(iter(wall_of), _TOGETHER, StopRequest()))
+    return [played[key] for key in wall_of]

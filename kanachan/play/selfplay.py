@@ -14,7 +14,7 @@ from annotate.game.settings import DEFAULT_RULES, grades_by_seat, id_of_made, ta
 from annotate.vocabulary import Vocabulary
 from kanachan.play.agent import GameKey, uniform_hash
 from kanachan.play.agent_spec import parse_agent
-from kanachan.play.game import GameSetup
+from kanachan.play.game import Game, GameSetup
 from kanachan.play.match import Precision
 
 
@@ -99,6 +99,10 @@ class SelfPlay:
         limits = list(accumulate(self.shares))[:-1]
         drawn = (uniform_hash(self.seed, "player", number, seat) for seat in range(self.vocabulary.num_seats))
         return tuple(ascii_uppercase[bisect(limits, uniform)] for uniform in drawn)
+
+    def begin(self, key: GameKey) -> Game:
+        """Starts a game, whose number is that of its wall."""
+        return Game(self.setup(key.wall), logs_decisions=True)
 
     def setup(self, number: int) -> GameSetup:
         """Returns the setup of a game."""

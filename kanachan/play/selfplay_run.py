@@ -1,20 +1,22 @@
-"""Runs self-play: plays the games that a folder lacks, by a back end, and adds them to the folder."""
+"""Runs self-play: plays the games that a folder lacks, and adds them to it as rows of shards, encoded directly from the
+games in progress."""
 
 import time
-from collections.abc import Callable, Generator, Sequence
-from contextlib import ExitStack, closing
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable
+from contextlib import closing
+from functools import partial
+from typing import NamedTuple
 
+from annotate.game.record import Event
+from annotate.game.record_writer import rounds_of
+from annotate.game.results import GameSummary
+from annotate.replay.replay import annotation_of, game_part, round_part, round_summary
 from annotate.runtime.signals import StopRequest
-from annotate.runtime.workers import num_cores
-from kanachan.data.played_games import PlayedGame, PlayedGames
-from kanachan.play.backends import Backend, BackendName, make_backend
-from kanachan.play.roller import Roller
-from kanachan.play.together import room_for_caches, usual_together
-
-if TYPE_CHECKING:
-    from kanachan.play.remote_network import ServerAddress
+from kanachan.data.played_games import PlayedGame, PlayedGames, encode_played
+from kanachan.play.agent import GameKey
+from kanachan.play.game import Game
+from kanachan.play.playing import Execution, GameStream, play_games
+from kanachan.play.selfplay import SelfPlay
 
 
 class SelfPlayRun(NamedTuple):
@@ -25,27 +27,8 @@ class SelfPlayRun(NamedTuple):
     seconds: float
 
 
-@dataclass(frozen=True, kw_only=True)
-class Execution:
-    """Where the games are played, which does not change them."""
-
-    backend: BackendName = "inline"
-    workers: int | None = None
-    """None: one for each core"""
-    address: str | None = None
-    """of a Ray cluster"""
-
-    def shares_networks(self, device: str) -> bool:
-        """Returns whether servers compute the networks for all workers: those that share the GPUs of this machine.
-
-        Args:
-            device: the kind of device that networks are on.
-        """
-        return device != "cpu" and self.backend != "inline" and self.workers != 1 and self.address is None
-
-
 def run_selfplay(
-    roller: Roller, games: PlayedGames, execution: Execution, on_game: Callable[[PlayedGame], object], stop: StopRequest
+    stream: GameStream[PlayedGame], games: PlayedGames, on_game: Callable[[PlayedGame], object], stop: StopRequest
 ) -> SelfPlayRun:
     """Plays the games that the folder lacks, until all are there or a stop is requested.
 
@@ -58,9 +41,9 @@ def run_selfplay(
         OSError: a worker cannot be started, or the disk is full.
     """
     start, num_played = time.monotonic(), 0
-    with closing(_played(roller, games.missing, execution, stop)) as played:
-        for number, game in played:
-            games.add(number, game)
+    with closing(play_games(stream, [GameKey(number, 0) for number in games.missing], stop)) as played:
+        for key, game in played:
+            games.add(key.wall, game)
             num_played += 1
             on_game(game)
             if stop.received is not None:
@@ -69,29 +52,34 @@ def run_selfplay(
     return SelfPlayRun(num_played, time.monotonic() - start)
 
 
-def _played(
-    roller: Roller, numbers: Sequence[int], execution: Execution, stop: StopRequest
-) -> Generator[tuple[int, PlayedGame]]:
-    if not numbers:
-        return
-    with ExitStack() as held:
-        servers: Sequence[ServerAddress] = ()
-        num_workers = 1 if execution.backend == "inline" else execution.workers or num_cores()
-        if execution.shares_networks(roller.selfplay.device):
-            # torch, which only networks need
-            from kanachan.play.inference_server import devices_of_servers, inference_servers
+def stream_of(selfplay: SelfPlay, execution: Execution, order_seed: int = 0) -> GameStream[PlayedGame]:
+    """Returns what plays the games of self-play.
 
-            devices = devices_of_servers(roller.device, num_workers)
-            servers = held.enter_context(inference_servers(devices))
-        games = roller.selfplay
-        if roller.together is None and execution.address is None:  # otherwise the memory is of other machines
-            room = room_for_caches(games.device, roller.device, servers, num_workers)
-            use_bf16 = games.precision == "bf16"
-            together = usual_together(games.players, games.vocabulary, use_bf16=use_bf16, room=room)
-            roller = replace(roller, together=together)
-        rollers = [replace(roller, server=each) for each in servers] or [roller]
-        backend: Backend[int, PlayedGame] = make_backend(
-            execution.backend, rollers, execution.workers, execution.address, ahead=roller.num_together
-        )
-        held.enter_context(closing(backend))
-        yield from held.enter_context(closing(backend.results(numbers, stop)))
+    Args:
+        order_seed: of the order of rows in the shards.
+    """
+    return GameStream(
+        series=selfplay, finish=partial(_encoded, order_seed), fail=partial(_left_out, selfplay), execution=execution
+    )
+
+
+def _encoded(order_seed: int, game: Game, events: list[Event]) -> PlayedGame:
+    setup, rounds = game.setup, rounds_of(events)
+    of_rounds = [round_part(of_round) for of_round in rounds]
+    scores, grading_deltas = tuple(game.table.scores), tuple(game.grading_deltas)
+    of_game = game_part(scores, grading_deltas)
+    summaries = [round_summary(events[0], part[0][1:]) for events, part in zip(rounds, of_rounds, strict=True)]
+    summary = GameSummary(setup.room, setup.style, setup.grades, summaries, scores, grading_deltas)
+    assert game.log is not None
+    # a choice that another seat's call or ron hid had no effect, and a record would not show it
+    logged = [each for each in game.log.decisions if not each.decision.is_preempted]
+    annotations = [
+        annotation_of(setup.id, each.decision, of_rounds[each.decision.round_index], of_game) for each in logged
+    ]
+    log_probabilities, values = [each.log_probability for each in logged], [each.value for each in logged]
+    return PlayedGame(encode_played(annotations, summary, log_probabilities, values, order_seed, setup.vocabulary))
+
+
+def _left_out(selfplay: SelfPlay, key: GameKey, error: BaseException) -> PlayedGame:
+    words = " ".join(f"{type(error).__name__}: {error}".split())
+    return PlayedGame(b"", f"game {key.wall} of seed {selfplay.seed} ({selfplay.game_id(key.wall)}): {words}")

@@ -3,6 +3,7 @@
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -14,12 +15,15 @@ from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.cli import train
 from kanachan.config import WEIGHTS_NAME, StageName
 from kanachan.data.batch import Batch, batch_of_annotations
+from kanachan.data.played_games import PlayedGame
 from kanachan.models.weights import read_weights
 from kanachan.objectives.stages import CRITIC, POLICY, REWARD, STAGES
+from kanachan.play.agent import GameKey
 from kanachan.play.inference_server import inference_servers
 from kanachan.play.match import Precision
-from kanachan.play.roller import Roller
+from kanachan.play.playing import Execution, GameStream
 from kanachan.play.selfplay import SelfPlay
+from kanachan.play.selfplay_run import stream_of
 from kanachan.training.checkpointing import LAST_NAME, PREVIOUS_NAME
 from kanachan.training.run_folder import CHECKPOINTS
 from tests.support.on_device import Trainee, logged, packed, relative, trained
@@ -137,11 +141,11 @@ def test_games_by_a_server_are_those_by_a_network_of_the_process(gpu: torch.devi
     selfplay = SelfPlay(
         vocabulary=FOUR_PLAYERS, players=players, shares=shares, style=0, precision=precision, device="cuda"
     )
-    roller = Roller(selfplay=selfplay, device="cuda")
+    stream = stream_of(selfplay, Execution(device="cuda"))
 
-    def played(of: Roller) -> dict[int, int]:
+    def played(of: GameStream[PlayedGame]) -> dict[int, int]:
         """Returns the size of each game: rows of decisions at the same time come in any order."""
-        return {number: len(game.rows) for number, game in of(iter(range(8)), StopRequest())}
+        return {key.wall: len(game.rows) for key, game in of((GameKey(n, 0) for n in range(8)), StopRequest())}
 
     with inference_servers(["cuda:0"]) as (address,):
-        assert played(Roller(selfplay=selfplay, device="cuda", server=address)) == played(roller)
+        assert played(replace(stream, server=address)) == played(stream)

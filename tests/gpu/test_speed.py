@@ -36,11 +36,11 @@ from kanachan.models.kv_cache import CachedNetwork
 from kanachan.play import inference_server
 from kanachan.play.inference_server import SharedNetworks, accept_workers
 from kanachan.play.match import Precision
+from kanachan.play.playing import Execution
 from kanachan.play.policy_agent import CachedPolicy
 from kanachan.play.remote_network import RemoteNetwork, ServerAddress
-from kanachan.play.roller import Roller
 from kanachan.play.selfplay import SelfPlay
-from kanachan.play.selfplay_run import Execution, run_selfplay
+from kanachan.play.selfplay_run import run_selfplay, stream_of
 from kanachan.training.compilation import compile_network
 from kanachan.training.muon import MuonWithAdamW
 from kanachan.training.optimizers import parameter_groups
@@ -94,11 +94,10 @@ def test_selfplay(gpu: torch.device, device: str, precision: Precision, tmp_path
     selfplay = SelfPlay(
         vocabulary=FOUR_PLAYERS, players=("reference@0.7",), shares=(1.0,), style=0, precision=precision, device=device
     )
-    execution, num_games = Execution(backend="processes"), 20 * num_cores()
+    execution, num_games = Execution(backend="processes", device=device), 20 * num_cores()
     games = PlayedGames(tmp_path / "games", num_games, selfplay.as_json(), "", Packing(), FOUR_PLAYERS)
     with games.opened(force=True, restart=True):
-        roller = Roller(selfplay=selfplay, device=device)
-        run = run_selfplay(roller, games, execution, lambda _: None, StopRequest())
+        run = run_selfplay(stream_of(selfplay, execution), games, lambda _: None, StopRequest())
         figure(games_s=run.num_played / run.seconds, decisions_s=games.num_decisions / run.seconds, cores=num_cores())
 
 

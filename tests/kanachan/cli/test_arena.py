@@ -13,13 +13,16 @@ from annotate.game.record_writer import rounds_of
 from annotate.records.reading import read_games
 from annotate.replay.replay import annotate_game
 from annotate.runtime.files import reading_text
+from annotate.runtime.signals import StopRequest
 from annotate.vocabulary import THREE_PLAYERS, Vocabulary
 from kanachan.inference.choice import Action
 from kanachan.play.agent import ActRequest, GameKey, SeededSampler
 from kanachan.play.agent_factory import make_agent
 from kanachan.play.agent_spec import parse_agent
+from kanachan.play.game_results import result_of as result_of_game
 from kanachan.play.match import Format, Match, num_seatings, players_by_seat
-from kanachan.play.match_games import match_games
+from kanachan.play.playing import Execution, GameStream
+from kanachan.play.rollout import BatchedGames
 from tests.support.matches import arena, journal, mjai, result_of
 from tests.support.tiny_weights import written
 
@@ -119,10 +122,10 @@ def test_a_record_gives_the_tokens_that_the_players_saw(
 ) -> None:
     match = Match(players=("rule:bold", "rule:flush"), format=format_, rules=rules, style=style, room=2, grades=(9, 7))
     watched = [Watched(name, letter, match.vocabulary) for letter, name in zip("AB", match.players, strict=True)]
-    running = match_games(match, dict(zip("AB", watched, strict=True)), tmp_path)  # type: ignore[arg-type]
-    running.begin(GameKey(3, 1))
-    while len(running):
-        running.advance()
+    stream = GameStream(series=match, finish=result_of_game, execution=Execution(records=tmp_path))
+    agents = dict(zip("AB", watched, strict=True))
+    running = BatchedGames(match.begin, agents, stream._finished)  # type: ignore[arg-type]
+    assert list(running.play(iter([GameKey(3, 1)]), 1, StopRequest()))
     (path,) = tmp_path.iterdir()
     (game,) = read_games(str(path))
     assert game.id == f"arena-{match.key}-000003-1" and game.grades == grades

@@ -21,9 +21,10 @@ from kanachan.inference.policy import Policy
 from kanachan.play.agent import ActRequest, Agent, GameKey, IllegalAction, SeededSampler
 from kanachan.play.agent_factory import make_agent
 from kanachan.play.agent_spec import parse_agent
+from kanachan.play.game_results import result_of
 from kanachan.play.match import GameResult, Match, default_format
-from kanachan.play.match_games import match_games
 from kanachan.play.policy_agent import PolicyAgent
+from kanachan.play.rollout import BatchedGames
 from tests.support.matches import mjai
 from tests.support.tiny_weights import written
 
@@ -93,12 +94,12 @@ def played(
         letter: Watched(make_agent(parse_agent(text), SeededSampler(5, letter), vocabulary))
         for letter, text in zip("AB", match.players, strict=True)
     }
-    running, waiting, results = match_games(match, players), list(games), []
+    running, waiting, results = BatchedGames(match.begin, players, result_of), list(games), []
     try:
         while waiting or len(running):
             while waiting and len(running) < together:
                 running.begin(waiting.pop(0))
-            results += running.advance()
+            results += [result for _, result in running.advance()]
             most -= 1
             if not most:
                 break

@@ -23,18 +23,20 @@ from torch.nn.modules.module import register_module_forward_hook
 from annotate.runtime.signals import StopRequest
 from annotate.vocabulary import FOUR_PLAYERS, THREE_PLAYERS, Vocabulary
 from kanachan.data.external_sort import keyed_schema
+from kanachan.data.played_games import PlayedGame
 from kanachan.inference.policy import Policy
 from kanachan.models.kv_cache import CachedNetwork
-from kanachan.play.agent import SeededSampler
+from kanachan.play.agent import GameKey, SeededSampler
 from kanachan.play.agent_factory import make_agent
 from kanachan.play.agent_spec import parse_agent
 from kanachan.play.batch_shapes import CachedRow, Shape, batches_of_shape
 from kanachan.play.inference_server import InferenceServer, SharedNetworks, devices_of_servers, inference_servers
 from kanachan.play.match import Precision
+from kanachan.play.playing import Execution, GameStream
 from kanachan.play.policy_agent import PolicyAgent
 from kanachan.play.remote_network import Opening, Part, RemoteNetwork, ServerAddress, _arrays
-from kanachan.play.roller import Roller
 from kanachan.play.selfplay import SelfPlay
+from kanachan.play.selfplay_run import stream_of
 from tests.support.random_annotations import random_annotations
 from tests.support.tiny_weights import written
 
@@ -59,14 +61,14 @@ def weights(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     }
 
 
-def played(roller: Roller, *numbers: int) -> dict[int, list[str]]:
+def played(stream: GameStream[PlayedGame], *numbers: int) -> dict[int, list[str]]:
     """Returns the rows of games by their number; decisions of several seats at a time come in any order."""
-    schema = keyed_schema(roller.selfplay.vocabulary, hidden=True, behaviour=True)
+    schema = keyed_schema(stream.series.vocabulary, hidden=True, behaviour=True)
     games = {}
-    for number, game in roller(iter(numbers), StopRequest()):
+    for key, game in stream(iter([GameKey(number, 0) for number in numbers]), StopRequest()):
         length = int.from_bytes(game.rows[:8], "little")  # of the decisions, before the rounds
         rows = pa.ipc.read_record_batch(pa.py_buffer(game.rows[8 : 8 + length]), schema).to_pylist()
-        games[number] = sorted(map(str, rows))
+        games[key.wall] = sorted(map(str, rows))
     return games
 
 
@@ -88,11 +90,11 @@ def test_games_are_the_same_as_with_networks_in_the_process_for_several_workers_
 ) -> None:
     players = (f"{weights[prior]}@0.7", f"{weights[values]}@1", "rule")
     settings = SelfPlay(vocabulary=vocabulary, players=players, shares=(0.2, 0.2, 0.6), explore=0.05, style=0)
-    roller = Roller(selfplay=replace(settings, precision=precision))
-    expected = played(roller, 0, 1)
+    stream = stream_of(replace(settings, precision=precision), Execution())
+    expected = played(stream, 0, 1)
     assert all(expected.values())
     with ThreadPoolExecutor(2) as workers:
-        remote = replace(roller, server=server)
+        remote = replace(stream, server=server)
         one, other = workers.map(lambda number: played(remote, number), (0, 1))
     assert one | other == expected
 

@@ -10,7 +10,7 @@ from kanachan.play.agent import GameKey, IllegalAction
 from kanachan.play.journal import Journal
 from kanachan.play.match import GameResult, Match
 from kanachan.play.match_runner import MatchRunner
-from kanachan.play.workers import ExecutionConfig
+from kanachan.play.playing import Execution
 from tests.support.matches import mjai, random_results
 from tests.support.tiny_weights import written
 
@@ -18,7 +18,7 @@ MATCH = Match(players=("rule", "random"), style=0)
 
 
 def runner_of(journal: Journal, num_games: int, match: Match = MATCH, records: Path | None = None) -> MatchRunner:
-    return MatchRunner(match, num_games, journal, ExecutionConfig(together=1, records=records))
+    return MatchRunner(match, num_games, journal, Execution(together=1, records=records))
 
 
 def test_it_plays_only_the_games_that_the_journal_lacks(tmp_path: Path) -> None:
@@ -62,7 +62,8 @@ def test_processes_that_share_a_gpu_have_one_more_that_computes_their_networks(t
     num_children: dict[str, list[int]] = {"cpu": [], "cuda": []}
 
     def results(match: Match, processes: int) -> list[GameResult]:
-        runner = MatchRunner(match, 2, Journal(None, match, resume=False), ExecutionConfig(processes=processes))
+        execution = Execution(backend="inline" if processes == 1 else "processes", workers=processes)
+        runner = MatchRunner(match, 2, Journal(None, match, resume=False), execution)
         run = runner.run(lambda _: num_children[match.device].append(len(active_children())), StopRequest())
         assert run.error is None
         return run.results

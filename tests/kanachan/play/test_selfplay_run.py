@@ -2,7 +2,7 @@
 
 import pytest
 
-from kanachan.play.selfplay_run import Execution
+from kanachan.play.playing import Execution
 
 
 @pytest.mark.parametrize(

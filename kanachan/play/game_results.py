@@ -1,46 +1,12 @@
-"""The games of a match, advancing together: the result and the record of each.
-
-A wall is played once in each of its seatings, so that both players get the same tiles. The hands and draws of a seat
-are the same in all seatings up to the first choice that differs; later rounds have the same walls too.
-"""
-
-from collections.abc import Callable, Mapping
-from pathlib import Path
+"""The result of a game of a match, counted from its events."""
 
 from annotate.game.grading import ranks_of
 from annotate.game.record import Event
 from annotate.game.record_writer import rounds_of
-from kanachan.play.agent import Agent, GameKey
 from kanachan.play.game import Game
-from kanachan.play.match import GameResult, Match
-from kanachan.play.rollout import BatchedGames
+from kanachan.play.match import GameResult
 
 _CALLS = ("chi", "pon", "daiminkan")
-
-
-def match_games(
-    match: Match,
-    players: Mapping[str, Agent],
-    records: Path | None = None,
-    on_result: Callable[[GameResult], object] | None = None,
-) -> BatchedGames[GameResult]:
-    """Returns games of a match, none of them begun.
-
-    Args:
-        players: by letter.
-        records: a folder for the games' records.
-        on_result: see `BatchedGames`.
-    """
-
-    def begin(key: GameKey) -> Game:
-        return Game(match.setup(key))
-
-    def finish(game: Game, events: list[Event]) -> GameResult:
-        if records is not None:
-            game.write_record(records, events)
-        return result_of(game, events)
-
-    return BatchedGames(begin, players, finish, on_result)
 
 
 def result_of(game: Game, events: list[Event]) -> GameResult:

@@ -1,0 +1,170 @@
+"""Plays many games: in this process, in several, or on a cluster, each with its own engines and its own copies of the
+networks; for each GPU, one more process computes the networks for all. Games do not depend on each other, nor on how
+many advance together, nor on the workers.
+"""
+
+import math
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Generic, Protocol
+
+from annotate.game.record import Event
+from annotate.runtime.signals import StopRequest
+from annotate.runtime.workers import num_cores
+from annotate.vocabulary import Vocabulary
+from kanachan.play.agent import GameKey
+from kanachan.play.agent_factory import agents_of
+from kanachan.play.backends import Backend, BackendName, make_backend
+from kanachan.play.game import Game
+from kanachan.play.match import Precision
+from kanachan.play.rollout import BatchedGames
+from kanachan.play.together import room_for_caches, usual_together
+from kanachan.play.units import Result
+
+if TYPE_CHECKING:
+    from kanachan.play.remote_network import ServerAddress
+
+
+class Series(Protocol):
+    """The games of a match or of self-play: all on which they depend."""
+
+    @property
+    def letters(self) -> Mapping[str, str]:
+        """The specifications of the players by letter."""
+
+    @property
+    def vocabulary(self) -> Vocabulary: ...
+
+    @property
+    def seed(self) -> int: ...
+
+    @property
+    def explore(self) -> float:
+        """The share of the actions of networks that are drawn from all with equal probabilities."""
+
+    @property
+    def precision(self) -> Precision: ...
+
+    @property
+    def device(self) -> str:
+        """The kind of device that networks are on."""
+
+    def begin(self, key: GameKey) -> Game:
+        """Starts a game."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Execution:
+    """Where and how games are played, which does not change them."""
+
+    backend: BackendName = "inline"
+    workers: int | None = None
+    """None: one for each core"""
+    address: str | None = None
+    """of a Ray cluster"""
+    together: int | None = None
+    """games that advance together in a worker; None: `kanachan.play.together.usual_together`"""
+    device: str = "cpu"
+    """of the networks, as an option names it"""
+    records: Path | None = None
+    """folder for the games' records"""
+
+    def shares_networks(self, device: str) -> bool:
+        """Returns whether servers compute the networks for all workers: those that share the GPUs of this machine.
+
+        Args:
+            device: the kind of device that networks are on.
+        """
+        return device != "cpu" and self.backend != "inline" and self.workers != 1 and self.address is None
+
+
+@dataclass(frozen=True, kw_only=True)
+class GameStream(Generic[Result]):
+    """Plays games in one process, many together; a stream of units (`kanachan.play.units.Serve`).
+
+    Args:
+        finish: returns the result of a game that has ended, given the events of its record.
+        fail: as `on_failure` of `BatchedGames`.
+        server: a process that computes the networks; None: this one does.
+    """
+
+    series: Series
+    finish: Callable[[Game, list[Event]], Result]
+    fail: Callable[[GameKey, BaseException], Result] | None = None
+    execution: Execution = Execution()
+    server: "ServerAddress | None" = None
+
+    @property
+    def together(self) -> int:
+        """How many games advance together."""
+        return self.execution.together or self._usual_together(math.inf)
+
+    def __call__(self, keys: Iterator[GameKey], stop: StopRequest) -> Generator[tuple[GameKey, Result]]:
+        """Yields the key and the result of each game as they end, until a stop is requested.
+
+        Raises:
+            IllegalAction, ValueError: a player has chosen an action that is not possible, or cannot be created, or a
+                program among the players fails otherwise.
+        """
+        series, execution = self.series, self.execution
+        made = agents_of(
+            series.letters,
+            series.seed,
+            series.vocabulary,
+            execution.device,
+            use_bf16=series.precision == "bf16",
+            explore=series.explore,
+            server=self.server,
+        )
+        with made as agents:
+            yield from BatchedGames(series.begin, agents, self._finished, self.fail).play(keys, self.together, stop)
+
+    def with_room(self, room: float) -> "GameStream[Result]":
+        """Returns the stream with as many games together as its caches have room for, in bytes, unless it has a
+        number."""
+        together = self.execution.together or self._usual_together(room)
+        return replace(self, execution=replace(self.execution, together=together))
+
+    def _usual_together(self, room: float) -> int:
+        series = self.series
+        use_bf16 = series.precision == "bf16"
+        return usual_together(series.letters.values(), series.vocabulary, use_bf16=use_bf16, room=room)
+
+    def _finished(self, game: Game, events: list[Event]) -> Result:
+        if self.execution.records is not None:
+            game.write_record(self.execution.records, events)
+        return self.finish(game, events)
+
+
+def play_games(
+    stream: GameStream[Result], keys: Sequence[GameKey], stop: StopRequest
+) -> Generator[tuple[GameKey, Result]]:
+    """Plays games and yields their results as they come, until all have ended or a stop is requested.
+
+    Raises:
+        IllegalAction, ValueError: as the stream; or workers were lost again and again that had the same game.
+        OSError: a worker cannot be started, or a process has ended that others need.
+    """
+    if not keys:
+        return
+    series, execution = stream.series, stream.execution
+    if execution.backend == "processes" and len(keys) == 1:
+        execution = replace(execution, backend="inline")
+    num_workers = 1 if execution.backend == "inline" else execution.workers or num_cores()
+    servers: Sequence[ServerAddress] = ()
+    with ExitStack() as held:
+        if execution.shares_networks(series.device):
+            # torch, which only networks need
+            from kanachan.play.inference_server import devices_of_servers, inference_servers
+
+            servers = held.enter_context(inference_servers(devices_of_servers(execution.device, num_workers)))
+        if execution.address is None:  # otherwise the memory is of other machines
+            stream = stream.with_room(room_for_caches(series.device, execution.device, servers, num_workers))
+        streams = [replace(stream, server=each) for each in servers] or [stream]
+        backend: Backend[GameKey, Result] = make_backend(
+            execution.backend, streams, execution.workers, execution.address, ahead=stream.together
+        )
+        held.enter_context(closing(backend))
+        yield from held.enter_context(closing(backend.results(keys, stop)))
