@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from annotate.runtime.files import MISSING
 from kanachan.config import WEIGHTS_NAME
-from kanachan.training.metric_names import AXIS, BY_STAGE, METRICS_NAME, SECTIONS
+from kanachan.training.metric_names import AXIS, BY_STAGE, METRICS_NAME, PANELS
 from kanachan.training.run_folder import CONFIG_NAME
 
 
@@ -62,20 +62,17 @@ def read_runs(folders: Sequence[Path]) -> list[Run]:
     return [_read_run(folder, name) for folder, name in zip(folders, names, strict=True)]
 
 
-def panels_of(runs: Sequence[Run]) -> dict[str, list[Panel]]:
-    """Returns the panels of each section that have curves; columns without a panel form the last section."""
+def panels_of(runs: Sequence[Run]) -> list[Panel]:
+    """Returns the panels that have curves, and one for each column without a panel; metrics by kind of decision, which
+    are many, are left out."""
     columns = sorted({column for run in runs for row in run.rows for column in row} - {"step", AXIS})
-    sections = {}
-    known: set[str] = set()
-    for section, titles in SECTIONS.items():
-        panels = []
-        for title, wanted in titles.items():
-            chosen = [c for c in columns if (re.search(wanted, c) if isinstance(wanted, str) else c in wanted)]
-            known |= set(chosen)
-            panels += _panels(title, chosen, runs)
-        sections[section] = panels
-    sections["Other"] = [panel for c in columns if c not in known for panel in _panels(c, [c], runs)]
-    return {section: panels for section, panels in sections.items() if panels}
+    unknown = [column for column in columns if not column.startswith("kind/")]
+    panels = []
+    for title, wanted in PANELS.items():
+        chosen = [c for c in columns if (re.search(wanted, c) if isinstance(wanted, str) else c in wanted)]
+        unknown = [column for column in unknown if column not in chosen]
+        panels += _panels(title, chosen, runs)
+    return panels + [panel for column in unknown for panel in _panels(column, [column], runs)]
 
 
 def _runs_in(path: Path) -> list[Path]:

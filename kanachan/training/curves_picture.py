@@ -11,12 +11,11 @@ if TYPE_CHECKING:
 
 _COLUMNS = 3
 _INCHES = (5.2, 3.1)  # of a panel
-_LEFT_OUT = "By kind"  # of the picture, which would be too large with it
 _COLOURS = ("#2f6fd0", "#c0392b", "#0f8a6a", "#7b3fb5", "#b7791f", "#556070", "#c2377f", "#2a93a8")
 
 
 def draw_picture(runs: Sequence[Run], path: Path, kind: str) -> None:
-    """Writes the curves as a picture, without the panels by kind of decision.
+    """Writes the curves as a picture.
 
     Args:
         kind: the format, png, svg or pdf.
@@ -29,8 +28,7 @@ def draw_picture(runs: Sequence[Run], path: Path, kind: str) -> None:
     except ModuleNotFoundError:
         raise ValueError("a picture needs matplotlib: pip install matplotlib") from None
 
-    sections = {name: panels for name, panels in panels_of(runs).items() if name != _LEFT_OUT}
-    panels = [panel for of_section in sections.values() for panel in of_section]
+    panels = panels_of(runs)
     rows = -(-len(panels) // _COLUMNS)
     figure = Figure(figsize=(_COLUMNS * _INCHES[0], rows * _INCHES[1] + 0.6), layout="constrained")
     for number, panel in enumerate(panels):

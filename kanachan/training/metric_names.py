@@ -7,11 +7,8 @@ from collections.abc import Mapping
 
 METRICS_NAME = "metrics.csv"
 AXIS = "train/samples"
-KINDS = ("discard", "riichi", "chi", "pon", "kan", "ron", "tsumo", "kyushu", "kita")
 
-# Titles and the columns in a panel: a tuple of names, or a regular expression for names that depend on the run.
-Panels = dict[str, tuple[str, ...] | str]
-LEARNING: Panels = {
+PANELS: dict[str, tuple[str, ...] | str] = {
     "loss": ("train/loss", "validation/loss"),
     "cross-entropy": ("train/cross_entropy", "validation/cross_entropy"),
     "accuracy: top choice is the action taken": ("validation/top1",),
@@ -19,14 +16,6 @@ LEARNING: Panels = {
     "value of the situation alone: loss": ("train/baseline", "validation/baseline"),
     "CQL regulariser": ("train/conservative", "validation/conservative"),
     "calibration error": ("calibration/error",),
-}
-BY_KIND: Panels = {
-    f"{kind}: {what}": (f"kind/{kind}/{what}",)
-    for kind in KINDS
-    for what in ("accuracy", "loss", "recall")
-    if (kind, what) != ("discard", "recall")
-}
-POLICY: Panels = {
     "divergence from --init, nats": ("train/divergence", "validation/divergence"),
     "divergence from policy.magnet, nats": ("train/magnet_divergence", "validation/magnet_divergence"),
     "entropy, nats": ("train/entropy", "validation/entropy"),
@@ -35,23 +24,15 @@ POLICY: Panels = {
     "share of the decisions that are clipped": ("train/clipped", "validation/clipped"),
     "mean advantage": ("train/advantage", "validation/advantage"),
     "covariance of advantage and change of log probability": ("validation/covariance",),
-}
-GUIDING: Panels = {
     "share of the hidden tiles that the policy sees": ("train/hidden_share",),
     "share of the decisions that are rejected": ("train/rejected",),
-}
-DISTILLATION: Panels = {
     "divergence from objective.teacher, nats": ("train/teacher_divergence",),
-}
-SPEED: Panels = {
     "decisions per second": ("train/samples_per_second",),
     "tokens per second": ("train/tokens_per_second",),
     "operations per second": ("train/flops_per_second",),
     "share of the peak": ("train/share_of_peak",),
     "share of time without a batch": ("train/data_wait",),
     "memory, GB": ("train/memory_peak_gb",),
-}
-ITERATIONS: Panels = {
     "gain of the whole update, estimated": (
         "iteration/gain_of_update",
         "iteration/gain_of_update_low",
@@ -64,26 +45,21 @@ ITERATIONS: Panels = {
     "games per second": ("iteration/games_per_second",),
     "seconds of a phase": r"^iteration/seconds_\w+$",
     "the update": r"^iteration/update_\w+$",
-}
-HEALTH: Panels = {
     "norm of the gradient": ("train/gradient_norm", "train/gradient_norm_encoder", "train/gradient_norm_decoder"),
     "steps skipped because the gradient was not finite": ("train/skipped_steps",),
     "learning rate": ("train/learning_rate",),
     "learning rate of the encoder, where it differs": ("train/encoder_learning_rate",),
     "decisions of a validation": ("validation/rows",),
 }
-BY_STAGE = frozenset(LEARNING) - {"accuracy: top choice is the action taken", "explained variance of the value"}
+"""titles, and the columns in each: their names, or a regular expression for names that depend on the run"""
+BY_STAGE = (
+    "loss",
+    "cross-entropy",
+    "value of the situation alone: loss",
+    "CQL regulariser",
+    "calibration error",
+)
 """panels whose unit depends on the stage"""
-SECTIONS = {
-    "Learning": LEARNING,
-    "By kind": BY_KIND,
-    "Policy": POLICY,
-    "Oracle guiding": GUIDING,
-    "Iterations": ITERATIONS,
-    "Distillation": DISTILLATION,
-    "Speed": SPEED,
-    "Health": HEALTH,
-}
 
 _LOSS = "loss"
 _SHARES = {"top1": "accuracy", "explained_variance": "explained variance"}

@@ -44,7 +44,7 @@ def pictures() -> None:
 
 
 def test_the_picture_has_the_panels_and_the_runs_by_stage(runs: Path, tmp_path: Path) -> None:
-    titles = [panel.title for panels in panels_of(read_runs(find_runs([str(runs)]))).values() for panel in panels]
+    titles = [panel.title for panel in panels_of(read_runs(find_runs([str(runs)])))]
     assert titles[:2] == ["loss (imitation)", "loss (rank)"]
     assert {"learning rate", "accuracy: top choice is the action taken", "new/column"} <= set(titles)
     assert main([str(runs), "-o", str(tmp_path / "curves.svg")]) == 0
