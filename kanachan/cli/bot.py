@@ -24,7 +24,7 @@ from kanachan.cli.options import (
 from kanachan.extras import require
 from kanachan.models.reference import shipped_name
 from kanachan.objectives.stages import REWARD
-from kanachan.play.agent_spec import NamedWeights
+from kanachan.play.agent_spec import AgentSpec, parse_weights
 from kanachan.play.mjai_server import PROGRAM, Bot, serve, write_answer
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: argparse.Namespace) -> None:
-    named = NamedWeights.parse(arguments.weights)
+    named = parse_weights(arguments.weights)
     require_policies(named.weights)
     token = _token(arguments, named) if arguments.connect is not None else ""
     seat = arguments.seat or 0
@@ -111,7 +111,7 @@ def _run(arguments: argparse.Namespace) -> None:
         write_answer({"model_tag": tag, "phi_matrix": matrices}, sys.stdout)
 
 
-def _token(arguments: argparse.Namespace, named: NamedWeights) -> str:
+def _token(arguments: argparse.Namespace, named: AgentSpec) -> str:
     """Reads the token of the account at the arena; raises ValueError if there is none, or the arena cannot be played
     at with these weights."""
     require("connect", ("websockets",))
@@ -137,7 +137,7 @@ def _policy(arguments: argparse.Namespace) -> "Policy":
     from kanachan.inference.policy import Policy
     from kanachan.models.device import chosen_device
 
-    named = NamedWeights.parse(arguments.weights)
+    named = parse_weights(arguments.weights)
     if named.is_int8:
         from kanachan.inference.int8_network import with_int8
 
@@ -150,7 +150,7 @@ def _adapt(
     arguments: argparse.Namespace, policy: "Policy", style: int, grades: tuple[int, ...]
 ) -> "AdaptToRound | None":
     """Returns what adapts the policy to a round, if its name has `:adapt`."""
-    rollouts = NamedWeights.parse(arguments.weights).rollouts
+    rollouts = parse_weights(arguments.weights).rollouts
     if rollouts is None:
         return None
     from kanachan.inference.policy import NetworkPolicy

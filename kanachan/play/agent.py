@@ -69,14 +69,14 @@ UNBATCHED = BatchKey(None, 1)
 
 
 class Agent(Protocol):
-    """A player: chooses an action for each request."""
+    """A player: chooses an action for each request. Its other methods are those of a player without state."""
 
-    plays_forced: bool
+    plays_forced: bool = False
     """whether it is also queried where only one action is possible"""
 
     def group(self, request: ActRequest) -> BatchKey:
         """Returns the key of the requests that `act` is best given together: a game waits a while for a full batch."""
-        ...
+        return UNBATCHED
 
     def act(self, requests: Sequence[ActRequest]) -> list[Action]:
         """Returns an action for each request. A seat of a game has at most one of the requests.
@@ -88,11 +88,11 @@ class Agent(Protocol):
 
     def end(self, game: GameKey, seat: int, events: Sequence[Event]) -> None:
         """Deletes the state of a game; `events` (mjai, all hands open) is its whole log, or empty if it was dropped."""
-        ...
+        return
 
     def close(self) -> None:
         """Closes the programs that were started."""
-        ...
+        return
 
 
 class IllegalAction(ValueError):

@@ -3,9 +3,9 @@
 import math
 import re
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from annotate.simulation.rule_agent import TEMPERAMENTS
 from kanachan.models.reference import is_reference_name, resolved
@@ -57,38 +57,28 @@ class AgentSpec:
         return [self.weights] if self.weights else []
 
 
-class NamedWeights(NamedTuple):
-    """Weights with what follows their name."""
+def parse_weights(text: str) -> AgentSpec:
+    """Parses WEIGHTS, WEIGHTS:int8 or WEIGHTS:adapt=K; a path that exists is taken as it is.
 
-    weights: str
-    is_int8: bool
-    """`:int8`"""
-    rollouts: int | None
-    """of `:adapt`"""
-
-    @classmethod
-    def parse(cls, text: str) -> "NamedWeights":
-        """Parses WEIGHTS, WEIGHTS:int8 or WEIGHTS:adapt=K; a path that exists is taken as it is.
-
-        Raises:
-            ValueError: K is not a number of roll-outs, or both are given.
-        """
-        if _names_weights(text):
-            return cls(text, False, None)
-        rest = text.removesuffix(_INT8)
-        is_int8 = rest != text
-        match = None if _names_weights(rest) else _ADAPT.fullmatch(rest)
-        if match is None:
-            return cls(rest, is_int8, None)
-        if is_int8 or match["weights"].endswith(_INT8):
-            raise ValueError(f"{text}: int8 matrices cannot be adapted: give {_INT8} or :adapt, not both")
-        given = match["rollouts"]
-        if not given.isdecimal() or int(given) < _LEAST_ROLLOUTS:
-            raise ValueError(
-                f"{text}: a number of roll-outs, at least {_LEAST_ROLLOUTS}, expected behind :adapt=, such as 32, not "
-                f"{given!r}"
-            )
-        return cls(match["weights"], False, int(given))
+    Raises:
+        ValueError: K is not a number of roll-outs, or both are given.
+    """
+    spec = AgentSpec(text, "policy", weights=text)
+    if _names_weights(text):
+        return spec
+    spec = replace(spec, weights=text.removesuffix(_INT8), is_int8=text.endswith(_INT8))
+    match = None if _names_weights(spec.weights) else _ADAPT.fullmatch(spec.weights)
+    if match is None:
+        return spec
+    if spec.is_int8 or match["weights"].endswith(_INT8):
+        raise ValueError(f"{text}: int8 matrices cannot be adapted: give {_INT8} or :adapt, not both")
+    given = match["rollouts"]
+    if not given.isdecimal() or int(given) < _LEAST_ROLLOUTS:
+        raise ValueError(
+            f"{text}: a number of roll-outs, at least {_LEAST_ROLLOUTS}, expected behind :adapt=, such as 32, not "
+            f"{given!r}"
+        )
+    return replace(spec, weights=match["weights"], rollouts=int(given))
 
 
 def parse_agent(text: str, *, requires_files: bool = True) -> AgentSpec:
@@ -130,15 +120,7 @@ def _parse_policy(text: str) -> AgentSpec:
     # a path that exists is taken as it is, even if it looks like one with a temperature
     if not _names_weights(text) and (match := _TAIL.fullmatch(text)):
         rest, temperature = match["rest"], _positive(match["temperature"], text)
-    named = NamedWeights.parse(rest)
-    return AgentSpec(
-        text,
-        "policy",
-        weights=named.weights,
-        temperature=temperature,
-        is_int8=named.is_int8,
-        rollouts=named.rollouts,
-    )
+    return replace(parse_weights(rest), text=text, temperature=temperature)
 
 
 def _names_weights(text: str) -> bool:

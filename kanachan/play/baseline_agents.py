@@ -3,23 +3,17 @@
 import math
 from collections.abc import Sequence
 
-from annotate.game.record import Event
 from annotate.simulation.rule_agent import TEMPERAMENTS, RuleBasedAgent
 from annotate.vocabulary import Vocabulary
 from kanachan.inference.choice import Action
-from kanachan.play.agent import UNBATCHED, ActRequest, BatchKey, GameKey, SeededSampler, uniform_hash
+from kanachan.play.agent import ActRequest, Agent, SeededSampler, uniform_hash
 
 
-class RandomAgent:
+class RandomAgent(Agent):
     """Chooses among the possible actions with equal probabilities."""
-
-    plays_forced = False
 
     def __init__(self, sampler: SeededSampler) -> None:
         self._sampler = sampler
-
-    def group(self, request: ActRequest) -> BatchKey:
-        return UNBATCHED
 
     def act(self, requests: Sequence[ActRequest]) -> list[Action]:
         chosen = []
@@ -29,31 +23,14 @@ class RandomAgent:
             chosen.append(Action(token, -math.log(len(actions))))
         return chosen
 
-    def end(self, game: GameKey, seat: int, events: Sequence[Event]) -> None:
-        pass
 
-    def close(self) -> None:
-        pass
-
-
-class RuleAgent:
+class RuleAgent(Agent):
     """Plays as `annotate.simulation.rule_agent.RuleBasedAgent`, without careless actions."""
-
-    plays_forced = False
 
     def __init__(self, temperament: str, sampler: SeededSampler, vocabulary: Vocabulary) -> None:
         named = next(each for each in TEMPERAMENTS if each.name == temperament)
         seed = int(uniform_hash(sampler.seed, sampler.player) * (1 << 32))
         self._player = RuleBasedAgent(named, seed, vocabulary)
 
-    def group(self, request: ActRequest) -> BatchKey:
-        return UNBATCHED
-
     def act(self, requests: Sequence[ActRequest]) -> list[Action]:
         return [Action(self._player.choose(request.turn)) for request in requests]
-
-    def end(self, game: GameKey, seat: int, events: Sequence[Event]) -> None:
-        pass
-
-    def close(self) -> None:
-        pass

@@ -28,7 +28,7 @@ from kanachan.models.device import chosen_device
 from kanachan.models.kv_cache import CachedNetwork, IncrementalBatch
 from kanachan.models.low_rank import Additions, CachedLowRankNetwork
 from kanachan.models.transformer import Network, Output
-from kanachan.play.agent import ActRequest, BatchKey, GameKey, SeededSampler
+from kanachan.play.agent import ActRequest, Agent, BatchKey, GameKey, SeededSampler
 from kanachan.play.agent_spec import AgentSpec
 from kanachan.play.batch_shapes import CachedRow, Shape, batches_of_shape, filled, shapes_of
 from kanachan.play.remote_network import RemoteNetwork, ServerAddress
@@ -189,15 +189,13 @@ def seat_of(request: ActRequest) -> tuple[GameKey, int]:
     return request.game, request.turn.seat
 
 
-class PolicyAgent:
+class PolicyAgent(Agent):
     """Plays by the scores of a policy.
 
     Args:
         temperature: scores are divided by it, and their softmax is sampled from; None takes the highest score.
         explore: the share of actions that are drawn from all with equal probabilities; needs a temperature.
     """
-
-    plays_forced = False
 
     def __init__(
         self, policy: CachedPolicy, sampler: SeededSampler, temperature: float | None = None, explore: float = 0.0
@@ -221,9 +219,6 @@ class PolicyAgent:
 
     def end(self, game: GameKey, seat: int, events: Sequence[Event]) -> None:
         self.policy.forget((game, seat))
-
-    def close(self) -> None:
-        pass
 
 
 @contextmanager
