@@ -1,4 +1,4 @@
-"""Fits the coefficients of the danger estimate to one split, and measures them on another by groups of situations.
+"""Fits the coefficients of the danger estimate to one split, and measures them on another.
 
 python launch/reports/danger.py WEIGHTS SHARDS
 
@@ -38,8 +38,6 @@ from kanachan.objectives.auxiliary import RoundWinner
 _CHUNK = 256
 _BINS = 8
 _NEWTON_STEPS = 30
-_EARLY, _LATE = 24, 48
-"""discards of all seats: before, between and after them a round is early, in the middle and late"""
 
 
 class Samples(NamedTuple):
@@ -50,8 +48,6 @@ class Samples(NamedTuple):
     win_feature_WOF: NDArray[np.float32]
     winner_W: NDArray[np.int64]
     """the outcome: a seat from the actor on, or nobody"""
-    turn_W: NDArray[np.int64]
-    """discards of all seats so far"""
 
 
 def main() -> int:
@@ -84,7 +80,7 @@ def report(weights: str, shards: Path, decisions: int | None) -> str:
     fitted = fit(fitted_to)
     lines = _coefficients("who wins", WIN_FEATURES, win_fitted, WIN_COEFFICIENTS)
     lines += ["", *_coefficients("dealing in", FEATURES, fitted, COEFFICIENTS)]
-    return "\n".join([*lines, "", *_winner_lines(test), "", *_danger_lines(test, fitted)])
+    return "\n".join([*lines, "", *_danger_lines(test, fitted)])
 
 
 def _coefficients(title: str, names: Sequence[str], new_F: Sequence[float], used_F: Sequence[float]) -> list[str]:
@@ -92,35 +88,8 @@ def _coefficients(title: str, names: Sequence[str], new_F: Sequence[float], used
     return [f"{title:<24}{'fitted':>8}{'in use':>8}", *rows]
 
 
-def _winner_lines(test: Samples) -> list[str]:
-    """Formats the chances of the other seats to win against what happened, by riichi, melds and turn."""
-    probability_WO = win_probability(test.win_feature_WOF, np.array(WIN_COEFFICIENTS))
-    won_WO = np.eye(probability_WO.shape[1])[test.winner_W]
-    riichi_WO = test.win_feature_WOF[..., WIN_FEATURES.index("riichi")] > 0
-    melds_WO = test.win_feature_WOF[..., WIN_FEATURES.index("melds")].astype(int)
-    others = slice(1, -1)
-    is_riichi_W = riichi_WO[:, others].any(axis=1)
-    early, middle = test.turn_W < _EARLY, (test.turn_W >= _EARLY) & (test.turn_W < _LATE)
-    phases = {"early": early, "middle": middle, "late": test.turn_W >= _LATE}
-    lines = [f"{'another seat wins':<40}{'predicted %':>12}{'observed %':>12}{'seats':>9}"]
-
-    def add(name: str, where_WO: NDArray[np.bool_]) -> None:
-        chosen = where_WO[:, others]
-        if chosen.any():
-            predicted_, observed = (100 * each[:, others][chosen].mean() for each in (probability_WO, won_WO))
-            lines.append(f"{name:<40}{predicted_:12.1f}{observed:12.1f}{chosen.sum():9,}")
-
-    for phase, is_phase_W in phases.items():
-        for count in range(4):
-            add(f"{phase}, {count} melds, nobody in riichi", (melds_WO == count) & (is_phase_W & ~is_riichi_W)[:, None])
-        add(f"{phase}, in riichi", riichi_WO & is_phase_W[:, None])
-        add(f"{phase}, closed against a riichi", ~riichi_WO & (melds_WO == 0) & (is_phase_W & is_riichi_W)[:, None])
-    own = 100 * probability_WO[:, 0].mean(), 100 * won_WO[:, 0].mean()
-    return [*lines, f"{'the actor':<40}{own[0]:12.1f}{own[1]:12.1f}{len(won_WO):9,}"]
-
-
 def _danger_lines(test: Samples, fitted: NDArray[np.float64]) -> list[str]:
-    """Formats how well the coefficients predict what deals in, in all and by groups."""
+    """Formats how well the coefficients predict what deals in."""
     frequency = test.dealt_in_N.mean()
     chance = log_loss(np.full(len(test.dealt_in_N), frequency), test.dealt_in_N)
     lines = [f"test: {len(test.dealt_in_N):,} pairs of a discard and a seat, {test.dealt_in_N.sum()} dealt in"]
@@ -130,17 +99,6 @@ def _danger_lines(test: Samples, fitted: NDArray[np.float64]) -> list[str]:
         loss = log_loss(probability_N, test.dealt_in_N)
         lines.append(f"{name}: area under the ROC curve {area:.3f}, {loss:.5f} nats (constant {chance:.5f})")
     probability_N = predicted(test.feature_NF, np.array(COEFFICIENTS))
-    riichi_N, melds_N, turn_N = (test.feature_NF[:, FEATURES.index(name)] for name in ("riichi", "melds", "turn"))
-    groups = {
-        "closed, no riichi": (riichi_N == 0) & (melds_N == 0),
-        **{f"{count} melds": (riichi_N == 0) & (melds_N == count) for count in (1, 2, 3)},
-        "riichi, early or middle": (riichi_N > 0) & (turn_N < np.log1p(_LATE)),
-        "riichi, late": (riichi_N > 0) & (turn_N >= np.log1p(_LATE)),
-    }
-    lines += ["", f"{'deals in':<24}{'predicted':>12}{'observed':>12}{'pairs':>11}"]
-    for name, where_N in groups.items():
-        counts = probability_N[where_N].sum(), test.dealt_in_N[where_N].sum()
-        lines.append(f"{name:<24}{counts[0]:12.1f}{counts[1]:12,}{where_N.sum():11,}")
     lines += ["", f"{'predicted %':>12}{'observed %':>12}{'pairs':>11}"]
     for part in np.array_split(probability_N.argsort(), _BINS):
         observed = test.dealt_in_N[part].mean()
@@ -167,14 +125,12 @@ def samples(policy: Policy, columns: Columns, limit: int | None) -> Samples:
         may_win_NH = ~inputs.is_safe_BHK.numpy()[row, :, kind]
         seat = np.arange(may_win_NH.shape[1])
         dealt_in_NH = is_last_B[chunk][row, None] & (target_B[chunk][row, None] == seat)
-        turn_BHK = inputs.feature_BHKF[..., FEATURES.index("turn")]
         parts.append(
             Samples(
                 inputs.feature_BHKF.numpy()[row, :, kind][may_win_NH].astype(np.float64),
                 dealt_in_NH[may_win_NH],
                 inputs.win_feature_BOF.numpy(),
                 winner_of_result[rows.results[:, 0]],
-                np.expm1(turn_BHK[:, 0, 0].numpy()).round().astype(np.int64),
             )
         )
     return Samples(*(np.concatenate(each) for each in zip(*parts, strict=True)))
