@@ -14,14 +14,13 @@ from annotate.game.grading import FIRST_DAN, require_mjsoul_points, tenhou_delta
 from annotate.game.settings import DEFAULT_GRADE, STYLES, parse_grades
 from annotate.runtime.arguments import CommandParser, add_force_option
 from annotate.runtime.files import check_output, locking
-from annotate.runtime.json_output import write_json
 from annotate.runtime.signals import StopRequest, noting_stop_signals
 from annotate.runtime.terminal import require_positive, run_cleanly
 from annotate.runtime.workers import num_cores
 from annotate.vocabulary import NUMS_OF_SEATS
 from kanachan.cli.environment import set_environment
 from kanachan.cli.int8_players import precision_of, report_int8
-from kanachan.cli.options import add_bootstrap_option, add_table_options, require_policies
+from kanachan.cli.options import add_bootstrap_option, add_table_options, print_report, require_policies
 from kanachan.cli.player_options import (
     PlayerFormatter,
     add_execution_options,
@@ -305,25 +304,22 @@ def _print_results(run: MatchRun, num_games: int, match: Match, arguments: argpa
     results, num_illegal = run.results, int(isinstance(run.error, IllegalAction))
     statistics = match_statistics(results, match, arguments.points, arguments.bootstrap)
     needed = _needed(statistics, match, arguments.difference)
-    try:
-        print(_report(results, num_games, match, arguments, statistics, needed, num_illegal), flush=True)
-    finally:  # the file is written even if the reader of the table has gone (`| head`)
-        if arguments.json:
-            content = {
-                "format_version": FORMAT_VERSION,
-                "match": {name: getattr(match, name) for name in match.__dataclass_fields__},
-                "points": arguments.points,
-                "games": len(results),
-                "games_wanted": num_games,
-                "rounds": sum(result.rounds for result in results),
-                "draws": sum(result.draws for result in results),
-                "decisions": _decisions(results),
-                "illegal_actions": num_illegal,
-                **as_json(statistics),
-                "games_needed": {"difference": arguments.difference, "games": needed},
-                "bootstrap": arguments.bootstrap,
-            }
-            write_json(Path(arguments.json), content)
+    content = {
+        "format_version": FORMAT_VERSION,
+        "match": {name: getattr(match, name) for name in match.__dataclass_fields__},
+        "points": arguments.points,
+        "games": len(results),
+        "games_wanted": num_games,
+        "rounds": sum(result.rounds for result in results),
+        "draws": sum(result.draws for result in results),
+        "decisions": _decisions(results),
+        "illegal_actions": num_illegal,
+        **as_json(statistics),
+        "games_needed": {"difference": arguments.difference, "games": needed},
+        "bootstrap": arguments.bootstrap,
+    }
+    text = _report(results, num_games, match, arguments, statistics, needed, num_illegal)
+    print_report(text, arguments.json or None, content)
 
 
 def _needed(statistics: "MatchStatistics", match: Match, difference: float) -> int | None:

@@ -11,7 +11,6 @@ from tqdm import tqdm
 
 from annotate.runtime.arguments import CommandParser, add_force_option
 from annotate.runtime.files import require_exists
-from annotate.runtime.json_output import write_json
 from annotate.runtime.terminal import require_positive, run_cleanly
 from kanachan.cli.environment import set_environment
 from kanachan.cli.evaluate_critic import DESCRIPTION as CRITIC_DESCRIPTION
@@ -28,6 +27,7 @@ from kanachan.cli.options import (
     add_device_option,
     check_json_option,
     letter,
+    print_report,
     require_policies,
     require_weights,
 )
@@ -163,13 +163,12 @@ def _evaluate(arguments: argparse.Namespace, folders: Sequence[str]) -> None:
     for folder in folders:
         arguments.shards = folder
         measured.append(_measured(subjects, arguments, baseline))
-    try:
-        print(report_of(*measured) if len(folders) == 1 else side_by_side_report(measured), flush=True)
-    finally:  # the metrics are written even where the reader of the table has gone (`| head`)
-        if arguments.json is not None:
-            reports = [each.report for each in measured]
-            entry = reports[0] if len(folders) == 1 else {"format_version": FORMAT_VERSION, "evaluations": reports}
-            write_json(Path(arguments.json), entry)
+    reports = [each.report for each in measured]
+    if len(folders) == 1:
+        print_report(report_of(*measured), arguments.json, reports[0])
+    else:
+        content = {"format_version": FORMAT_VERSION, "evaluations": reports}
+        print_report(side_by_side_report(measured), arguments.json, content)
 
 
 def _measured(subjects: list[Subject], arguments: argparse.Namespace, baseline: str | None) -> Measured:

@@ -1,11 +1,10 @@
 """kanachan-evaluate of critics, which are measured on the returns of self-play."""
 
 import argparse
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from annotate.runtime.json_output import plain, write_json
-from kanachan.cli.options import are_of_stage, check_json_option
+from annotate.runtime.json_output import plain
+from kanachan.cli.options import are_of_stage, check_json_option, print_report
 from kanachan.objectives.stages import CRITIC
 
 if TYPE_CHECKING:
@@ -67,12 +66,8 @@ def evaluate_critics(arguments: argparse.Namespace) -> None:
         "bootstrap": arguments.bootstrap,
         "baseline": arguments.baseline,
     }
-    try:
-        print(_report(header, critics, found), flush=True)
-    finally:  # the metrics are written even where the reader of the table has gone (`| head`)
-        if arguments.json is not None:
-            entries = [_entry(path, critics[path], evaluation) for path, evaluation in found.items()]
-            write_json(Path(arguments.json), {**header, "weights": entries})
+    entries = [_entry(path, critics[path], evaluation) for path, evaluation in found.items()]
+    print_report(_report(header, critics, found), arguments.json, {**header, "weights": entries})
 
 
 def _report(header: dict[str, Any], critics: "dict[str, Critic]", found: "dict[str, CriticEvaluation]") -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 from tqdm import tqdm
 
 from annotate.runtime.json_output import plain, write_json
-from kanachan.cli.options import check_json_option
+from kanachan.cli.options import check_json_option, print_report
 from kanachan.cli.score_baseline import SHIPPED_BASELINE
 from kanachan.data.shard_folder import shards_of
 from kanachan.models.card import vocabulary_of
@@ -129,17 +129,17 @@ def evaluate_gain(arguments: argparse.Namespace) -> None:
         rounds = _measured(seats, returns, arguments)
     except TooFar as error:
         # for a program that tries smaller steps next
-        _write({**header, "gain": None, "verdict": GainVerdict("too_far", False, str(error))._asdict()}, arguments)
+        if arguments.json is not None:
+            verdict = GainVerdict("too_far", False, str(error))
+            write_json(Path(arguments.json), plain({**header, "gain": None, "verdict": verdict._asdict()}))
         raise
     gain = gain_of(rounds, arguments.bootstrap)
     verdict = verdict_on_gain(gain.gain, returns.unit, gain.games)
     # for a program that chooses among policies: by the games of one half, to report the gain in the other
     halves = dict(zip(("choosing", "reporting"), rounds.halves(), strict=True))
     in_halves = {name: _of_half(half, returns.unit, arguments.bootstrap) for name, half in halves.items()}
-    try:
-        print(_report(gain, verdict, returns.unit, seats, arguments), flush=True)
-    finally:  # the numbers are written even where the reader of the table has gone (`| head`)
-        _write({**header, **vars(gain), "verdict": verdict._asdict(), **in_halves}, arguments)
+    text = _report(gain, verdict, returns.unit, seats, arguments)
+    print_report(text, arguments.json, plain({**header, **vars(gain), "verdict": verdict._asdict(), **in_halves}))
 
 
 def _of_half(rounds: "SeatRounds", unit: str, replicates: int) -> dict[str, Any] | None:
@@ -152,12 +152,6 @@ def _of_half(rounds: "SeatRounds", unit: str, replicates: int) -> dict[str, Any]
     gain = gain_of(rounds, replicates)
     verdict = verdict_on_gain(gain.gain, unit, gain.games)
     return {"gain": gain.gain, "games": gain.games, "verdict": verdict._asdict()}
-
-
-def _write(content: dict[str, Any], arguments: argparse.Namespace) -> None:
-    """Writes the file of --json, if one was asked for."""
-    if arguments.json is not None:
-        write_json(Path(arguments.json), plain(content))
 
 
 class _Returns(NamedTuple):

@@ -1,11 +1,10 @@
 """kanachan-evaluate of reward predictors, which are measured on rounds."""
 
 import argparse
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from annotate.runtime.json_output import plain, write_json
-from kanachan.cli.options import are_of_stage, check_json_option, letter
+from annotate.runtime.json_output import plain
+from kanachan.cli.options import are_of_stage, check_json_option, letter, print_report
 from kanachan.objectives.stages import REWARD
 
 if TYPE_CHECKING:
@@ -61,14 +60,10 @@ def evaluate_reward_predictors(arguments: argparse.Namespace) -> None:
         "bootstrap": arguments.bootstrap,
     }
     letters = {path: "" if len(found) == 1 else letter(i) for i, path in enumerate(found)}
-    try:
-        print(_heading(header, predictors, letters))
-        by_letter = {letters[path]: evaluation for path, evaluation in found.items()}
-        print(reward_tables(by_letter, vocabulary.num_seats), flush=True)
-    finally:  # the metrics are written even where the reader of the table has gone (`| head`)
-        if arguments.json is not None:
-            entries = [_entry(path, predictors[path], evaluation) for path, evaluation in found.items()]
-            write_json(Path(arguments.json), {**header, "weights": entries})
+    tables = reward_tables({letters[path]: evaluation for path, evaluation in found.items()}, vocabulary.num_seats)
+    entries = [_entry(path, predictors[path], evaluation) for path, evaluation in found.items()]
+    text = f"{_heading(header, predictors, letters)}\n{tables}"
+    print_report(text, arguments.json, {**header, "weights": entries})
 
 
 def _heading(header: dict[str, Any], predictors: "dict[str, RewardPredictor]", letters: dict[str, str]) -> str:

@@ -2,11 +2,13 @@
 
 import argparse
 from collections.abc import Iterable
-from typing import get_args
+from pathlib import Path
+from typing import Any, get_args
 
 from annotate.game.record import Rules
 from annotate.game.settings import DEFAULT_ROOM, DEFAULT_RULES, NUM_ROOMS, STYLES
 from annotate.runtime.files import check_output
+from annotate.runtime.json_output import write_json
 from annotate.vocabulary import Vocabulary, vocabulary_named
 from kanachan.models.card import read_card
 from kanachan.models.reference import resolved, shipped_weights
@@ -74,6 +76,20 @@ def check_json_option(arguments: argparse.Namespace, *inputs: str) -> None:
     if arguments.json is not None:
         weights = [str(resolved(path)) for path in arguments.weights]
         check_output(arguments.json, [arguments.shards, *inputs, *weights], force=arguments.force)
+
+
+def print_report(text: str, json_name: str | None, content: Any) -> None:
+    """Prints a report and writes it to the file of --json, if that is given, also where the reader of the text has gone
+    (`| head`).
+
+    Args:
+        content: of the file.
+    """
+    try:
+        print(text, flush=True)
+    finally:
+        if json_name is not None:
+            write_json(Path(json_name), content)
 
 
 def letter(index: int) -> str:
