@@ -22,7 +22,7 @@ from typing import Any
 import torch
 
 from annotate.runtime.terminal import run_cleanly
-from kanachan.config import RETIRED, SPLITS
+from kanachan.config import GONE, RETIRED, SPLITS
 from kanachan.data.loader import held_out_columns
 from kanachan.evaluation.benchmark import games_in, tables_of
 from kanachan.inference.int8_network import divergence, with_int8
@@ -219,7 +219,8 @@ def _commands(run: Weights) -> list[str]:
         usual[section][name] = value
     for section in ("data", "model", "objective", "optim", "run", "reward", "critic", "policy"):
         for name, value in config.get(section, {}).items():
-            if (section, name) != ("data", "path") and value != usual[section].get(name):
+            is_given = f"{section}.{name}" not in ("data.path", *GONE)
+            if is_given and value != usual[section].get(name):
                 command += [f"--{section}.{name}", value if isinstance(value, str) else json.dumps(value)]
     commands.append(shlex.join(command))
     if "calibration" in run.card:

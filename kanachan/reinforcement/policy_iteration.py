@@ -17,12 +17,12 @@ Each phase is a command, which resumes by itself; so the run resumes wherever it
 import json
 import signal
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from annotate.runtime.files import locking, replacing
+from annotate.runtime.files import locking
 from annotate.runtime.signals import StopRequest, noting_stop_signals
 from kanachan.config import SPLITS, WEIGHTS_NAME, TrainConfig
 from kanachan.data.dataset_card import CARD_NAME as CARD_OF_SHARDS
@@ -209,21 +209,26 @@ def _require_no_more(out: Path, iterations: int) -> None:
 
 def _run(iteration: Iteration, out: Path, stop: StopRequest) -> None:
     """Runs one iteration up to its policy."""
-    log, seconds = iteration.folder / "commands.txt", _Durations(iteration.folder / "seconds.json")
+    log = iteration.folder / "commands.txt"
+    is_resumed, seconds = log.exists(), Counter[str]()
+
+    def run(name: str, phase: Phase) -> None:
+        start = time.monotonic()
+        run_phase(phase, log, stop)
+        seconds[name] += time.monotonic() - start  # type: ignore[assignment]
+
     for name, phase in iteration.fits():
         _announce(iteration, name)
-        with seconds.measuring(name):
-            run_phase(phase, log, stop)
+        run(name, phase)
         if name == "games":
             _require_splits(iteration)
     gate = Gate({})
     while (share := gate.next_share) is not None:
         _announce(iteration, f"gain of {share:.0%} of the update")
         phase, report = iteration.measuring(share)
-        with seconds.measuring("gate"):
-            run_phase(phase, log, stop)
+        run("gate", phase)
         gate = Gate({**gate.reports, share: json.loads(report.read_text(encoding="utf-8"))})
-    row = _row(iteration, gate, seconds.known)
+    row = _row(iteration, gate, {} if is_resumed else seconds)
     _log(iteration, out, row)
     print(gate.in_words(), flush=True)
     _write_policy(iteration, gate, row)
@@ -254,41 +259,12 @@ def _announce(iteration: Iteration, what: str) -> None:
     print(f"iteration {iteration.number + 1} of {iteration.config.selfplay.iterations}: {what}", flush=True)
 
 
-class _Durations:
-    """How long the phases of an iteration have taken, over all tries, in a file.
-
-    A phase whose process was killed took nobody knows how long: its time is None from then on.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._by_phase: dict[str, float | None] = {}
-        if path.is_file():
-            self._by_phase = json.loads(path.read_text(encoding="utf-8"))
-
-    @property
-    def known(self) -> dict[str, float]:
-        """Seconds by phase, where they are known."""
-        return {phase: seconds for phase, seconds in self._by_phase.items() if seconds is not None}
-
-    @contextmanager
-    def measuring(self, phase: str) -> Iterator[None]:
-        """Adds the time of the block, also where it ends with an error."""
-        start, before = time.monotonic(), self._by_phase.get(phase, 0.0)
-        self._write(phase, None)
-        try:
-            yield
-        finally:
-            self._write(phase, None if before is None else before + time.monotonic() - start)
-
-    def _write(self, phase: str, seconds: float | None) -> None:
-        self._by_phase[phase] = seconds
-        with replacing(self._path) as temporary:
-            temporary.write_text(json.dumps(self._by_phase), encoding="utf-8")
-
-
 def _row(iteration: Iteration, gate: Gate, seconds: Mapping[str, float]) -> dict[str, float]:
-    """Returns the metrics of an iteration; times only of phases for which they are known."""
+    """Returns the metrics of an iteration.
+
+    Args:
+        seconds: how long its phases took; none where they were interrupted.
+    """
     whole = gate.measured.get(1.0)
     update = read_card(iteration.update)
     games = iteration.config.selfplay.games

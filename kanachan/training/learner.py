@@ -31,11 +31,6 @@ class Learner:
     previous_settings: Mapping[str, Any] | None = None
     """of the run of --init; None if there is none, or the run is resumed"""
 
-    @property
-    def ancestry(self) -> tuple[list[dict[str, Any]], LearnedGames]:
-        """What its checkpoints keep of the stages before it."""
-        return self.lineage, self.ancestors_games
-
 
 class StageKind(Protocol):
     """How the data and the learner of a stage are made."""

@@ -1,7 +1,8 @@
 """What the folder of a run holds, and what of its settings may change when it is resumed."""
 
+import json
 from collections.abc import Collection, Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -79,16 +80,7 @@ def load_config(path: Path) -> TrainConfig:
     try:
         for name in ("reward", "critic", "policy", "selfplay"):
             values.setdefault(name, {})  # older runs have none
-        sections = {name: kind(**values.pop(name)) for name, kind in SECTIONS.items()}
-        tuples = {
-            "objective": "rank_points",
-            "optim": "frozen",
-            "critic": "points",
-            "policy": "points",
-            "selfplay": "opponents",
-        }
-        for name, setting in tuples.items():
-            sections[name] = replace(sections[name], **{setting: tuple(getattr(sections[name], setting))})
+        sections = {name: kind(**_with_tuples(values.pop(name))) for name, kind in SECTIONS.items()}
         config = TrainConfig(**sections, **values)
     except (TypeError, KeyError, AttributeError) as error:
         raise ValueError(f"{path}: not a complete configuration of a run: {error}") from error
@@ -128,7 +120,8 @@ def _converted(values: dict[str, Any], path: Path) -> dict[str, Any]:
 
 def plain(config: Any) -> dict[str, Any]:
     """Converts the configuration to nested dicts, lists and scalars."""
-    return {key: _plain(value) for key, value in asdict(config).items()}
+    converted: dict[str, Any] = json.loads(json.dumps(asdict(config)))
+    return converted
 
 
 def holds_run(folder: Path) -> bool:
@@ -171,7 +164,5 @@ def _flat(config: TrainConfig) -> dict[str, Any]:
     return flat
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _plain(entry) for key, entry in value.items()}
-    return list(value) if isinstance(value, tuple) else value
+def _with_tuples(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}

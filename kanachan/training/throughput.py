@@ -6,7 +6,7 @@ Shapes as in kanachan.data.batch; L rows of any kind.
 import resource
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,12 +72,6 @@ def count_flops(
     if not trains_encoder:
         flops -= 4 * model.layers * encoder + 2 * decoder_layers * keys_and_values
     return FlopCount(len(batch), tokens, float(flops))
-
-
-def training_flops(model: ModelConfig, batches: Sequence[Batch]) -> float:
-    """Returns the floating-point operations to train on one decision of the batches, as `count_flops` counts them."""
-    work = sum((count_flops(model, batch) for batch in batches), NO_WORK)
-    return work.flops / work.decisions
 
 
 def _lengths(token_LX: Tensor) -> NDArray[np.int64]:

@@ -40,7 +40,7 @@ from kanachan.training.data_source import DataSource, SourceData
 from kanachan.training.deepspeed import ZERO_STAGES
 from kanachan.training.devices import Devices, devices_of
 from kanachan.training.ema import EMA
-from kanachan.training.learner import Learner, StageKind
+from kanachan.training.learner import StageKind
 from kanachan.training.logged_module import LoggedModule
 from kanachan.training.loggers import MetricsFile, tensorboard_logger
 from kanachan.training.metric_names import METRICS_NAME, in_words
@@ -75,7 +75,7 @@ def run_stage(request: Request) -> int:
             print(f"{out}: the run has ended already; its weights are in {out / WEIGHTS_NAME}")
         return 0
     with ExitStack() as held:
-        return _run(request, held)
+        return _Run(request, held).train(held)
 
 
 def _has_ended(config: TrainConfig, out: Path) -> bool:
@@ -88,72 +88,153 @@ def _has_ended(config: TrainConfig, out: Path) -> bool:
     return is_as_long and read_card(out / WEIGHTS_NAME)["config"]["optim"].get("cooldown") == config.optim.cooldown
 
 
-def _require_validation(run: RunConfig, data: DataSource) -> None:
-    """Raises ValueError if the run is to be stopped early and there is nothing to validate it on."""
-    if run.early_stopping and not data.num_validation_rows:
-        raise ValueError(
-            f"run.early_stopping={run.early_stopping} needs a validation split, and {data.name} has none: "
-            "kanachan-pack --fractions 0.8,0.1,0.1 makes one; or leave the setting out"
+class _Run:
+    """One run: what it is made of, from its settings, which are resolved for the devices.
+
+    Args:
+        held: holds, in both methods, the lock on the run folder.
+    """
+
+    def __init__(self, request: Request, held: ExitStack) -> None:
+        self.out, self.is_zero = Path(request.config.run.out), this_rank() == 0
+        self.signals = StopSignals()
+        self.devices = _set_up(request.config.run)
+        if request.resume and self.is_zero:
+            # before the checkpoint is read, which another process of this folder could replace meanwhile
+            held.enter_context(_locked(self.out))
+        config, self.about_batch = _chosen_settings(request.config, self.devices, is_resumed=request.resume)
+        kind = _kind(config.stage)
+        self.data = kind.open_data(config, self.devices)
+        self.steps = steps_of(config.run, config.data.sizes[0], self.data)
+        self.schedule = Schedule(config.optim.cooldown_start(self.steps), self.steps)
+        self.resumption, self.files = _resumption(self.out, self.schedule, is_resumed=request.resume)
+        if config.run.early_stopping and not self.data.num_validation_rows:
+            raise ValueError(
+                f"run.early_stopping={config.run.early_stopping} needs a validation split, and {self.data.name} has "
+                "none: kanachan-pack --fractions 0.8,0.1,0.1 makes one; or leave the setting out"
+            )
+        self.interval = steps_between_validations(config, self.steps, self.data)
+        is_resumed = self.resumption is not None
+        self.learner = kind.make_learner(config, self.devices, self.data, self.steps, is_resumed=is_resumed)
+        group = wandb_group(config, self.learner.previous_settings)
+        self.config = replace(config, run=replace(config.run, group=group))
+
+    def train(self, held: ExitStack) -> int:
+        """Trains, validates and writes the weights; returns the exit status."""
+        config, stage = self.config, self.learner.module
+        placed = config
+        if self.resumption is not None and self.resumption.step == self.steps:
+            # only the validation and the weights file are missing, for which one process is enough
+            if not self.is_zero:
+                return 0
+            self.devices = replace(self.devices, world=World(1, 1))
+            placed = replace(config, run=replace(config.run, strategy="plain"))
+        strategy, summary = _strategy(placed, self.devices, stage)
+        mode = wandb_mode(config)
+        if self.is_zero:
+            if self.resumption is None:
+                held.enter_context(_locked(self.out))
+            save_config(config, self.out / CONFIG_NAME)  # again for a resumed run, whose devices or paths may differ
+        loggers = self._loggers(mode) if self.is_zero else []
+        intervals = (config.run.checkpoint_minutes, self.interval)
+        ancestry = (self.learner.lineage, self.learner.ancestors_games)
+        checkpoints = CheckpointCallback(self.out / CHECKPOINTS, *intervals, self.schedule, *ancestry, self.signals)
+        writer = WeightsWriter(config, self.data, checkpoints, self.learner.card)
+        best = BestCheckpoint(self.out / CHECKPOINTS / BEST_NAME, writer.write_best, config.run.early_stopping)
+        callbacks = [DeterministicSeeding(config.run.seed), Progress(self.steps, self.learner.samples), best]
+        callbacks += [EMA(config.optim.average)] if config.optim.average else []
+        callbacks += [checkpoints]  # last: a checkpoint holds what the others have done in its step
+        trainer = self._trainer(strategy, loggers, callbacks)
+        if self.steps >= _LEAST_STEPS_WITH_PEAK:
+            stage.meter.peak = matrix_flops_per_second(strategy.root_device, self.devices.dtype)
+        if self.is_zero:
+            self._announce(f"{summary}, wandb {mode}")
+        try:
+            _fit(trainer, stage, self.data, self.resumption)
+        except Stopped as stopped:
+            _finish_wandb(loggers, [])
+            if self.is_zero:
+                print(f"{stopped}; resume with: kanachan-train --resume {self.out}", flush=True)
+            return 130 if stopped.signal_name == "SIGINT" else 0
+        if self.is_zero:
+            _finish(trainer, stage, self.data, best, writer)
+        return 0
+
+    def _loggers(self, mode: str) -> list[Logger]:
+        """Opens the outputs of the metrics; only the first process may call it.
+
+        Args:
+            mode: of wandb.
+        """
+        config, resumption = self.config, self.resumption
+        step = resumption.step if resumption else -1
+        # a run that is trained further does not repeat its last validation, unless one is due
+        keeps_validation = (self.out / WEIGHTS_NAME).is_file() and step % self.interval != 0
+        loggers: list[Logger] = [MetricsFile(self.out / METRICS_NAME, step, keeps_validation=keeps_validation)]
+        if config.run.tensorboard:
+            loggers.append(tensorboard_logger(self.out, step))
+        if mode != "disabled":
+            about = (self.data.description, self.learner.lineage)
+            loggers.append(wandb_logger(config, self.out, mode, *about, is_resumed=resumption is not None))
+        return loggers
+
+    def _trainer(self, strategy: Strategy, loggers: list[Logger], callbacks: list[L.Callback]) -> L.Trainer:
+        config, devices = self.config, self.devices
+        batch, micro_batch = config.data.sizes
+        accumulate = batch // (micro_batch * devices.world.size)
+        placement = placement_of(devices.world, devices.of_this_process.index)
+        limit = config.run.validate_batches
+        return L.Trainer(
+            accelerator="gpu" if devices.is_gpu else "cpu",
+            devices=placement.devices,
+            num_nodes=placement.num_nodes,
+            strategy=strategy,
+            precision=precision_for(strategy, devices),
+            max_steps=self.steps,
+            max_epochs=-1,
+            accumulate_grad_batches=accumulate,
+            gradient_clip_val=config.optim.clip or None,
+            val_check_interval=self.interval * accumulate,
+            check_val_every_n_epoch=None,
+            limit_val_batches=1.0 if limit is None else limit,
+            num_sanity_val_steps=0,
+            use_distributed_sampler=False,
+            logger=loggers,
+            callbacks=callbacks,
+            plugins=[self.files, placement.environment],
+            default_root_dir=self.out,
+            enable_checkpointing=False,
+            enable_progress_bar=False,
+            enable_model_summary=False,
         )
 
-
-def _run(request: Request, held: ExitStack) -> int:
-    """Runs the stage; `held` holds the lock on the run folder."""
-    config, out = request.config, Path(request.config.run.out)
-    is_zero = this_rank() == 0
-    signals = StopSignals()
-    devices = _set_up(config.run)
-    if request.resume and is_zero:  # another process of this folder could replace the checkpoint while it is read
-        held.enter_context(_locked(out))
-    config, about_batch = _chosen_settings(config, devices, is_resumed=request.resume)
-    kind = _kind(config.stage)
-    data = kind.open_data(config, devices)
-    steps = steps_of(config.run, config.data.sizes[0], data)
-    schedule = Schedule(config.optim.cooldown_start(steps), steps)
-    resumption, files = _resumption(out, schedule, is_resumed=request.resume)
-    _require_validation(config.run, data)
-    interval = steps_between_validations(config, steps, data)
-    learner = kind.make_learner(config, devices, data, steps, is_resumed=resumption is not None)
-    stage = learner.module
-    config = replace(config, run=replace(config.run, group=wandb_group(config, learner.previous_settings)))
-    if resumption is not None and resumption.step == steps:
-        # only the validation and the weights file are missing, for which one process is enough
-        if not is_zero:
-            return 0
-        devices = replace(devices, world=World(1, 1))
-        strategy, summary = _strategy(replace(config, run=replace(config.run, strategy="plain")), devices, stage)
-    else:
-        strategy, summary = _strategy(config, devices, stage)
-    mode = wandb_mode(config)
-    loggers: list[Logger] = []
-    if is_zero:
-        if not request.resume:
-            held.enter_context(_locked(out))
-        save_config(config, out / CONFIG_NAME)  # again for a resumed run, whose devices or paths may differ
-        loggers = _loggers(config, mode, data, learner.lineage, resumption, interval)
-    intervals = (config.run.checkpoint_minutes, interval)
-    checkpoints = CheckpointCallback(out / CHECKPOINTS, *intervals, schedule, *learner.ancestry, signals)
-    writer = WeightsWriter(config, data, checkpoints, learner.card)
-    best = BestCheckpoint(out / CHECKPOINTS / BEST_NAME, writer.write_best, config.run.early_stopping)
-    callbacks = [DeterministicSeeding(config.run.seed), Progress(steps, learner.samples), best]
-    callbacks += [EMA(config.optim.average)] if config.optim.average else []
-    callbacks += [checkpoints]  # last: a checkpoint holds what the others have done in its step
-    trainer = _trainer(config, devices, strategy, steps, interval, loggers, callbacks, files)
-    if steps >= _LEAST_STEPS_WITH_PEAK:
-        stage.meter.peak = matrix_flops_per_second(strategy.root_device, devices.dtype)
-    if is_zero:
-        origin = f"resumed from step {resumption.step}" if resumption else learner.origin
-        _announce(config, data, learner, steps, origin, about_batch, f"{summary}, wandb {mode}")
-    try:
-        _fit(trainer, stage, data, resumption)
-    except Stopped as stopped:
-        _finish_wandb(loggers, [])
-        if is_zero:
-            print(f"{stopped}; resume with: kanachan-train --resume {out}", flush=True)
-        return 130 if stopped.signal_name == "SIGINT" else 0
-    if is_zero:
-        _finish(trainer, stage, data, best, writer)
-    return 0
+    def _announce(self, devices: str) -> None:
+        config, data, learner, steps = self.config, self.data, self.learner, self.steps
+        origin = f"resumed from step {self.resumption.step}" if self.resumption else learner.origin
+        num_parameters = sum(parameter.numel() for parameter in learner.module.network.parameters())
+        batch, samples, rows = config.data.sizes[0], learner.samples, f"{data.num_train_rows:,}"
+        epochs = steps * batch / data.num_train_rows
+        print(
+            f"stage {config.stage}, {origin}\n"
+            f"network: {num_parameters:,} parameters{learner.about}\n"
+            f"data: {data.name}: {rows} {samples} to train on, {data.num_validation_rows:,} to validate on\n"
+            f"steps: {steps:,} of {batch} {samples} ({epochs:.2f} epochs)\n"
+            f"{self.about_batch}\n"
+            f"devices: {devices}\n"
+            f"folder: {self.out}",
+            flush=True,
+        )
+        if learner.module.meter.peak is not None:
+            print(f"matrix products: {learner.module.meter.peak / 1e9:,.0f} GFLOP/s", flush=True)
+        slow = config.optim.warmup_steps(steps)
+        if steps <= slow:
+            print(
+                f"warning: this run ends at step {steps:,}, before the learning rate has risen: optim.warmup takes "
+                f"{slow:,} steps; train for longer (--run.steps), or lower it",
+                flush=True,
+            )
+        if config.run.compile:
+            print("compiling the network: the first step, and the first validation, take a minute or more", flush=True)
 
 
 def _resumption(out: Path, schedule: Schedule, *, is_resumed: bool) -> tuple[_Resumption | None, CheckpointFiles]:
@@ -179,30 +260,6 @@ def _chosen_settings(config: TrainConfig, devices: Devices, *, is_resumed: bool)
     run = replace(config.run, precision=precision)
     data, about_batch = chosen_batch(config, devices, is_resumed=is_resumed)
     return replace(config, run=run, data=data), about_batch
-
-
-def _loggers(
-    config: TrainConfig,
-    mode: str,
-    data: DataSource,
-    ancestors: list[dict[str, Any]],
-    resumption: _Resumption | None,
-    interval: int,
-) -> list[Logger]:
-    """Opens the outputs of the metrics; only the first process may call it.
-
-    Args:
-        mode: of wandb.
-        ancestors: lineage of the weights that the run started with.
-        interval: optimiser steps between two validations.
-    """
-    out = Path(config.run.out)
-    loggers: list[Logger] = [_metrics_file(config.run, resumption, interval)]
-    if config.run.tensorboard:
-        loggers.append(tensorboard_logger(out, resumption.step if resumption else -1))
-    if mode != "disabled":
-        loggers.append(wandb_logger(config, out, mode, data.description, ancestors, is_resumed=resumption is not None))
-    return loggers
 
 
 @no_search_of_what_is_there()
@@ -268,15 +325,6 @@ def _locked(out: Path) -> Iterator[None]:
         yield
 
 
-def _metrics_file(run: RunConfig, resumption: _Resumption | None, interval: int) -> MetricsFile:
-    """Opens the metrics file. A run that is trained further does not repeat its last validation, unless one is due."""
-    path = Path(run.out) / METRICS_NAME
-    if resumption is None:
-        return MetricsFile(path)
-    has_ended = (Path(run.out) / WEIGHTS_NAME).is_file()
-    return MetricsFile(path, resumption.step, keeps_validation=has_ended and resumption.step % interval != 0)
-
-
 def _strategy(config: TrainConfig, devices: Devices, stage: LoggedModule) -> tuple[Strategy, str]:
     """Makes the strategy; returns it and a summary of it and the devices."""
     name, reason = chosen_strategy(config.run, devices, sum(p.numel() for p in stage.network.parameters()))
@@ -295,74 +343,6 @@ def _strategy(config: TrainConfig, devices: Devices, stage: LoggedModule) -> tup
     summary = f"{world.size} x {'GPU' if devices.is_gpu else 'CPU'}"
     summary += f" on {world.nodes} machines" if world.nodes > 1 else ""
     return strategy, f"{summary}, {name} ({reason}), {config.run.precision}, {attention}"
-
-
-def _trainer(
-    config: TrainConfig,
-    devices: Devices,
-    strategy: Strategy,
-    steps: int,
-    interval: int,
-    loggers: list[Logger],
-    callbacks: list[L.Callback],
-    files: CheckpointFiles,
-) -> L.Trainer:
-    run = config.run
-    batch, micro_batch = config.data.sizes
-    accumulate = batch // (micro_batch * devices.world.size)
-    placement = placement_of(devices.world, devices.of_this_process.index)
-    return L.Trainer(
-        accelerator="gpu" if devices.is_gpu else "cpu",
-        devices=placement.devices,
-        num_nodes=placement.num_nodes,
-        strategy=strategy,
-        precision=precision_for(strategy, devices),
-        max_steps=steps,
-        max_epochs=-1,
-        accumulate_grad_batches=accumulate,
-        gradient_clip_val=config.optim.clip or None,
-        val_check_interval=interval * accumulate,
-        check_val_every_n_epoch=None,
-        limit_val_batches=run.validate_batches if run.validate_batches is not None else 1.0,
-        num_sanity_val_steps=0,
-        use_distributed_sampler=False,
-        logger=loggers,
-        callbacks=callbacks,
-        plugins=[files, placement.environment],
-        default_root_dir=run.out,
-        enable_checkpointing=False,
-        enable_progress_bar=False,
-        enable_model_summary=False,
-    )
-
-
-def _announce(
-    config: TrainConfig, data: DataSource, learner: Learner, steps: int, origin: str, batch: str, summary: str
-) -> None:
-    stage, samples = learner.module, learner.samples
-    num_parameters = sum(parameter.numel() for parameter in stage.network.parameters())
-    size, rows = config.data.sizes[0], data.num_train_rows
-    print(
-        f"stage {config.stage}, {origin}\n"
-        f"network: {num_parameters:,} parameters{learner.about}\n"
-        f"data: {data.name}: {rows:,} {samples} to train on, {data.num_validation_rows:,} to validate on\n"
-        f"steps: {steps:,} of {size} {samples} ({steps * size / rows:.2f} epochs)\n"
-        f"{batch}\n"
-        f"devices: {summary}\n"
-        f"folder: {config.run.out}",
-        flush=True,
-    )
-    if stage.meter.peak is not None:
-        print(f"matrix products: {stage.meter.peak / 1e9:,.0f} GFLOP/s", flush=True)
-    slow = config.optim.warmup_steps(steps)
-    if steps <= slow:
-        print(
-            f"warning: this run ends at step {steps:,}, before the learning rate has risen: optim.warmup takes "
-            f"{slow:,} steps; train for longer (--run.steps), or lower it",
-            flush=True,
-        )
-    if config.run.compile:
-        print("compiling the network: the first step, and the first validation, take a minute or more", flush=True)
 
 
 def _kind(stage: StageName) -> type[StageKind]:
