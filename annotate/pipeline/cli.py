@@ -11,12 +11,11 @@ from pathlib import Path
 from annotate.annotation import Annotation, parse_line, vocabulary_of_line
 from annotate.game.record import Game, all_readable
 from annotate.game.settings import add_assumptions
-from annotate.pipeline.convert import lacks_end, seats_by
+from annotate.pipeline.convert import Conversion, lacks_end
 from annotate.pipeline.outputs import Output, OutputFormat, StandardOutput, TextOutput
-from annotate.pipeline.run import Conversion, run
+from annotate.pipeline.run import run
 from annotate.records.finding import SUFFIXES, Shard, check_paths, names_one_record
 from annotate.records.reading import ACCEPTED, Record, find_records, games_of, num_players_of_first, records_of
-from annotate.replay.replay import annotate_game
 from annotate.runtime.arguments import CommandParser, add_force_option
 from annotate.runtime.files import check_output, reading_text
 from annotate.runtime.signals import Stopped
@@ -55,12 +54,7 @@ def _annotations_of(record: Record, conversion: Conversion, most: int) -> list[_
     whole = [game for game in games if conversion.keeps_incomplete or not lacks_end(game)]
     if games and not whole:
         raise ValueError(f"{record.name}: {games[0].incomplete}: pass --keep-incomplete to read such games")
-    room, grades, writes_hidden = conversion.room, conversion.grades, conversion.writes_hidden
-    by = conversion.by
-    reports = [
-        (annotate_game(game, room, grades, writes_hidden, seats_by(game, by)), game.vocabulary) for game in whole
-    ]
-    return [(annotation, vocabulary) for report, vocabulary in reports for annotation in report.annotations]
+    return [(annotation, game.vocabulary) for game in whole for annotation in conversion.annotated(game).annotations]
 
 
 def _parse_lines(path: str, why_no_record: str, most: int) -> list[_Found]:
@@ -129,7 +123,6 @@ def _add_outputs(parser: argparse.ArgumentParser) -> argparse._MutuallyExclusive
 
 
 def _add_selection(parser: argparse.ArgumentParser) -> None:
-    """Adds the options that select which of the records, games and players are annotated."""
     parser.add_argument(
         "--players",
         type=int,

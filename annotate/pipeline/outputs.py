@@ -2,8 +2,10 @@
 
 import argparse
 import gzip
+import math
 import os
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, Any, Protocol
@@ -20,46 +22,49 @@ Encode = Callable[[Sequence[Annotation], GameSummary | None], bytes]
 pickle"""
 
 
-class Output(Protocol):
-    """An output of kanachan-annotate.
+class Output(ABC):
+    """An output of kanachan-annotate; by default one that cannot be resumed.
 
     The JSON values that its methods return are passed back to it, possibly in a later process.
     """
 
     name: str
     """for messages"""
-    journal: Path | None
-    """file for the journal of the run; None: the run cannot be resumed"""
-    left_out: Path | None
-    """file for a long list of what was left out"""
-    settings: dict[str, Any]
-    """JSON values: all that the output depends on, except for the annotations"""
     encode: Encode
-    seconds_between_saves: float
+    journal: Path | None = None
+    """file for the journal of the run; None: the run cannot be resumed"""
+    left_out: Path | None = None
+    """file for a long list of what was left out"""
+    settings: dict[str, Any] = {}
+    """JSON values: all that the output depends on, except for the annotations"""
+    seconds_between_saves = math.inf
 
-    def begin(self, saved: dict[str, Any] | None) -> None:
+    def begin(self, saved: dict[str, Any] | None) -> None:  # noqa: B027
         """Prepares for writing; with the value of an earlier `save`, rewinds to what was written then.
 
         Raises:
             ValueError: the file written then is missing.
         """
 
+    @abstractmethod
     def write(self, data: bytes) -> None:
         """Writes the next game, as encoded by `encode`."""
 
+    @abstractmethod
     def save(self) -> dict[str, Any]:
         """Makes durable what was written and returns the value by which `begin` finds it."""
 
     def complete(self, saved: dict[str, Any]) -> dict[str, Any]:
         """Completes the output from what was saved, not yet under its name. May be called again if interrupted."""
+        return saved
 
-    def publish(self, completed: dict[str, Any]) -> None:
+    def publish(self, completed: dict[str, Any]) -> None:  # noqa: B027
         """Moves what `complete` made to its name. May be called again if interrupted."""
 
-    def discard(self) -> None:
+    def discard(self) -> None:  # noqa: B027
         """Removes all temporary files except the journal."""
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027
         """Closes open files; what was saved stays."""
 
 
@@ -84,22 +89,22 @@ class OutputFormat(Protocol):
         """
 
 
-def encode_text(annotations: Sequence[Annotation], summary: GameSummary | None = None) -> bytes:
+def encode_text(annotations: Sequence[Annotation], summary: GameSummary | None) -> bytes:
     """Encodes annotations as lines."""
     return "".join([f"{format_line(annotation)}\n" for annotation in annotations]).encode()
 
 
-def encode_gzip(annotations: Sequence[Annotation], summary: GameSummary | None = None) -> bytes:
+def encode_gzip(annotations: Sequence[Annotation], summary: GameSummary | None) -> bytes:
     """Encodes annotations as lines in a gzip member, which depends on them alone."""
-    return gzip.compress(encode_text(annotations), compresslevel=6, mtime=0)
+    return gzip.compress(encode_text(annotations, summary), compresslevel=6, mtime=0)
 
 
-def encode_zstd(annotations: Sequence[Annotation], summary: GameSummary | None = None) -> bytes:
+def encode_zstd(annotations: Sequence[Annotation], summary: GameSummary | None) -> bytes:
     """Encodes annotations as lines in a zstandard frame with a checksum."""
-    return zstandard.ZstdCompressor(level=3, write_checksum=True).compress(encode_text(annotations))
+    return zstandard.ZstdCompressor(level=3, write_checksum=True).compress(encode_text(annotations, summary))
 
 
-class TextOutput:
+class TextOutput(Output):
     """A file of annotation lines, compressed by its suffix: a frame, or gzip member, for each game.
 
     Thus all processes compress, and the file may be cut after any game. A game is long enough for this to cost no
@@ -174,20 +179,11 @@ class TextOutput:
             file.close()
 
 
-class StandardOutput:
+class StandardOutput(Output):
     """Annotation lines on standard output, which cannot be resumed."""
 
     name = "standard output"
-    journal: Path | None = None
-    left_out: Path | None = None
-    settings: dict[str, Any] = {}
-    seconds_between_saves = float("inf")
-
-    def __init__(self) -> None:
-        self.encode: Encode = encode_text
-
-    def begin(self, saved: dict[str, Any] | None) -> None:
-        assert saved is None
+    encode = staticmethod(encode_text)
 
     def write(self, data: bytes) -> None:
         sys.stdout.write(data.decode())
@@ -195,15 +191,3 @@ class StandardOutput:
     def save(self) -> dict[str, Any]:
         sys.stdout.flush()
         return {}
-
-    def complete(self, saved: dict[str, Any]) -> dict[str, Any]:
-        return saved
-
-    def publish(self, completed: dict[str, Any]) -> None:
-        pass
-
-    def discard(self) -> None:
-        pass
-
-    def close(self) -> None:
-        pass

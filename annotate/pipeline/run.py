@@ -8,72 +8,25 @@ import os
 import sys
 import time
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from importlib.metadata import version
 from itertools import islice
-from pathlib import Path
 from typing import Any, NoReturn
 
 from tqdm import tqdm
 
-from annotate.pipeline.convert import AnnotatedGame, annotate_record
-from annotate.pipeline.journal import Journal, discard_journal, hash_of_sources
+from annotate.pipeline.convert import AnnotatedGame, Conversion, annotate_record
+from annotate.pipeline.journal import Journal, discard_journal
 from annotate.pipeline.outputs import Output
 from annotate.pipeline.report import MOST_SHOWN, Report
-from annotate.records.finding import Shard, check_paths, find_files
+from annotate.records.finding import check_paths, find_files
 from annotate.records.reading import Record, records_of
 from annotate.runtime.files import name_where_disk_is_full, replacing
 from annotate.runtime.signals import Stopped, StopRequest, noting_stop_signals
 from annotate.runtime.terminal import in_words
 from annotate.runtime.workers import in_order
-from annotate.vocabulary import VOCABULARIES
-
-
-@dataclass(frozen=True)
-class Conversion:
-    """The records to convert and the settings of the conversion."""
-
-    paths: Sequence[str]
-    room: int
-    grades: Sequence[int]
-    writes_hidden: bool = False
-    shard: Shard = Shard(1, 1)
-    keeps_incomplete: bool = False
-    """whether games are also annotated whose final scores the record does not contain"""
-    num_players: int | None = None
-    """the games to annotate; None: any number of players"""
-    skips_others: bool = True
-    """whether games of another number of players are skipped, and not refused"""
-    by: Sequence[str] = ()
-    """names of players: only their decisions are annotated, if there are any"""
-
-    def settings(self, output: Output) -> dict[str, Any]:
-        """Returns all that the output depends on, except for the records."""
-        return {
-            "room": self.room,
-            "grades": list(self.grades),
-            "hidden": self.writes_hidden,
-            "keep incomplete": self.keeps_incomplete,
-            "players": self.num_players,
-            "by": list(self.by),
-            "shard": str(self.shard),
-            "program": _program(),
-            "vocabulary": " ".join(vocabulary.fingerprint for vocabulary in VOCABULARIES.values()),
-            **output.settings,
-        }
-
-
-_PACKAGE = Path(__file__).parents[1]
-"""annotate/, whose sources together decide what is written"""
-
-
-def _program() -> str:
-    """Returns the versions of this package and of the rules engine, and a hash of the sources."""
-    sources = _PACKAGE.rglob("*.py")
-    return f"{version('kanachan')}, riichienv {version('riichienv')}, {hash_of_sources(sources)}"
 
 
 def run(conversion: Conversion, output: Output, processes: int, *, restart: bool = False) -> Report:
@@ -140,21 +93,12 @@ class _Run:
 
     def _enter(self, phase: str) -> None:
         self._phase = phase
-        self._note()
-
-    def _note(self) -> None:
-        self._journal.commit(
-            {
-                "phase": self._phase,
-                "report": self._report.as_json(),
-                "output": self._saved,
-                "members": self._has_members,
-            }
-        )
+        state = {"phase": phase, "report": self._report.as_json(), "output": self._saved, "members": self._has_members}
+        self._journal.commit(state)
 
     def _save(self) -> None:
         self._saved = self._output.save()
-        self._note()
+        self._enter("reading")
         self._next_save = time.monotonic() + self._output.seconds_between_saves
 
     def _read(self) -> None:
@@ -163,16 +107,7 @@ class _Run:
         if self._journal.state is not None:
             records = self._skipping(records)
         self._output.begin(self._saved)
-        task = partial(
-            annotate_record,
-            room=conversion.room,
-            grades=conversion.grades,
-            writes_hidden=conversion.writes_hidden,
-            keeps_incomplete=conversion.keeps_incomplete,
-            num_players=conversion.num_players,
-            by=conversion.by,
-            encode=self._output.encode,
-        )
+        task = partial(annotate_record, conversion=replace(conversion, paths=()), encode=self._output.encode)
         waiting: deque[Record] = deque()
         with (
             noting_stop_signals() as stop,
@@ -206,7 +141,6 @@ class _Run:
         raise Stopped(stop.received, f"{what}; the same command resumes from there")
 
     def _take(self, record: Record, games: list[AnnotatedGame], report: Report) -> None:
-        """Writes the games of the next record and adds its report."""
         self._journal.add_record(record.name, record.size, record.modified)
         self._has_members |= record.data is not None
         self._add(report)
@@ -241,15 +175,13 @@ class _Run:
         self._report.add(report)
 
     def _skipping(self, records: Iterator[Record]) -> Iterator[Record]:
-        """Yields the records that the interrupted run has not processed."""
         of = ""
         if not self._has_members:
             num_records = sum(1 for _ in find_files(self._conversion.paths))
             shard = self._conversion.shard
             of = f" of {(num_records + shard.of - shard.number) // shard.of:,}"
         print(
-            f"kanachan-annotate: resuming {self._output.name} after {self._report.files:,}{of} records",
-            file=sys.stderr,
+            f"kanachan-annotate: resuming {self._output.name} after {self._report.files:,}{of} records", file=sys.stderr
         )
         for record in records:
             if not self._journal.has_read(record.name, record.size, record.modified):

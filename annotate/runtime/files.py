@@ -9,7 +9,7 @@ import shutil
 import sys
 import tempfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, cast
@@ -18,6 +18,7 @@ import zstandard
 
 _CHUNK = 1 << 16
 _SMALL_CHUNK = 1 << 10  # of zstandard, in which each byte may stand for 32 KiB
+_COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 _MAGICS = {"gzip": b"\x1f\x8b", "zstd": b"\x28\xb5\x2f\xfd"}
 
 DECOMPRESSION_ERRORS = (EOFError, gzip.BadGzipFile, zlib.error, zstandard.ZstdError)
@@ -101,36 +102,23 @@ def check_output(name: str, inputs: Iterable[str] = (), *, may_stream: bool = Fa
 
 
 @contextmanager
-def locking(path: Path, refusal: str) -> Iterator[None]:
+def locking(path: Path, refusal: str | None = None) -> Iterator[None]:
     """Holds a lock against other processes; the system releases it when this process ends in any way.
 
     Args:
         path: of a file in an existing folder; it is not removed.
-        refusal: message if another process holds the lock.
+        refusal: message if another process holds the lock; None: waits for it.
 
     Raises:
         ValueError: another process holds the lock.
     """
     with open(path, "wb") as lock:
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(lock, fcntl.LOCK_EX | (fcntl.LOCK_NB if refusal else 0))
         except BlockingIOError:
             raise ValueError(refusal) from None
         except OSError:  # not every file system has locks
             pass
-        yield
-
-
-@contextmanager
-def taking_turns(path: Path) -> Iterator[None]:
-    """Waits until no other process holds a lock, and holds it.
-
-    Args:
-        path: of a file in an existing folder; it is not removed.
-    """
-    with open(path, "wb") as lock:
-        with suppress(OSError):  # not every file system has locks
-            fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 
@@ -153,12 +141,8 @@ def writing_text(path: str) -> Iterator[IO[str]]:
 
 
 @contextmanager
-def reading_text(path: str, progress: Callable[[int], object] | None = None) -> Iterator[IO[str]]:
+def reading_text(path: str) -> Iterator[IO[str]]:
     """Opens a text stream from `path`, decompressed by its suffix; "-" is standard input.
-
-    Args:
-        progress: called with the number of bytes of the file that were read since the last call; not for standard
-            input.
 
     Raises:
         ValueError: while reading: the file is damaged or cut off, or not text. The message starts with `path`.
@@ -166,13 +150,8 @@ def reading_text(path: str, progress: Callable[[int], object] | None = None) -> 
     if path == "-":
         yield sys.stdin
         return
-    opened = open(path, "rb") if progress is None else io.BufferedReader(_Counted(path, progress))
-    with opened as raw:
-        binary: IO[bytes] = raw
-        if path.endswith(".gz"):
-            binary = cast(IO[bytes], gzip.GzipFile(fileobj=raw))
-        elif path.endswith(".zst"):
-            binary = cast(IO[bytes], io.BufferedReader(_Decompressed(raw), _CHUNK))
+    with open(path, "rb") as raw:
+        binary = _decoded(raw, _COMPRESSIONS.get(Path(path).suffix), _CHUNK)
         try:
             with io.TextIOWrapper(binary, encoding="utf-8", newline="\n") as text:
                 yield text
@@ -192,37 +171,20 @@ def decompressing(raw: IO[bytes]) -> IO[bytes]:
     """
     compression = compression_of(raw.read(len(_MAGICS["zstd"])))
     raw.seek(0)
+    return _decoded(raw, compression, _SMALL_CHUNK)
+
+
+def _decoded(raw: IO[bytes], compression: str | None, chunk: int) -> IO[bytes]:
     if compression == "gzip":
         return cast(IO[bytes], gzip.GzipFile(fileobj=raw))
-    if compression == "zstd":
-        return cast(IO[bytes], io.BufferedReader(_Decompressed(raw, _SMALL_CHUNK), _CHUNK))
-    return raw
-
-
-class _Counted(io.FileIO):
-    """A file that reports how many bytes of it were read."""
-
-    def __init__(self, path: str, progress: Callable[[int], object]) -> None:
-        super().__init__(path)
-        self._progress = progress
-
-    def readinto(self, buffer: Any) -> int | None:
-        size = super().readinto(buffer)
-        self._progress(size or 0)
-        return size
-
-    def readall(self) -> bytes:
-        content = super().readall()
-        self._progress(len(content))
-        return content
+    return cast(IO[bytes], io.BufferedReader(_Decompressed(raw, chunk), _CHUNK)) if compression == "zstd" else raw
 
 
 class _Decompressed(io.RawIOBase):
     """A stream of concatenated Zstandard frames. zstandard's own stream accepts a file that is cut off."""
 
-    def __init__(self, raw: IO[bytes], chunk: int = _CHUNK) -> None:
-        self._raw = raw
-        self._chunk = chunk
+    def __init__(self, raw: IO[bytes], chunk: int) -> None:
+        self._raw, self._chunk = raw, chunk
         self._frame: Any = None
         self._input = b""
         self._output = memoryview(b"")

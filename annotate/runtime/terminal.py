@@ -44,11 +44,7 @@ def run_cleanly(program: str, body: Callable[[], int | None]) -> int:
 def _replace_closed_streams() -> None:
     """Puts the null device in the place of standard streams that are closed, so that no other file gets their numbers.
     Reading input from it, or writing output to it, is an error; messages vanish."""
-    for name, access, mode in (
-        ("stdin", os.O_WRONLY, "r"),
-        ("stdout", os.O_RDONLY, "w"),
-        ("stderr", os.O_WRONLY, "w"),
-    ):
+    for name, access, mode in (("stdin", os.O_WRONLY, "r"), ("stdout", os.O_RDONLY, "w"), ("stderr", os.O_WRONLY, "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.open(os.devnull, access), mode))
 

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.lib.format import open_memmap
 from numpy.typing import NDArray
 
-from annotate.runtime.files import replacing, taking_turns
+from annotate.runtime.files import locking, replacing
 from kanachan.config import ObjectiveConfig, StageName
 from kanachan.data.columns import Columns
 from kanachan.data.round_columns import RoundColumns, RoundIndex
@@ -109,7 +109,7 @@ class RoundLabelling:
 
     def _labels_in_file(self, path: Path, rounds: RoundColumns, objective: Objective) -> NDArray[np.float32]:
         """Returns the labels in a file, which the first process to come here writes."""
-        with taking_turns(path.with_name(".labels.lock")):
+        with locking(path.with_name(".labels.lock")):
             if not path.exists():
                 with replacing(path) as temporary:
                     self._write(temporary, rounds, objective)

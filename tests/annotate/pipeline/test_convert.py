@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from annotate.pipeline.cli import annotate
+from annotate.pipeline.convert import Conversion
 from annotate.pipeline.journal import Journal
 from annotate.pipeline.outputs import TextOutput
-from annotate.pipeline.run import Conversion
 from annotate.simulation.simulate import simulate
 
 

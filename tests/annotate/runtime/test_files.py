@@ -74,14 +74,6 @@ def test_what_was_written_is_read(tmp_path: Path, name: str) -> None:
     assert read(written(tmp_path / f"empty-{name}", "")) == ""
 
 
-@pytest.mark.parametrize("name", ["lines.txt", "lines.txt.gz", "lines.txt.zst"])
-def test_the_progress_of_reading_adds_up_to_the_size_of_the_file(tmp_path: Path, name: str) -> None:
-    sizes: list[int] = []
-    with reading_text(str(written(tmp_path / name)), sizes.append) as file:
-        assert file.read() == TEXT
-    assert sum(sizes) == (tmp_path / name).stat().st_size
-
-
 @pytest.mark.parametrize("suffix", [".gz", ".zst"])
 def test_the_same_text_gives_the_same_bytes(tmp_path: Path, suffix: str) -> None:
     one, two = written(tmp_path / f"one{suffix}"), written(tmp_path / f"two{suffix}")
