@@ -138,7 +138,6 @@ def _grouped(tiles: Iterable[int]) -> str:
 
 
 def _done(progression: Sequence[int], vocabulary: Vocabulary) -> list[list[str]]:
-    """Returns what each seat has done."""
     done: list[list[str]] = [[] for _ in range(vocabulary.num_seats)]
     for token in progression:
         name, values = vocabulary.progression.describe(token)

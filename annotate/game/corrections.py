@@ -32,7 +32,6 @@ def corrected(events: Sequence[dict[str, Any]]) -> tuple[dict[str, Any], ...]:
 
 
 def _pay(events: list[dict[str, Any]]) -> None:
-    """Adds the payments to the ends of a round that have only the scores after them."""
     scores = list(events[0]["scores"])
     for i, event in enumerate(events):
         if event["type"] == "reach_accepted":

@@ -1,7 +1,7 @@
 """Walls that agree with what a seat sees of a deal."""
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from annotate.game.engine.table import Turn
@@ -35,18 +35,6 @@ class SeenDeal:
             hand=tuple(sorted(TILE_OF_ID[tile] for tile in hand)),
             drawn=None if drawn is None else TILE_OF_ID[drawn],
             indicator=TILE_OF_MJAI[start["dora_marker"]],
-        )
-
-    @classmethod
-    def of_wall(cls, wall: Sequence[int], dealer: int, seat: int, vocabulary: Vocabulary) -> "SeenDeal":
-        """Returns what a seat sees of a wall (physical tiles, in the order of the deal) before the first discard."""
-        places = places_dealt(dealer, vocabulary.num_seats)
-        return cls(
-            dealer=dealer,
-            seat=seat,
-            hand=tuple(sorted(TILE_OF_ID[wall[place]] for place in places[seat])),
-            drawn=TILE_OF_ID[wall[_first_draw(vocabulary)]] if seat == dealer else None,
-            indicator=TILE_OF_ID[wall[place_of_indicator(vocabulary)]],
         )
 
     def walls(self, num: int, seed: str, vocabulary: Vocabulary) -> Iterator[list[int]]:

@@ -111,7 +111,6 @@ def _column(values: Any, num_seats: int) -> Sequence[Any]:
 
 
 def _name(value: Any) -> str | None:
-    """Returns a name that can be shown, None if there is none."""
     if not isinstance(value, str):
         return None
     return "".join(character if character.isprintable() else "\ufffd" for character in value).strip() or None

@@ -204,7 +204,6 @@ class SeatTable(Table):
         self._is_over = True
 
     def _look(self, observations: Mapping[int, Any], num_dora: int = 0) -> None:
-        """Clears the turns: those of this table's seat are returned by `follow`."""
         self.turns = []
 
     def _offer_turn(self) -> None:
@@ -225,7 +224,6 @@ class SeatTable(Table):
         return Turn(seat, observation, hand, drawn, list(self._dora), scores, left, target, options, ())
 
     def _require_turn(self, seat: int, event: Event) -> None:
-        """Raises ValueError if `seat` cannot discard or declare now."""
         if self._env.done() or self._awaits_draw or self._target is not None or self._env.current_player != seat:
             raise ValueError(f"{event['type']} of seat {seat}, but it is not its turn")
 

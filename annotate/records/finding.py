@@ -1,11 +1,10 @@
-"""Finds files of game records lazily in sorted order: memory depends neither on their number nor on folders' sizes."""
+"""Finds files of game records lazily in sorted order: memory holds the names of a folder, not those of all files."""
 
 import glob
-import heapq
 import os
 import sqlite3
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import count
 from typing import NamedTuple
 
@@ -20,9 +19,6 @@ SECOND_SUFFIX = ".data"
 IN_ARCHIVE = "!"
 LINKED_FOLDER = "links to folders"
 """under which these are counted among the files that are skipped, as they could lead in circles"""
-
-_NAMES_AT_ONCE = 20_000
-"""number of names of a folder that are held in memory; if it has more, it is read again for the next ones"""
 
 
 class Shard(NamedTuple):
@@ -115,39 +111,34 @@ def _files_of(match: str, passed_over: Counter[str]) -> Iterator[tuple[str, str]
 
 def _below(folder: str, real: str, passed_over: Counter[str]) -> Iterator[tuple[str, str]]:
     """Yields the records in `folder`, sorted by their whole paths."""
-    last = ""
-    while True:
-        try:
-            names = heapq.nsmallest(_NAMES_AT_ONCE, _names_after(last, folder, passed_over))
-        except OSError:
-            yield folder, real  # reading it as a record reports the problem
-            return
-        for name, is_link in names:
-            path = os.path.join(folder, name)
-            if name.endswith("/"):
-                yield from _below(path[:-1], os.path.join(real, name[:-1]), passed_over)
+    try:
+        with os.scandir(folder) as entries:
+            names = sorted(_wanted(entries, passed_over))
+    except OSError:
+        yield folder, real  # reading it as a record reports the problem
+        return
+    for name, is_link in names:
+        path = os.path.join(folder, name)
+        if name.endswith("/"):
+            yield from _below(path[:-1], os.path.join(real, name[:-1]), passed_over)
+        else:
+            yield path, os.path.realpath(path) if is_link else os.path.join(real, name)
+
+
+def _wanted(entries: Iterable[os.DirEntry[str]], passed_over: Counter[str]) -> Iterator[tuple[str, bool]]:
+    """Yields records and, with a slash, folders, and whether each is a link; counts the files that are skipped."""
+    for entry in entries:
+        name, is_link = entry.name, entry.is_symlink()
+        if not _is_folder(entry):
+            if is_record_name(name):
+                yield name, is_link
             else:
-                yield path, os.path.realpath(path) if is_link else os.path.join(real, name)
-        if len(names) < _NAMES_AT_ONCE:
-            return
-        last = names[-1][0]
-
-
-def _names_after(last: str, folder: str, passed_over: Counter[str]) -> Iterator[tuple[str, bool]]:
-    """Yields records and, with a slash, folders in `folder` that sort after `last`, and whether each is a link. Skipped
-    files are counted when the folder is read for the first time."""
-    with os.scandir(folder) as entries:
-        for entry in entries:
-            if not _is_folder(entry):
-                name, is_wanted = entry.name, is_record_name(entry.name)
-                if not (is_wanted or last):
-                    note_passed_over(name, passed_over)
-            else:  # with the slash, as in the paths of the files below, so that both sort alike
-                name, is_wanted = entry.name + "/", not (entry.is_symlink() or entry.name.startswith("."))
-                if entry.is_symlink() and not (entry.name.startswith(".") or last):
-                    passed_over[LINKED_FOLDER] += 1
-            if is_wanted and name > last:
-                yield name, entry.is_symlink()
+                note_passed_over(name, passed_over)
+        elif not name.startswith("."):
+            if is_link:
+                passed_over[LINKED_FOLDER] += 1
+            else:
+                yield f"{name}/", is_link  # as in the paths of the files below, so that both sort alike
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:

@@ -17,15 +17,7 @@ class Disagreement(ValueError):
 
 
 _TRIPLE_RON = "sanchaho"
-_REASONS = (
-    EXHAUSTIVE[0],
-    NAGASHI,
-    "kyushu_kyuhai",
-    "sufuurenta",
-    "suukansansen",
-    "suucha_riichi",
-    _TRIPLE_RON,
-)
+_REASONS = (EXHAUSTIVE[0], NAGASHI, "kyushu_kyuhai", "sufuurenta", "suukansansen", "suucha_riichi", _TRIPLE_RON)
 """reasons of draws as this program's readers name them; other dialects have others, or none"""
 _KANS = ("daiminkan", "ankan", "kakan")
 _MOVES = ("tsumo", "reach", "dahai", "chi", "pon", *_KANS)

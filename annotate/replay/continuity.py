@@ -160,13 +160,11 @@ class RoundSequence:
         return problem
 
     def _skip(self, recorded: Round) -> None:
-        """Advances by a round that did not start or end as recorded."""
         places = [start_of(recorded.events).place, *([self._expected.place] if self._expected else [])]
         self._least = max(self._least, min(places))
         self._before, self._expected, self._is_over = recorded.name, None, False
 
     def _advance(self, recorded: Round, start: Start) -> None:
-        """Advances by a round that started with `start`."""
         after = self._expected = start_after(start, recorded.events)
         self._before, self._least = recorded.name, start.place
         is_late = after.number > self._last_number and after.number > start.number

@@ -62,7 +62,6 @@ class OfferedActions:
         return {**called, "type": offer.pressed.type, "consumed": offer.pressed.tiles}
 
     def _possible(self, turn: Turn) -> set[str]:
-        """Returns the engine's options in words, without the pass."""
         words = {self._words[token] for token in turn.options}
         words.discard(self._words[self._skip])
         return words

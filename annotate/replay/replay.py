@@ -10,20 +10,13 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from annotate.annotation import Annotation
-from annotate.game.decisions import Decision, play
+from annotate.game.decisions import Decision, Play, play
 from annotate.game.engine.table import Table
 from annotate.game.features import ObservationEncoder
 from annotate.game.grading import has_mjsoul_points, mjsoul_deltas, ranks_of
 from annotate.game.hands import tenpai_at_end
 from annotate.game.record import Event, Game, Round, Rules
-from annotate.game.results import (
-    EXHAUSTIVE,
-    GameSummary,
-    RoundSummary,
-    final_scores,
-    round_delta,
-    round_results,
-)
+from annotate.game.results import EXHAUSTIVE, GameSummary, RoundSummary, final_scores, round_delta, round_results
 from annotate.game.settings import DEFAULT_GRADE, DEFAULT_ROOM, grades_by_seat
 from annotate.game.tiles import WINDS
 from annotate.game.winning import Win, wins_of
@@ -66,24 +59,18 @@ class ReplayResult:
     def count(self, recorded: Round, replayed: "Replayed") -> None:
         """Adds what a round that replayed leaves out, its differences and its wins."""
         self.wins[recorded.name] = replayed.wins
-        self.num_unknown += replayed.num_unknown
-        self.automatic += replayed.automatic
-        self.num_others += replayed.num_others
+        self.num_unknown += replayed.play.num_unknown
+        self.automatic += replayed.play.automatic
+        self.num_others += replayed.play.num_others
         self.differences += [f"{recorded.name}: {text}" for text in replayed.differences]
 
 
 class Replayed(NamedTuple):
     """A replayed round that agrees with its record."""
 
-    decisions: list[Decision]
+    play: Play
     results: list[tuple[int, ...]]
     """the round's part of the results, by seat"""
-    num_unknown: int
-    """choices skipped because the record cannot show them"""
-    automatic: Counter[str]
-    """choices skipped because the server made them, by kind"""
-    num_others: int
-    """choices skipped because they are of other seats"""
     differences: list[str]
     """where options that the record lists are not those of the engine"""
     wins: list[Win]
@@ -135,7 +122,7 @@ def annotate_game(
         rounds.append(round_summary(recorded.events[0], replayed.results[0][1:]))
         report.count(recorded, replayed)
         report.annotations += [
-            annotation_of(game.id, decision, replayed.results, end_of_game) for decision in replayed.decisions
+            annotation_of(game.id, decision, replayed.results, end_of_game) for decision in replayed.play.decisions
         ]
     if not rounds:
         return report
@@ -243,12 +230,4 @@ def replay_round(recorded: Round, rules: Rules, writer: ObservationEncoder) -> R
         raise Disagreement(str(error)) from error
     script.check_finished()
     results = round_part(agreed_events(events, script.abort, table))
-    return Replayed(
-        played.decisions,
-        results,
-        played.num_unknown,
-        played.automatic,
-        played.num_others,
-        script.differences,
-        wins_of(table),
-    )
+    return Replayed(played, results, script.differences, wins_of(table))

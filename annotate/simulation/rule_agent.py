@@ -43,7 +43,7 @@ class Agent(Protocol):
         ...
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Temperament:
     """The parameters of a rule-based player."""
 
@@ -65,56 +65,12 @@ class Temperament:
 
 
 TEMPERAMENTS = (
-    Temperament(
-        name="steady",
-        plans=(),
-        call_shanten=2,
-        fold_shanten=2,
-        caution=1.0,
-        riichi_waits=1,
-        kan_rate=0.3,
-        pass_rate=0.0,
-    ),
-    Temperament(
-        name="swift",
-        plans=("tanyao",),
-        call_shanten=3,
-        fold_shanten=9,
-        caution=0.0,
-        riichi_waits=1,
-        kan_rate=0.3,
-        pass_rate=0.0,
-    ),
-    Temperament(
-        name="careful",
-        plans=("tanyao",),
-        call_shanten=1,
-        fold_shanten=1,
-        caution=2.0,
-        riichi_waits=4,
-        kan_rate=0.1,
-        pass_rate=0.0,
-    ),
-    Temperament(
-        name="flush",
-        plans=("flush",),
-        call_shanten=3,
-        fold_shanten=3,
-        caution=0.5,
-        riichi_waits=3,
-        kan_rate=0.5,
-        pass_rate=0.1,
-    ),
-    Temperament(
-        name="bold",
-        plans=("tanyao", "flush"),
-        call_shanten=2,
-        fold_shanten=9,
-        caution=0.0,
-        riichi_waits=5,
-        kan_rate=1.0,
-        pass_rate=0.4,
-    ),
+    # name, plans, call_shanten, fold_shanten, caution, riichi_waits, kan_rate, pass_rate
+    Temperament("steady", (), 2, 2, 1.0, 1, 0.3, 0.0),
+    Temperament("swift", ("tanyao",), 3, 9, 0.0, 1, 0.3, 0.0),
+    Temperament("careful", ("tanyao",), 1, 1, 2.0, 4, 0.1, 0.0),
+    Temperament("flush", ("flush",), 3, 3, 0.5, 3, 0.5, 0.1),
+    Temperament("bold", ("tanyao", "flush"), 2, 9, 0.0, 5, 1.0, 0.4),
 )
 
 

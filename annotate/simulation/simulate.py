@@ -11,7 +11,7 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import partial
 from multiprocessing import active_children
 from pathlib import Path
@@ -173,12 +173,8 @@ class Report:
     """events by type; rounds' ends as "tsumo win", "ron win", "exhaustive draw", "aborted" """
 
     def add(self, other: "Report") -> None:
-        self.num_games += other.num_games
-        self.num_kept += other.num_kept
-        self.num_rounds += other.num_rounds
-        self.num_lines += other.num_lines
-        self.num_preempted += other.num_preempted
-        self.kinds += other.kinds
+        for name in (each.name for each in fields(self)):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
 
     def count(self, events: Sequence[Event]) -> None:
         """Adds the events of a game."""
@@ -292,7 +288,6 @@ def _read_record(path: Path) -> list[Event]:
 
 
 def _require_settings(path: Path, start: Event, options: Options) -> None:
-    """Raises ValueError if the game was simulated with other settings."""
     header = start.get("kanachan", {})
     wanted = {"style": options.style, "rules": options.rules}
     if options.room is not None:

@@ -152,7 +152,6 @@ def without_kind(hand: Sequence[int], kind: int) -> list[int]:
 
 
 def _next_kind(kind: int, vocabulary: Vocabulary) -> int:
-    """Returns the kind of the dora that an indicator points to."""
     if kind < _FIRST_HONOUR:
         first = kind - kind % RANKS_PER_SUIT
         suit = [each for each in vocabulary.kinds if first <= each < first + RANKS_PER_SUIT]

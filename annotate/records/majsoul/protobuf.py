@@ -204,7 +204,6 @@ def _shown(value: Any) -> str:
 
 @cache
 def _fields(name: str) -> dict[str, _Field]:
-    """Returns the fields of a message by squeezed key."""
     fields = {}
     for text in _MESSAGES[name].split(","):
         _, field, kind = text.split()

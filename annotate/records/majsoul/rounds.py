@@ -110,8 +110,6 @@ class _Reader:
 
 
 class _Draft:
-    """A round while its messages are being read."""
-
     def __init__(self, start: Message, num_seats: int) -> None:
         self._num_seats = num_seats
         doras = list(start.doras) or [start.dora]

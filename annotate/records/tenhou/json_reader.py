@@ -54,8 +54,6 @@ _UNRANKED = ("友人", "大会", "Friendly", "Tournament", "Tounament")  # the l
 
 
 class _Kind(NamedTuple):
-    """The contents of `rule.disp`."""
-
     rules: tuple[Rules, ...]
     style: int
     is_ranked: bool
@@ -199,7 +197,6 @@ def _kind(disp: str) -> _Kind:
 
 
 def _is_for_three(columns: Any) -> bool:
-    """Returns whether a round has no fourth seat."""
     if not isinstance(columns, list) or len(columns) < 2:
         return False
     has_empty_seat = len(columns) == _length(_SEATS_OF_TABLE) and columns[4 + 3 * (_SEATS_OF_TABLE - 1)] == []

@@ -73,7 +73,6 @@ class PartsOfDocument(ABC):
         return False
 
     def _open(self, start: int) -> None:
-        """Starts to parse at a place of the document."""
         self._parser, self._offset, self._depth = expat.ParserCreate(), start, 0
         self._parser.StartElementHandler = self._start
         self._parser.EndElementHandler = self._end

@@ -67,8 +67,6 @@ def _game_id(data: bytes, name: str) -> str:
 
 
 class _Reader(PartsOfDocument):
-    """Collects rounds from the elements of a document."""
-
     def __init__(self, data: bytes) -> None:
         super().__init__(data)
         self._type: int | None = None

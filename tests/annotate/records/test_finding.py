@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from annotate.records import finding
 from annotate.records.finding import LINKED_FOLDER, Shard, find_files, is_record_name
 from annotate.records.reading import records_of
 
@@ -37,11 +36,7 @@ def tree(tmp_path: Path) -> Path:
     return tmp_path / "tree"
 
 
-@pytest.mark.parametrize("at_once", [1, 2, 3, 7, 1000])
-def test_files_come_in_the_order_of_their_whole_paths_however_few_are_held_at_once(
-    tree: Path, at_once: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(finding, "_NAMES_AT_ONCE", at_once)
+def test_files_come_in_the_order_of_their_whole_paths(tree: Path) -> None:
     assert list(find_files([str(tree)])) == plainly_found(tree)
 
 
@@ -94,10 +89,7 @@ def test_a_file_of_another_shard_is_not_opened_if_its_name_is_that_of_a_record(t
     assert [os.path.basename(r.name) for r in records_of(find_files([str(tmp_path)]), Shard(2, 2))] == ["1.mjlog"]
 
 
-def test_files_that_are_passed_over_are_counted_by_suffix_unless_hidden(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(finding, "_NAMES_AT_ONCE", 2)  # the folder is read several times
+def test_files_that_are_passed_over_are_counted_by_suffix_unless_hidden(tmp_path: Path) -> None:
     (tmp_path / "sub").mkdir()
     names = "a.mjlog b.mjlog c.json n.TXT README .hidden.txt sub/d.txt sub/e.xml sub/f.pdf"
     for name in names.split():

@@ -41,10 +41,7 @@ def logged(recorded: Round, rules: Rules) -> tuple[Replayed, list[Event]]:
     played = play(table, writer_of(), choose)
     events = [event for event in table.log() if event["type"] not in _FRAME]
     results = round_part([recorded.events[0], *events])
-    wins = wins_of(table)
-    return Replayed(
-        played.decisions, results, played.num_unknown, played.automatic, 0, script.differences, wins
-    ), events
+    return Replayed(played, results, script.differences, wins_of(table)), events
 
 
 def essence(events: list[Event]) -> list[dict[str, Any]]:
@@ -71,7 +68,7 @@ def test_real_rounds_are_those_of_the_engines_log_event_by_event(folder: str) ->
 def test_a_riichi_that_was_not_paid_is_noticed_even_if_the_scores_do_not_show_it() -> None:
     hands = ["123m456p789s1122z", *DULL[1:]]
     *events, win = play_round("0 riichi 8m; 0 tsumo", hands, "8m...1z", ura="9m").events
-    assert replay_round(Round((*events, win)), "mjsoul", writer_of()).decisions
+    assert replay_round(Round((*events, win)), "mjsoul", writer_of()).play.decisions
     without = [event for event in events if event["type"] != "reach_accepted"]
     deltas = [win["deltas"][0] - 1000, *win["deltas"][1:]]  # its stick, which would have come back
     with pytest.raises(Disagreement, match=r"riichi paid for by: record \[\], engine \[0\]"):

@@ -33,7 +33,8 @@ KAKAN = ("3p7p", "33p77p9m9s", "", "234m678m678s66s68p")
 
 def replayed(events: Played | list[Event], rules: Rules = "mjsoul"):
     events = events.events if isinstance(events, Played) else events
-    return replay_round(Round(tuple(events)), rules, writer_of())[:3]
+    found = replay_round(Round(tuple(events)), rules, writer_of())
+    return found.play.decisions, found.results, found.play.num_unknown
 
 
 def annotated(*rounds: Round, **header) -> ReplayResult:
