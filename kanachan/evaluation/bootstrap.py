@@ -1,7 +1,6 @@
 """Computes estimates with 95 % intervals by a bootstrap that resamples whole games."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import accumulate
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -36,13 +35,6 @@ class Statistic(NamedTuple):
     """1 for the decisions that the metric is computed over, else 0"""
 
 
-def ratio_estimates(
-    game_B: NDArray[np.int64], ratios: dict[str, tuple[Column, Column]], replicates: int = REPLICATES
-) -> dict[str, Estimate]:
-    """Computes means of numerators over the rows where denominators (0 or 1) are 1, with intervals."""
-    return cluster_bootstrap(game_B, {name: ratio_statistic(*ratio) for name, ratio in ratios.items()}, replicates)
-
-
 def ratio_statistic(value_B: Column, where_B: Column | None = None) -> Statistic:
     """Returns the statistic of the mean of values over the rows where `where_B` (0 or 1) is 1, or over all."""
     taken_B = np.ones(len(value_B), dtype=bool) if where_B is None else where_B
@@ -51,43 +43,16 @@ def ratio_statistic(value_B: Column, where_B: Column | None = None) -> Statistic
 
 
 def cluster_bootstrap(
-    game_B: NDArray[np.int64], statistics: Mapping[str, Statistic], replicates: int = REPLICATES
+    game_B: NDArray[np.int64], statistics: Mapping[str, Statistic], replicates: int = REPLICATES, seed: int = 0
 ) -> dict[str, Estimate]:
-    """Computes statistics with intervals, all from the same resamples of games."""
-
-    def placed(statistic: Statistic, first: int) -> StatisticFunction:
-        return lambda sums_RC: statistic.statistic(sums_RC[:, first : first + len(statistic.columns)])
-
-    columns = [make for statistic in statistics.values() for make in statistic.columns]
-    ends = accumulate(len(statistic.columns) for statistic in statistics.values())
-    functions = [placed(s, end - len(s.columns)) for s, end in zip(statistics.values(), ends, strict=True)]
-    counts = [int(statistic.where_B.sum()) for statistic in statistics.values()]
-    estimates = cluster_bootstrap_of_sums(game_B, (make() for make in columns), functions, counts, replicates)
-    return dict(zip(statistics, estimates, strict=True))
-
-
-def cluster_bootstrap_of_sums(
-    game_B: NDArray[np.int64],
-    columns: Iterable[Column],
-    statistics: Sequence[StatisticFunction],
-    counts: Sequence[int],
-    replicates: int = REPLICATES,
-    seed: int = 0,
-) -> list[Estimate]:
-    """Computes functions of sums of columns, with 95 % percentile intervals from drawing games with replacement.
-
-    Args:
-        columns: C times [B]; taken one by one, as all of them together are large.
-        statistics: each takes sums [R, C] and returns [R].
-        counts: of each statistic, the number of decisions behind it.
-    """
+    """Computes statistics with 95 % percentile intervals, all from the same resamples of games with replacement."""
     games, game_index_B = np.unique(game_B, return_inverse=True)
     # Columns with equal sums are merged, so that equal metrics have bitwise equal resamples: a matrix product need not
     # round all its columns alike.
     place_of: dict[bytes, int] = {}
     place_C = []
-    for column in columns:
-        sum_G = np.bincount(game_index_B, column, len(games))
+    for make in (make for statistic in statistics.values() for make in statistic.columns):
+        sum_G = np.bincount(game_index_B, make(), len(games))
         place_C.append(place_of.setdefault(sum_G.tobytes(), len(place_of)))
     sums_GD = np.stack([np.frombuffer(sum_G) for sum_G in place_of], axis=1)
     rng = np.random.default_rng(seed)
@@ -99,14 +64,15 @@ def cluster_bootstrap_of_sums(
         ]
     )[:, place_C]
     total_1C = sums_GD.sum(axis=0, keepdims=True)[:, place_C]
-    estimates = []
+    estimates, last = {}, 0
     with np.errstate(invalid="ignore", divide="ignore"):
-        for statistic, count in zip(statistics, counts, strict=True):
-            value = float(statistic(total_1C)[0])
-            drawn_R = statistic(sums_RC)
+        for name, (columns, statistic, where_B) in statistics.items():
+            own, last = slice(last, last + len(columns)), last + len(columns)
+            value = float(statistic(total_1C[:, own])[0])
+            drawn_R = statistic(sums_RC[:, own])
             drawn_R = drawn_R[~np.isnan(drawn_R)]  # a rare kind may be missing from all games drawn
             # infinity is a value: of stable dan, where no fourth place was drawn
             method: Literal["linear", "inverted_cdf"] = "linear" if np.isfinite(drawn_R).all() else "inverted_cdf"
             low, high = np.quantile(drawn_R, (0.025, 0.975), method=method) if len(drawn_R) else (np.nan, np.nan)
-            estimates.append(Estimate(value, float(low), float(high), count))
+            estimates[name] = Estimate(value, float(low), float(high), int(where_B.sum()))
     return estimates

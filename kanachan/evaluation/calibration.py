@@ -6,7 +6,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kanachan.evaluation.bootstrap import REPLICATES, Column, Estimate, Floats, Statistic, ratio_estimates
+from kanachan.evaluation.bootstrap import (
+    REPLICATES,
+    Column,
+    Estimate,
+    Floats,
+    Statistic,
+    cluster_bootstrap,
+    ratio_statistic,
+)
 
 CALIBRATION_BINS = 15
 NUM_TENTHS = 10
@@ -61,7 +69,6 @@ def reliability(
     bins = []
     for rows in np.array_split(np.argsort(value_B, kind="stable"), NUM_TENTHS):
         if len(rows):
-            mean = {"mean": (target_B[rows], np.ones(len(rows)))}
-            outcome = ratio_estimates(game_B[rows], mean, replicates)["mean"]
+            outcome = cluster_bootstrap(game_B[rows], {"": ratio_statistic(target_B[rows])}, replicates)[""]
             bins.append(Bin(float(value_B[rows].mean()), outcome))
     return bins

@@ -139,8 +139,6 @@ def _not_comparable(
 
 
 class _Measure(NamedTuple):
-    """How a metric is shown in a comparison."""
-
     label: str
     digits: int
     scale: float = 1.0

@@ -14,8 +14,7 @@ R replicates.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
-from typing import Any, NamedTuple, Self, cast, overload
+from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 import numpy as np
 import torch
@@ -31,54 +30,38 @@ KINDS = ("discard", "riichi", "chi", "pon", "kan", "ron", "tsumo", "kyushu", "ki
 NO_TILE = -1
 
 
-@dataclass(frozen=True)
-class GameRows:
-    """Columns that metrics are computed from, one row per decision."""
-
-    game_B: NDArray[np.int64]
-
-    @classmethod
-    def concatenate(cls, parts: Sequence[Self]) -> Self:
-        return cls(*(np.concatenate([getattr(part, f.name) for part in parts]) for f in fields(cls)))
+ArrayT = TypeVar("ArrayT")
 
 
-@dataclass(frozen=True)
-class DecisionRows(GameRows):
-    """The columns of the metrics of agreement."""
+class Measures(NamedTuple, Generic[ArrayT]):
+    """What the metrics of agreement are computed from: tensors on the device of the scores, or arrays."""
 
-    is_top_B: NDArray[np.bool_]
+    game_B: ArrayT
+    is_top_B: ArrayT
     """the action taken has the highest score"""
-    is_top_tile_B: NDArray[np.bool_]
+    is_top_tile_B: ArrayT
     """the same, where discards of a tile are one action regardless of the rest (red five, tsumogiri, riichi)"""
-    log_probability_B: NDArray[np.float32]
+    log_probability_B: ArrayT
     """of the action taken"""
-    log_probability_of_tile_B: NDArray[np.float32]
+    log_probability_of_tile_B: ArrayT
     """of the action taken, or of all discards of that tile together"""
-    confidence_B: NDArray[np.float32]
+    confidence_B: ArrayT
     """probability of the candidate with the highest score"""
-    is_offered_BK: NDArray[np.bool_]
-    is_taken_BK: NDArray[np.bool_]
-    is_predicted_BK: NDArray[np.bool_]
+    is_offered_BK: ArrayT
+    is_taken_BK: ArrayT
+    is_predicted_BK: ArrayT
 
 
-class Measures(NamedTuple):
-    """The fields of `DecisionRows` of one batch, except its games, on the device of the scores."""
-
-    is_top_B: Tensor
-    is_top_tile_B: Tensor
-    log_probability_B: Tensor
-    log_probability_of_tile_B: Tensor
-    confidence_B: Tensor
-    is_offered_BK: Tensor
-    is_taken_BK: Tensor
-    is_predicted_BK: Tensor
+DecisionRows = Measures[NDArray[Any]]
+RowsT = TypeVar("RowsT", bound=tuple)
 
 
-@overload
-def agreement(rows: DecisionRows, kind: str) -> NDArray[np.bool_]: ...
-@overload
-def agreement(rows: Measures, kind: str) -> Tensor: ...
-def agreement(rows: DecisionRows | Measures, kind: str) -> NDArray[np.bool_] | Tensor:
+def concatenated(parts: Sequence[RowsT]) -> RowsT:
+    """Joins named tuples of arrays, one row per decision, of which there must be some."""
+    return type(parts[0])(*map(np.concatenate, zip(*parts, strict=True)))
+
+
+def agreement(rows: Measures[ArrayT], kind: str) -> ArrayT:
     """Returns agrees_B: whether the top choice is of the kind exactly where the action taken is; of discards, whether
     both discard the same tile."""
     if kind == "discard":
@@ -88,11 +71,7 @@ def agreement(rows: DecisionRows | Measures, kind: str) -> NDArray[np.bool_] | T
     return taken_BK[:, k] == predicted_BK[:, k]
 
 
-@overload
-def log_probability(rows: DecisionRows, kind: str) -> NDArray[np.float32]: ...
-@overload
-def log_probability(rows: Measures, kind: str) -> Tensor: ...
-def log_probability(rows: DecisionRows | Measures, kind: str) -> NDArray[np.float32] | Tensor:
+def log_probability(rows: Measures[ArrayT], kind: str) -> ArrayT:
     """Returns log_probability_B of the action taken; of discards, of all discards of its tile together."""
     return rows.log_probability_of_tile_B if kind == "discard" else rows.log_probability_B
 
@@ -122,10 +101,9 @@ class DecisionMeter:
 
     def rows(self, score_BA: Tensor, batch: Batch) -> DecisionRows:
         """Measures a batch, for metrics with intervals; arguments as for `measure`."""
-        measures = {name: tensor.cpu().numpy() for name, tensor in self.measure(score_BA, batch)._asdict().items()}
-        return DecisionRows(game_B=batch.game_B.cpu().numpy(), **measures)
+        return Measures(*(tensor.cpu().numpy() for tensor in self.measure(score_BA, batch)))
 
-    def measure(self, score_BA: Tensor, batch: Batch) -> Measures:
+    def measure(self, score_BA: Tensor, batch: Batch) -> Measures[Tensor]:
         """Measures a batch on its device, without synchronising with it.
 
         Args:
@@ -150,6 +128,7 @@ class DecisionMeter:
         lowest_B = tile_BA.masked_fill(tile_BA == NO_TILE, NUM_TILES34).amin(dim=1)
         is_offered_BK[:, KINDS.index("discard")] = lowest_B < highest_B
         return Measures(
+            game_B=batch.game_B,
             is_top_B=is_top_B1[:, 0],
             is_top_tile_B=(is_top_B1 | is_same_tile_B1)[:, 0],
             log_probability_B=log_probability_BA.gather(1, chosen_B1)[:, 0],

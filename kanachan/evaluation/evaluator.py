@@ -14,25 +14,13 @@ from numpy.typing import NDArray
 from kanachan.config import StageName
 from kanachan.data.columns import Columns
 from kanachan.evaluation.baselines import actor_orders, rank_probability
-from kanachan.evaluation.bootstrap import (
-    Estimate,
-    Floats,
-    Statistic,
-    cluster_bootstrap,
-    ratio_estimates,
-    ratio_statistic,
-)
+from kanachan.evaluation.bootstrap import Estimate, Floats, Statistic, cluster_bootstrap, ratio_statistic
 from kanachan.evaluation.calibration import Bin, calibration_statistic, reliability
 from kanachan.evaluation.chance import log_likelihood_of_chance
-from kanachan.evaluation.decision_metrics import DecisionMeter, DecisionRows, decision_metrics
+from kanachan.evaluation.decision_metrics import DecisionMeter, DecisionRows, concatenated, decision_metrics
 from kanachan.evaluation.held_out import HeldOut
 from kanachan.evaluation.point_table import PointTable
-from kanachan.evaluation.reliability import (
-    of_actions,
-    of_ranks,
-    of_ranks_at_starts,
-    rounds_of_the_game,
-)
+from kanachan.evaluation.reliability import of_actions, of_ranks, of_ranks_at_starts, rounds_of_the_game
 from kanachan.evaluation.separate_questions import AnswerMeter, Answers, question_metrics
 from kanachan.evaluation.value_metrics import log_likelihood_metrics, value_metrics
 from kanachan.evaluation.verdicts import Verdict, less_chance_of_ranks, verdict_on_imitation, verdict_on_values
@@ -105,7 +93,7 @@ def predictions_of(policy: Policy, columns: Columns, batch: int, progress: Calla
         numbers.append({name: tensor.double().cpu().numpy() for name, tensor in found.items()})
         progress(len(rows))
     joined = {name: np.concatenate([part[name] for part in numbers]) for name in numbers[0]}
-    return Predictions(DecisionRows.concatenate(decisions), joined, Answers.concatenate(answers) if answers else None)
+    return Predictions(concatenated(decisions), joined, concatenated(answers) if answers else None)
 
 
 def mixture_of(predictions: Iterable[Predictions], held_out: HeldOut) -> Floats | None:
@@ -149,7 +137,6 @@ def evaluated(
 
 
 def _of_choices(predictions: Predictions, held_out: HeldOut) -> dict[str, Any]:
-    """Computes the fields of an `Evaluation` of a network whose scores are logits."""
     assert predictions.answers is not None, "scores are logits"
     gain_B = predictions.decisions.log_probability_B.astype(np.float64) - log_likelihood_of_chance(held_out.columns)
     less_chance = log_likelihood_metrics(held_out.game_B, {"chance": gain_B}, held_out.replicates)["chance"]
@@ -163,7 +150,6 @@ def _of_choices(predictions: Predictions, held_out: HeldOut) -> dict[str, Any]:
 def _of_values(
     objective: Objective, predictions: Predictions, held_out: HeldOut, mixture_B: Floats | None
 ) -> dict[str, Any]:
-    """Computes the fields of an `Evaluation` of a network that predicts values."""
     numbers = predictions.numbers
     target_B = numbers["target"]
     predicted_B = {"action": numbers["action"], "situation": numbers.get("situation")}
@@ -213,8 +199,8 @@ def _value_estimates(
     del estimates["baseline/explained_variance"]
     if baseline_B is None or baseline_B is value_B:
         del estimates["skill"]
-    error = {"mean_absolute_error": (np.abs(value_B - target_B), np.ones(len(game_B)))}
-    return estimates | ratio_estimates(game_B, error, replicates)
+    error = {"mean_absolute_error": ratio_statistic(np.abs(value_B - target_B))}
+    return estimates | cluster_bootstrap(game_B, error, replicates)
 
 
 def _against(first: Predictions, predictions: Predictions, held_out: HeldOut) -> dict[str, Estimate]:
@@ -236,7 +222,6 @@ def _against(first: Predictions, predictions: Predictions, held_out: HeldOut) ->
 def _log_likelihood(
     held_out: HeldOut, numbers: dict[str, Floats], rank_BR: Floats | None, order_BO: Floats | None
 ) -> tuple[dict[str, dict[str, Estimate]], dict[str, dict[str, Estimate]]]:
-    """Computes `log_likelihood` and `less_scores` of an `Evaluation`."""
     columns, vocabulary = held_out.columns, held_out.vocabulary
     of = {name: column for name, column in numbers.items() if name.startswith(("rank/", "order/"))}
     if rank_BR is not None and order_BO is not None:

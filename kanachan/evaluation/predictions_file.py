@@ -23,10 +23,10 @@ from kanachan.data.batch import TokenLayout, collate
 from kanachan.data.columns import columns_of_annotations, round_keys
 from kanachan.data.text import read_blocks
 from kanachan.evaluation.bootstrap import REPLICATES
-from kanachan.evaluation.decision_metrics import DecisionMeter, DecisionRows
+from kanachan.evaluation.decision_metrics import DecisionMeter, concatenated
 from kanachan.evaluation.evaluator import Predictions
 from kanachan.evaluation.held_out import HeldOut
-from kanachan.evaluation.separate_questions import AnswerMeter, Answers
+from kanachan.evaluation.separate_questions import AnswerMeter
 from kanachan.inference.reward_predictor import RewardPredictor
 from kanachan.models.learned_games import LearnedGames, any_learned
 
@@ -106,11 +106,10 @@ def predictions_in(path: str, lines: Lines) -> Predictions:
             score_BA[row, : len(found[line])] = torch.tensor(found[line], dtype=torch.float64).log().float()
         parts.append(meter.rows(score_BA, batch))
         answers.append(answer_meter.rows(score_BA, batch))
-    return Predictions(DecisionRows.concatenate(parts), {}, Answers.concatenate(answers))
+    return Predictions(concatenated(parts), {}, concatenated(answers))
 
 
 def _probabilities(path: str, lines: Lines) -> Iterator[list[float]]:
-    """Yields the probabilities of each line."""
     with reading_text(path) as file:
         given = (text.rstrip("\r\n") for text in file)
         for number, (text, line) in enumerate(zip_longest(given, lines.texts), 1):
@@ -128,7 +127,6 @@ def _probabilities(path: str, lines: Lines) -> Iterator[list[float]]:
 
 
 def _checked(text: str, annotation: Annotation) -> list[float]:
-    """Parses the probabilities of a decision; raises ValueError if they are not such."""
     try:
         found = [float(number) for number in text.split(",")]
     except ValueError:

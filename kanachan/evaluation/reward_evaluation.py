@@ -12,14 +12,7 @@ from numpy.typing import NDArray
 
 from annotate.vocabulary import Vocabulary
 from kanachan.data.round_columns import RoundColumns
-from kanachan.evaluation.bootstrap import (
-    REPLICATES,
-    Estimate,
-    Floats,
-    Statistic,
-    cluster_bootstrap,
-    ratio_statistic,
-)
+from kanachan.evaluation.bootstrap import REPLICATES, Estimate, Floats, Statistic, cluster_bootstrap, ratio_statistic
 from kanachan.evaluation.value_metrics import explained_variance_statistic
 from kanachan.inference.reward_predictor import RewardPredictor
 from kanachan.objectives.reward import true_orders

@@ -11,7 +11,7 @@ Shapes: B decisions, A candidates, T kinds of tiles, Q yes-or-no questions, R re
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -29,7 +29,7 @@ from kanachan.evaluation.bootstrap import (
     cluster_bootstrap,
     ratio_statistic,
 )
-from kanachan.evaluation.decision_metrics import KINDS, NO_TILE, GameRows, kinds_and_tiles
+from kanachan.evaluation.decision_metrics import KINDS, NO_TILE, kinds_and_tiles
 
 DISCARD = "discard"
 YES_OR_NO = ("riichi", "chi", "pon", "kan", "kita")
@@ -37,10 +37,10 @@ QUESTIONS = (DISCARD, *YES_OR_NO)
 _PLACES = [KINDS.index(kind) for kind in YES_OR_NO]
 
 
-@dataclass(frozen=True)
-class Answers(GameRows):
-    """The columns of the metrics of separate questions."""
+class Answers(NamedTuple):
+    """What the metrics of separate questions are computed from."""
 
+    game_B: NDArray[np.int64]
     tile_B: NDArray[np.int64]
     """kind of the tile discarded, where there was a choice of at least two; `NO_TILE` elsewhere"""
     is_tile_found_B: NDArray[np.bool_]
@@ -126,7 +126,6 @@ def question_statistics(answers: Answers) -> dict[str, Statistic]:
 def _of_question(
     where_B: NDArray[np.bool_], is_yes_B: NDArray[np.bool_], log_odds_B: NDArray[np.float32]
 ) -> dict[str, Statistic]:
-    """Returns the statistics of one yes-or-no question."""
     is_right_B = (log_odds_B > 0) == is_yes_B
     log_odds_B = np.where(where_B, log_odds_B.astype(np.float64), 0.0)
     log_probability_B = -np.logaddexp(0.0, np.where(is_yes_B, -log_odds_B, log_odds_B))

@@ -15,10 +15,7 @@ from kanachan.objectives.objective import RankObjective
 WIDTH = 100
 _GAP = "  "
 MISSING = "-"
-PREDICTORS = {
-    "action": "action taken",
-    "situation": "situation alone",
-}
+PREDICTORS = {"action": "action taken", "situation": "situation alone"}
 _OF_ALL = {"mixture": "ranks and their points", "scores": "scores and round only"}
 """predictors that are the same for all networks of the stage"""
 _LIKELIHOOD_TITLES = {
@@ -116,43 +113,33 @@ def side_by_side(stage: str, rows: Sequence[tuple[Sequence[str], Evaluation]], l
 
 
 def _decision_table(evaluations: _Lettered, *, has_probability: bool) -> str:
-    header = ["", "decisions", "taken", "accuracy %", *(["NLL"] if has_probability else []), "recall %"]
+    """Formats agreement with the player: of the networks, then of a uniform choice among the possible actions, beyond
+    imitation only of all decisions and of discards."""
+    kinds, first = decision_rows(), next(iter(evaluations.values()))
+    sides = [
+        (kind, f"{kind[0]} {letter}".rstrip(), evaluation.agreement)
+        for kind in kinds
+        for letter, evaluation in evaluations.items()
+    ]
+    sides += [(kind, f"{kind[0]}, chance", first.chance) for kind in (kinds if has_probability else kinds[:2])]
     rows = []
-    for label, accuracy, prefix in decision_rows():
-        for letter, evaluation in evaluations.items():
-            agreement = evaluation.agreement
-            estimate = agreement.get(accuracy)
-            if estimate is None:
-                continue
-            nll = agreement.get(f"{prefix}nll") if not accuracy.endswith("exact") else None
-            taken = agreement.get(f"{prefix}taken")
-            rows.append(
-                [
-                    f"{label} {letter}".rstrip(),
-                    f"{estimate.decisions:,}",
-                    MISSING if taken is None else f"{taken.value:.1%}",
-                    with_interval(estimate, 1, 100),
-                    *([with_interval(nll, 3)] if has_probability else []),
-                    with_interval(agreement.get(f"{prefix}recall"), 1, 100),
-                ]
-            )
-    return table(header, [*rows, *_chance_rows(next(iter(evaluations.values())), has_probability=has_probability)])
-
-
-def _chance_rows(evaluation: Evaluation, *, has_probability: bool) -> list[list[str]]:
-    """Formats the metrics of a uniform choice among the possible actions; beyond imitation only of all decisions and of
-    discards."""
-    chance, rows = evaluation.chance, []
-    for label, accuracy, prefix in decision_rows() if has_probability else decision_rows()[:2]:
-        estimate = chance.get(accuracy)
+    for (_, accuracy, prefix), label, estimates in sides:
+        estimate = estimates.get(accuracy)
         if estimate is None:
             continue
-        nll = chance.get(f"{prefix}nll") if not accuracy.endswith("exact") else None
-        likelihood = [with_interval(nll, 3)] if has_probability else []
-        recall = with_interval(chance.get(f"{prefix}recall"), 1, 100)
-        name, decisions = f"{label}, chance", f"{estimate.decisions:,}"
-        rows.append([name, decisions, MISSING, with_interval(estimate, 1, 100), *likelihood, recall])
-    return rows
+        nll = estimates.get(f"{prefix}nll") if not accuracy.endswith("exact") else None
+        taken = estimates.get(f"{prefix}taken")
+        rows.append(
+            [
+                label,
+                f"{estimate.decisions:,}",
+                MISSING if taken is None else f"{taken.value:.1%}",
+                with_interval(estimate, 1, 100),
+                *([with_interval(nll, 3)] if has_probability else []),
+                with_interval(estimates.get(f"{prefix}recall"), 1, 100),
+            ]
+        )
+    return table(["", "decisions", "taken", "accuracy %", *(["NLL"] if has_probability else []), "recall %"], rows)
 
 
 def decision_rows() -> list[tuple[str, str, str]]:
@@ -172,7 +159,6 @@ def question_label(kind: str) -> str:
 
 
 def _question_tables(evaluations: _Lettered) -> list[str]:
-    """Formats the metrics of `kanachan.evaluation.separate_questions`."""
     right, further = [], []
     for kind in QUESTIONS:
         for letter, evaluation in evaluations.items():
@@ -212,7 +198,6 @@ def _question_tables(evaluations: _Lettered) -> list[str]:
 
 
 def _verdict_lines(evaluations: _Lettered) -> str:
-    """Formats one sentence on each network."""
     lines = [f"{letter or 'verdict'}: {evaluation.verdict.sentence}" for letter, evaluation in evaluations.items()]
     return "\n".join(fill(line, WIDTH, subsequent_indent="  ", break_on_hyphens=False) for line in lines)
 
@@ -257,7 +242,6 @@ def _value_cells(evaluation: Evaluation, predictor: str) -> list[str]:
 
 
 def _digits(evaluation: Evaluation) -> int:
-    """Returns the number of digits after the decimal point."""
     return objective_class(evaluation.stage).digits
 
 
@@ -318,7 +302,6 @@ def _likelihood_cells(evaluation: Evaluation, predictor: str, whats: Sequence[st
 
 
 def _comparison(evaluations: _Lettered) -> list[str]:
-    """Formats a paragraph that compares the further networks with the first, if there are any."""
     first, *others = evaluations
     lines = []
     for letter in others:

@@ -109,10 +109,7 @@ def certainty_metrics(data: CalibrationData, temperature: float, replicates: int
 
 
 def calibrated_card(
-    card: dict[str, Any],
-    data: Mapping[str, CalibrationData],
-    replicates: int = REPLICATES,
-    **about: Any,
+    card: dict[str, Any], data: Mapping[str, CalibrationData], replicates: int = REPLICATES, **about: Any
 ) -> dict[str, Any]:
     """Returns the card with the fitted temperatures, and under `calibration` the metrics without and with them; those
     of the summary under `summary` there.

@@ -11,11 +11,7 @@ _Sum = TypeVar("_Sum", float, Floats)
 
 
 def value_metrics(
-    game_B: NDArray[np.int64],
-    value_B: Floats,
-    target_B: Floats,
-    baseline_B: Floats,
-    replicates: int = REPLICATES,
+    game_B: NDArray[np.int64], value_B: Floats, target_B: Floats, baseline_B: Floats, replicates: int = REPLICATES
 ) -> dict[str, Estimate]:
     """Computes how well values predict their targets.
 

@@ -101,7 +101,6 @@ def less_chance_of_ranks(log_likelihood: Estimate, num_ranks: int) -> Estimate:
 
 
 def _amount(difference: Estimate, measure: Measure) -> str:
-    """Formats a difference with its interval and unit."""
     if measure == "nats":
         value, low, high = (f"{number:z.3f}" for number in difference[:3])
         return f"{value} nats [{low}, {high}]"

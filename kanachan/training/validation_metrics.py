@@ -78,7 +78,7 @@ class ValidationMetrics:
         return {**row, f"{PREFIX}rows": count}
 
 
-def kind_sums(measures: Measures) -> Tensor:
+def kind_sums(measures: Measures[Tensor]) -> Tensor:
     """Returns sums_SK of a batch by kind: offered, agreed, taken, found, surprise."""
     offered_BK = measures.is_offered_BK
     taken_BK = measures.is_taken_BK & offered_BK
@@ -108,7 +108,7 @@ def kind_metrics(sums_SK: NDArray[np.float64], *, has_probability: bool) -> dict
     return metrics
 
 
-def confidence_sums(measures: Measures) -> Tensor:
+def confidence_sums(measures: Measures[Tensor]) -> Tensor:
     """Returns sums_GS of a batch by bins of the probability of the top choice: probability, hits, decisions."""
     confidence_B = measures.confidence_B
     group_B = (confidence_B.nan_to_num() * CALIBRATION_BINS).long().clamp(max=CALIBRATION_BINS - 1)

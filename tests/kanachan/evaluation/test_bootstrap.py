@@ -5,14 +5,14 @@ import math
 import numpy as np
 import pytest
 
-from kanachan.evaluation.bootstrap import cluster_bootstrap_of_sums, ratio_estimates
+from kanachan.evaluation.bootstrap import Statistic, cluster_bootstrap, ratio_statistic
 
 
 def test_intervals_come_from_resampling_games() -> None:
     rng = np.random.default_rng(1)
     game_B = np.repeat(np.arange(30), 10)
     value_B = np.repeat(rng.normal(size=30), 10)  # equal within a game: 300 rows hold no more information than 30
-    estimate = ratio_estimates(game_B, {"mean": (value_B, np.ones(300))})["mean"]
+    estimate = cluster_bootstrap(game_B, {"mean": ratio_statistic(value_B)})["mean"]
     error = value_B.std() / math.sqrt(30)
     assert estimate.value == pytest.approx(value_B.mean())
     assert estimate.high - estimate.low == pytest.approx(2 * 1.96 * error, rel=0.15)
@@ -26,7 +26,7 @@ def test_a_bootstrap_replicate_weighs_each_game_by_how_often_it_was_drawn() -> N
         seen.append(sums_RC.copy())
         return sums_RC[:, 0]
 
-    cluster_bootstrap_of_sums(game_B, [value_B], [total], [4], replicates=60, seed=3)
+    cluster_bootstrap(game_B, {"": Statistic((lambda: value_B,), total, np.ones(4))}, replicates=60, seed=3)
     draws = np.concatenate(
         [np.random.default_rng(3).multinomial(3, [1 / 3] * 3, size=60)]
     )  # games in ascending order: 3, 7, 9
@@ -42,7 +42,6 @@ def test_equal_columns_have_equal_draws_to_the_last_bit(games: int, width: int) 
     def difference(sums_RC: np.ndarray) -> np.ndarray:
         return np.abs(sums_RC[:, :width] - sums_RC[:, width:]).max(axis=1)
 
-    (estimate,) = cluster_bootstrap_of_sums(
-        np.arange(games), [*columns, *columns], [difference], [games], replicates=50
-    )
-    assert estimate[:3] == (0, 0, 0)
+    made = [lambda column=column: column for column in columns]
+    statistic = Statistic((*made, *made), difference, np.ones(games))
+    assert cluster_bootstrap(np.arange(games), {"": statistic}, replicates=50)[""][:3] == (0, 0, 0)

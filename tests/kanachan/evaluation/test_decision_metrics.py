@@ -12,7 +12,7 @@ from annotate.vocabulary import FOUR_PLAYERS as V
 from annotate.vocabulary import tile34_of
 from kanachan.data.batch import batch_of_annotations
 from kanachan.evaluation.bootstrap import Estimate
-from kanachan.evaluation.decision_metrics import KINDS, DecisionMeter, DecisionRows, decision_metrics
+from kanachan.evaluation.decision_metrics import KINDS, DecisionMeter, DecisionRows, concatenated, decision_metrics
 from tests.support.random_annotations import altered, random_annotations
 
 NUM_ROWS = 400
@@ -39,7 +39,7 @@ def measured(annotations: list[Annotation], scores: list[list[float]]) -> Decisi
         for row, values in enumerate(scores[rows]):
             score_BA[row, : len(values)] = Tensor(values)
         parts.append(meter.rows(score_BA, batch))
-    return DecisionRows.concatenate(parts)
+    return concatenated(parts)
 
 
 @pytest.fixture(scope="module")

@@ -12,6 +12,7 @@ from annotate.annotation import Annotation
 from annotate.vocabulary import FOUR_PLAYERS, Vocabulary, tile34_of
 from kanachan.data.batch import batch_of_annotations
 from kanachan.evaluation.bootstrap import Estimate
+from kanachan.evaluation.decision_metrics import concatenated
 from kanachan.evaluation.separate_questions import YES_OR_NO, AnswerMeter, Answers, question_metrics
 from tests.support.random_annotations import random_annotations
 
@@ -43,7 +44,7 @@ def answers_of(
         for row, values in enumerate(scores[rows]):
             score_BA[row, : len(values)] = Tensor(values)
         parts.append(meter.rows(score_BA, batch))
-    return Answers.concatenate(parts)
+    return concatenated(parts)
 
 
 def kind_of(action: int, vocabulary: Vocabulary = FOUR_PLAYERS) -> str:
