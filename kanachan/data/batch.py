@@ -26,7 +26,6 @@ from kanachan.data.columns import Columns, ObservationColumns, Ragged, columns_o
 from kanachan.data.symmetry import SeatRotation
 from kanachan.data.varlen import VarlenLayout, varlen_layout
 
-PartT = TypeVar("PartT", bound="Labels | Batch")
 _ROUNDED_CANDIDATES = 32
 _ROUNDED_HIDDEN = 64
 WALL_TILES = 20
@@ -147,10 +146,6 @@ class Labels:
     label_BL: Tensor | None = None
     """float32: soft labels of the stage's objective in place of the action taken or the results, if there are any"""
 
-    def each(self, change: Callable[[Tensor], Tensor]) -> Self:
-        """Returns a copy with `change` applied to every tensor."""
-        return _each(self, change)
-
 
 @dataclass(slots=True)
 class Batch:
@@ -213,24 +208,24 @@ class Batch:
         return self.labels
 
     def to(self, device: torch.device | str, non_blocking: bool = False) -> Self:
-        return self.each(lambda tensor: tensor.to(device, non_blocking=non_blocking))
+        return with_each(self, lambda tensor: tensor.to(device, non_blocking=non_blocking))
 
     def pin_memory(self) -> Self:
-        return self.each(lambda tensor: tensor.pin_memory())
-
-    def each(self, change: Callable[[Tensor], Tensor]) -> Self:
-        """Returns a copy with `change` applied to every tensor."""
-        return _each(self, change)
+        return with_each(self, lambda tensor: tensor.pin_memory())
 
 
-def _each(part: PartT, change: Callable[[Tensor], Tensor]) -> PartT:
+PartT = TypeVar("PartT", bound=Labels | Batch | VarlenLayout)
+
+
+def with_each(part: PartT, change: Callable[[Tensor], Tensor]) -> PartT:
+    """Returns a copy with `change` applied to every tensor."""
     changed: dict[str, Any] = {}
     for field in fields(part):
         value = getattr(part, field.name)
         if isinstance(value, Tensor):
             changed[field.name] = change(value)
         elif isinstance(value, Labels | VarlenLayout):
-            changed[field.name] = value.each(change)
+            changed[field.name] = with_each(value, change)
     return replace(part, **changed)
 
 

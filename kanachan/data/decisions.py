@@ -134,5 +134,4 @@ def _value(row: Mapping[str, Any], name: str) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Converts an array or tensor to lists."""
     return value.tolist() if hasattr(value, "tolist") else value

@@ -11,7 +11,7 @@ Shapes: B rows, G games, S sorted rows of a shard.
 
 import os
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -30,16 +30,7 @@ from kanachan.data.round_columns import RoundColumns
 from kanachan.data.round_merge import RoundMerge
 from kanachan.data.round_shards import round_schema, rows_of_rounds
 from kanachan.data.shard_folder import ROUNDS
-from kanachan.data.shards import (
-    RAGGED,
-    columns_of_rows,
-    has_behaviour,
-    has_hidden,
-    rows_of_columns,
-    schema,
-    write_shard,
-)
-from kanachan.data.text import check_rows
+from kanachan.data.shards import has_behaviour, has_hidden, rows_of_columns, schema, write_shard
 
 _LENGTH_BITS = 7
 """of a key: the number of events"""
@@ -62,25 +53,22 @@ def keyed_schema(vocabulary: Vocabulary, *, hidden: bool = False, behaviour: boo
     return pa.schema([*schema(vocabulary, hidden=hidden, behaviour=behaviour), *fields])
 
 
-def keyed(rows: pa.RecordBatch, seed: int, vocabulary: Vocabulary) -> pa.RecordBatch:
-    """Adds the key (game, round, seat and the number of events seen), and a hash of the row's content without
-    optional columns: rows have the same order with them and without."""
-    columns = columns_of_rows(rows, vocabulary)
+def keyed(columns: Columns, seed: int, vocabulary: Vocabulary) -> pa.RecordBatch:
+    """Returns rows with their key (game, round, seat and the number of events seen), and a hash of the row's content
+    without optional columns: rows have the same order with them and without."""
+    rows = rows_of_columns(columns, vocabulary)
     round_B = splitmix64(round_keys(columns, vocabulary) ^ splitmix64(np.array([seed], np.uint64)))
     assert vocabulary.max_progression < 1 << _LENGTH_BITS
     length_B = columns.progression.lengths.astype(np.uint64)
     key_B = (round_B >> np.uint64(_LENGTH_BITS) << np.uint64(_LENGTH_BITS)) | length_B
     content_B = splitmix64(columns.game)
-    for number, name in enumerate(RAGGED):
-        starts = rows[name].offsets.to_numpy()
-        token = rows[name].values.to_numpy().astype(np.uint64)
-        place = np.arange(len(token)) - np.repeat(starts[:-1], np.diff(starts))
+    for number, column in enumerate((columns.sparse, columns.progression, columns.actions)):
+        token = column.values.astype(np.uint64)
+        place = np.arange(len(token)) - np.repeat(column.starts[:-1], column.lengths)
         token ^= (place.astype(np.uint64) << np.uint64(16)) | np.uint64(number << 32)
-        content_B = splitmix64(content_B + np.add.reduceat(splitmix64(token), starts[:-1]))
-    numbers = [rows["chosen"].to_numpy()[:, None]]
-    numbers += [rows[n].values.to_numpy().reshape(rows.num_rows, -1) for n in ("numeric", "results")]
-    for column in np.concatenate(numbers, axis=1).T:
-        content_B = splitmix64(content_B + column.astype(np.uint64))
+        content_B = splitmix64(content_B + np.add.reduceat(splitmix64(token), column.starts[:-1]))
+    for numbers in np.concatenate([columns.chosen[:, None], columns.numeric, columns.results], axis=1).T:
+        content_B = splitmix64(content_B + numbers.astype(np.uint64))
     return pa.RecordBatch.from_arrays(
         [*rows.columns, pa.array(key_B), pa.array(content_B)],
         schema=keyed_schema(vocabulary, hidden=has_hidden(rows), behaviour=has_behaviour(rows)),
@@ -89,9 +77,7 @@ def keyed(rows: pa.RecordBatch, seed: int, vocabulary: Vocabulary) -> pa.RecordB
 
 def encode_game(columns: Columns, rounds: RoundColumns, seed: int, vocabulary: Vocabulary) -> bytes:
     """Encodes the decisions of a game, with keys, and its rounds as two Arrow messages, for `Runs.add_game`."""
-    rows = rows_of_columns(columns, vocabulary)
-    check_rows(rows, vocabulary)
-    decisions: bytes = keyed(rows, seed, vocabulary).serialize().to_pybytes()
+    decisions: bytes = keyed(columns, seed, vocabulary).serialize().to_pybytes()
     of_rounds: bytes = rows_of_rounds(rounds, vocabulary).serialize().to_pybytes()
     return len(decisions).to_bytes(_NUMBER_BYTES, "little") + decisions + of_rounds
 
@@ -109,6 +95,8 @@ class Runs:
         """names of the runs, by split"""
         self.rows: Counter[str] = Counter()
         """number of rows in the runs, by split"""
+        self.games: Counter[str] = Counter()
+        """number of games that were added whole, by split"""
         self.round_files: dict[str, list[str]] = {}
         """names of the files of the rounds of these rows, if they are of games that were added whole, by split"""
         self._rows_per_run = rows_per_run
@@ -132,16 +120,28 @@ class Runs:
 
     def add_game(
         self, message: bytes, fields: pa.Schema, fractions: tuple[float, float, float], vocabulary: Vocabulary
-    ) -> str:
-        """Adds a game as `encode_game` has encoded it, in rows of these fields; returns the split that it is in."""
+    ) -> None:
+        """Adds a game as `encode_game` has encoded it, in rows of these fields."""
         end = _NUMBER_BYTES + int.from_bytes(message[:_NUMBER_BYTES], "little")
         rows = pa.ipc.read_record_batch(pa.py_buffer(message[_NUMBER_BYTES:end]), fields)
         split_B = splits_of_games(rows["game"].to_numpy(), fractions)
         split = SPLITS[split_B[0]]
         rounds = pa.ipc.read_record_batch(pa.py_buffer(message[end:]), round_schema(vocabulary))
         self._waiting_rounds[split].append(rounds)
+        self.games[split] += 1
         self.add(rows, split_B)
-        return split
+
+    def as_json(self) -> dict[str, Any]:
+        """Returns what is in the folder after `flush`, for `add_files`."""
+        return {"files": self.files, "round files": self.round_files, "rows": self.rows, "games": self.games}
+
+    def add_files(self, found: Mapping[str, Any], prefix: str = "") -> None:
+        """Adds the files that other runs have written, in this folder or in the subfolder of `prefix`."""
+        for files, names_of in ((self.files, found["files"]), (self.round_files, found["round files"])):
+            for split, names in names_of.items():
+                files.setdefault(split, []).extend(f"{prefix}{name}" for name in names)
+        self.rows.update(found["rows"])
+        self.games.update(found["games"])
 
     def flush(self) -> None:
         """Writes all rows that were added."""
@@ -200,21 +200,18 @@ class Merge:
     written.
 
     Args:
-        games: the number of games in the runs, by split.
-        rounds: of the games in the runs, as far as they are known.
+        rounds: of the games in the runs, as far as they are known; None: those that the runs hold.
     """
 
-    def __init__(
-        self, runs: Runs, vocabulary: Vocabulary, packing: Packing, games: Counter[str], rounds: RoundMerge
-    ) -> None:
+    def __init__(self, runs: Runs, vocabulary: Vocabulary, packing: Packing, rounds: RoundMerge | None = None) -> None:
         self._runs = runs
         self._vocabulary = vocabulary
         self._rows_per_shard = packing.rows_per_shard
         self._splits = [split for split in SPLITS if split in runs.files]
         rows = Counter({split: self._num_distinct(split) for split in self._splits})
-        self.tally = Tally(rows, runs.rows - rows, games)
+        self.tally = Tally(rows, runs.rows - rows, runs.games)
         """what is packed, of rounds only after `write`"""
-        self._rounds = rounds
+        self._rounds = rounds or RoundMerge.of_files(runs.folder, runs.round_files)
 
     def write(self, folder: Path, made: dict[str, Any]) -> list[str]:
         """Writes all shards and their card to `folder`, one empty shard if there are no rows; returns the names of the

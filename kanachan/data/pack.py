@@ -20,9 +20,9 @@ from kanachan.data.work_folder import LOCK, clear_work, remove_work
 
 if TYPE_CHECKING:
     import numpy as np
-    import pyarrow as pa
     from numpy.typing import NDArray
 
+    from kanachan.data.columns import Columns
     from kanachan.data.external_sort import Runs
 
 PROGRAM = "kanachan-pack"
@@ -64,7 +64,8 @@ def pack(
     old = names_in(folder)
     with _temporary_folder(folder) as temporary, closing(Runs(temporary, packing.rows_per_shard)) as runs:
         vocabulary, splits = _write_runs(sources, runs, packing, keeps_splits)
-        merge = Merge(runs, vocabulary, packing, splits.count(), RoundMerge.of_folders(splits.games()))
+        runs.games = splits.count()
+        merge = Merge(runs, vocabulary, packing, RoundMerge.of_folders(splits.games()))
         made = _account(sources, packing, merge.tally, keeps_splits)
         new = merge.write(temporary, made)
         with noting_stop_signals():  # which takes a moment and is not interrupted
@@ -132,7 +133,6 @@ def _write_runs(
     from tqdm import tqdm
 
     from kanachan.data.external_sort import keyed, splits_of_games
-    from kanachan.data.shards import has_hidden
     from kanachan.data.text import mixed_hidden
 
     named = sources if isinstance(sources, dict) else {"": tuple(sources)}
@@ -144,20 +144,19 @@ def _write_runs(
     behaviour = all(_has_behaviour(path) for _, path in paths)
     with tqdm(total=num_bytes or None, unit="B", unit_scale=True, desc="reading", disable=None) as bar:
         for split, path in paths:
-            for found, rows, ids, its_split in _rows_of(path, vocabulary, bar.update, behaviour=behaviour):
+            for found, columns, ids, its_split in _rows_of(path, vocabulary, bar.update, behaviour=behaviour):
                 split = its_split if keeps_splits else split
                 vocabulary = found
                 if hidden is None:
-                    hidden = has_hidden(rows)
-                if has_hidden(rows) != hidden:
-                    raise ValueError(f"{path}: {mixed_hidden(has_hidden(rows))}")
-                game_B = rows["game"].to_numpy()
+                    hidden = columns.hidden is not None
+                if (columns.hidden is not None) != hidden:
+                    raise ValueError(f"{path}: {mixed_hidden(not hidden)}")
                 if split:
-                    split_B = np.full(len(game_B), SPLITS.index(split))
+                    split_B = np.full(len(columns), SPLITS.index(split))
                 else:
-                    split_B = splits_of_games(game_B, packing.fractions)
-                splits.note(path, game_B, split_B, ids)
-                runs.add(keyed(rows, packing.seed, vocabulary), split_B)
+                    split_B = splits_of_games(columns.game, packing.fractions)
+                splits.note(path, columns.game, split_B, ids)
+                runs.add(keyed(columns, packing.seed, vocabulary), split_B)
     runs.flush()
     if not runs.files:
         raise ValueError(f"there is no annotation in {', '.join(path for _, path in paths)}")
@@ -182,20 +181,20 @@ def _has_behaviour(path: str) -> bool:
 
 def _rows_of(
     path: str, vocabulary: Vocabulary | None, progress: Callable[[int], object], *, behaviour: bool
-) -> Iterator[tuple[Vocabulary, "pa.RecordBatch", dict[int, str], str]]:
+) -> Iterator[tuple[Vocabulary, "Columns", dict[int, str], str]]:
     """Yields the rows of a file of annotations or of a folder of shards, with the ids of their games by key, and the
     vocabulary, which must be the given one if there is one; last the split that shards are of."""
     import numpy as np
 
     from kanachan.data.columns import game_key
-    from kanachan.data.shards import open_shards, rows_of_columns
+    from kanachan.data.shards import open_shards
     from kanachan.data.text import parse_block, read_blocks, vocabulary_of_block
 
     if not os.path.isdir(path):
         for line, block in read_blocks(path, progress):
             vocabulary = vocabulary or vocabulary_of_block(path, line, block)
-            rows, games = parse_block(path, line, block, vocabulary)
-            yield vocabulary, rows, {game_key(game): game for game in games}, ""
+            columns, games = parse_block(path, line, block, vocabulary)
+            yield vocabulary, columns, {game_key(game): game for game in games}, ""
         return
     if (Path(path) / UNFINISHED).exists():
         raise ValueError(
@@ -209,14 +208,12 @@ def _rows_of(
         vocabulary = vocabulary or shards.vocabulary
         shards.require(vocabulary, "the other annotations")
         for first in range(0, len(shards), _ROWS_AT_ONCE):
-            columns = shards.gather(np.arange(first, min(first + _ROWS_AT_ONCE, len(shards))))
-            yield vocabulary, rows_of_columns(columns, vocabulary), {}, split
+            rows = np.arange(first, min(first + _ROWS_AT_ONCE, len(shards)))
+            yield vocabulary, shards.gather(rows), {}, split
         progress(sum(map(os.path.getsize, present[split])))
 
 
 class _Splits:
-    """The split of each game, and the games of each source."""
-
     def __init__(self) -> None:
         self._split_of_game: dict[int, int] = {}
         self._games: dict[tuple[str, str], set[int]] = defaultdict(set)

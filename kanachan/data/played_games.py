@@ -26,7 +26,6 @@ from kanachan.data.columns import columns_of_played, game_key
 from kanachan.data.external_sort import Merge, Runs, encode_game, keyed_schema
 from kanachan.data.pack_options import Packing, Tally, account, require_folder
 from kanachan.data.round_columns import rounds_of_game
-from kanachan.data.round_merge import RoundMerge
 from kanachan.data.shard_file import FORMAT_VERSION
 from kanachan.data.shard_folder import ROUNDS, names_in, require_no_shards
 from kanachan.data.shards import publish_shards
@@ -69,8 +68,6 @@ def encode_played(
 
 @dataclass
 class _Chunk:
-    """Games that are written together."""
-
     games: dict[int, PlayedGame] = field(default_factory=dict)
     num_bytes: int = 0
     since: float = field(default_factory=time.monotonic)
@@ -164,10 +161,7 @@ class PlayedGames:
             )
 
     def _find_chunks(self) -> None:
-        self._files: dict[str, list[str]] = {}
-        self._round_files: dict[str, list[str]] = {}
-        self._rows: Counter[str] = Counter()
-        self._games: Counter[str] = Counter()
+        self._runs = Runs(self._temporary, self._packing.rows_per_shard)
         for path in sorted(self._temporary.iterdir()):
             if path.name.startswith(_CHUNK) and (path / _GAMES).exists():
                 self._add_chunk(path)
@@ -180,16 +174,12 @@ class PlayedGames:
         try:
             content = json.loads((path / _GAMES).read_text(encoding="utf-8"))
             numbers, failures = set(content["games"]), {int(n): text for n, text in content["failures"].items()}
+            self._runs.add_files(content["runs"], f"{path.name}/")
         except (ValueError, LookupError) as error:
             raise ValueError(f"{path / _GAMES}: damaged ({error}); {RESTART}") from None
         assert not numbers & self.held, path
         self.held |= numbers
         self.failures |= failures
-        for files, found in ((self._files, "files"), (self._round_files, "round files")):
-            for split, names in content[found].items():
-                files.setdefault(split, []).extend(f"{path.name}/{name}" for name in names)
-        self._rows += Counter(content["rows"])
-        self._games += Counter(content["by split"])
 
     @property
     def missing(self) -> list[int]:
@@ -204,7 +194,7 @@ class PlayedGames:
     @property
     def num_decisions(self) -> int:
         """How many decisions are in the folder."""
-        return sum(self._rows.values())
+        return self._runs.rows.total()
 
     def add(self, number: int, game: PlayedGame) -> None:
         """Adds a game, which is written with others a little later."""
@@ -228,20 +218,15 @@ class PlayedGames:
         shutil.rmtree(part, ignore_errors=True)
         part.mkdir()
         made = keyed_schema(self._vocabulary, hidden=True, behaviour=True)
-        by_split: Counter[str] = Counter()
         with closing(Runs(part, rows_per_run=self._packing.rows_per_shard)) as runs:
             for number in sorted(games):
                 if games[number].rows:
-                    split = runs.add_game(games[number].rows, made, self._packing.fractions, self._vocabulary)
-                    by_split[split] += 1
+                    runs.add_game(games[number].rows, made, self._packing.fractions, self._vocabulary)
             runs.flush()
         content = {
             "games": sorted(games),
             "failures": {number: game.failure for number, game in games.items() if game.failure is not None},
-            "files": runs.files,
-            "round files": runs.round_files,
-            "rows": runs.rows,
-            "by split": by_split,
+            "runs": runs.as_json(),
         }
         with replacing(part / _GAMES) as temporary:
             temporary.write_text(json.dumps(content), encoding="utf-8")
@@ -254,14 +239,12 @@ class PlayedGames:
         """Makes shards of all games, moves them into the folder, and removes everything else of the run."""
         self.write()
         assert not self.missing
-        with closing(Runs(self._temporary, self._packing.rows_per_shard)) as runs:
-            runs.files, runs.rows = self._files, self._rows
-            games = Counter({split: self._games[split] for split in SPLITS if self._games[split]})  # in a fixed order
-            rounds = RoundMerge.of_files(self._temporary, self._round_files)
-            merge = Merge(runs, self._vocabulary, self._packing, games, rounds)
-            made = account([self._description], list(self._packing.fractions), self._packing, merge.tally)
-            made["self_play"] = {**self._settings, "games": self.num_games, "failures": len(self.failures)}
-            new = merge.write(self._temporary, made)
+        games = self._runs.games
+        self._runs.games = Counter({split: games[split] for split in SPLITS if games[split]})  # in a fixed order
+        merge = Merge(self._runs, self._vocabulary, self._packing)
+        made = account([self._description], list(self._packing.fractions), self._packing, merge.tally)
+        made["self_play"] = {**self._settings, "games": self.num_games, "failures": len(self.failures)}
+        new = merge.write(self._temporary, made)
         publish_shards(self._temporary, new, names_in(self.folder), self.folder)
         # without its settings the run counts as ended
         (self._temporary / _SETTINGS).unlink()

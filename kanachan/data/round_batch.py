@@ -3,7 +3,6 @@
 Shapes: N rounds, G games, T rounds of a game (padded), S seats.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Self
 
@@ -73,11 +72,8 @@ class RoundBatch:
         return len(self.is_round_GT)
 
     def to(self, device: torch.device | str, non_blocking: bool = False) -> Self:
-        return self.each(lambda tensor: tensor.to(device, non_blocking=non_blocking))
+        def moved(tensor: Tensor) -> Tensor:
+            return tensor.to(device, non_blocking=non_blocking)
 
-    def each(self, change: Callable[[Tensor], Tensor]) -> Self:
-        """Returns a copy with `change` applied to every tensor."""
-        return type(self)(
-            self.state.each(change),
-            *map(change, (self.is_round_GT, self.rank_GS, self.grading_GS, self.weight)),
-        )
+        tensors = (self.is_round_GT, self.rank_GS, self.grading_GS, self.weight)
+        return type(self)(self.state.each(moved), *map(moved, tensors))

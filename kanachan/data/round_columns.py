@@ -125,17 +125,9 @@ class RoundIndex:
 
     def rows_of(self, columns: Columns, vocabulary: Vocabulary) -> NDArray[np.int64]:
         """Returns the row of the round of each decision [B], -1 where there is none; before seats are rotated."""
+        game_B = columns.game
         wind_B, dealer_B = (token_value(columns.sparse, vocabulary, name) for name in ("wind", "round"))
-        return self.find(columns.game, wind_B, dealer_B, columns.numeric[:, vocabulary.numeric.index("honba")])
-
-    def find(
-        self,
-        game_B: NDArray[np.uint64],
-        wind_B: NDArray[np.integer],
-        dealer_B: NDArray[np.integer],
-        honba_B: NDArray[np.integer],
-    ) -> NDArray[np.int64]:
-        """Returns the row of each of these rounds [B], -1 where there is none."""
+        honba_B = columns.numeric[:, vocabulary.numeric.index("honba")]
         if len(self._row_N) == 0:
             return np.full(len(game_B), -1)
         place_B = np.searchsorted(self._key_N, _keys(game_B, wind_B, dealer_B, honba_B))
@@ -147,10 +139,7 @@ class RoundIndex:
 
 
 def _keys(
-    game_B: NDArray[np.uint64],
-    wind_B: NDArray[np.integer],
-    dealer_B: NDArray[np.integer],
-    honba_B: NDArray[np.integer],
+    game_B: NDArray[np.uint64], wind_B: NDArray[np.integer], dealer_B: NDArray[np.integer], honba_B: NDArray[np.integer]
 ) -> NDArray[np.uint64]:
     round_B = wind_B.astype(np.uint64) << np.uint64(8) | dealer_B.astype(np.uint64)
     return splitmix64(

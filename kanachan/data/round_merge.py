@@ -104,6 +104,5 @@ def _mapped(path: Path) -> RoundColumns:
 
 
 def _rounds_in(path: str) -> list[RoundColumns]:
-    """Returns the rounds of all splits of a folder, file by file."""
     splits = splits_in(Path(path) / ROUNDS) if os.path.isdir(path) else {}
     return [rounds for split in splits for rounds in open_round_files(Path(path), split, verify=True)]

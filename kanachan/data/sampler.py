@@ -31,12 +31,7 @@ class EpochSampler:
     """
 
     def __init__(
-        self,
-        num_rows: int,
-        seed: int,
-        unit: int = 8,
-        block: int = BLOCK,
-        blocks_per_window: int = BLOCKS_PER_WINDOW,
+        self, num_rows: int, seed: int, unit: int = 8, block: int = BLOCK, blocks_per_window: int = BLOCKS_PER_WINDOW
     ) -> None:
         assert block % unit == 0
         self.num_rows = num_rows

@@ -13,14 +13,13 @@ from typing import Any
 from annotate.annotation import Annotation
 from annotate.game.results import GameSummary
 from annotate.pipeline.journal import RESTART, hash_of_sources
-from annotate.pipeline.outputs import Encode
+from annotate.pipeline.outputs import Encode, Output
 from annotate.vocabulary import Vocabulary
 from kanachan.data.columns import columns_of_annotations, game_key
 from kanachan.data.dataset_card import CARD_NAME
 from kanachan.data.external_sort import Merge, Runs, encode_game, keyed_schema
 from kanachan.data.pack_options import UNFINISHED, Packing, Tally, account, require_folder
 from kanachan.data.round_columns import rounds_of_game
-from kanachan.data.round_merge import RoundMerge
 from kanachan.data.shard_file import FORMAT_VERSION
 from kanachan.data.shard_folder import ROUNDS, names_in, require_no_shards
 from kanachan.data.shards import publish_shards
@@ -37,8 +36,8 @@ def encode_rows(
     return encode_game(columns_of_annotations(annotations, vocabulary), rounds, seed, vocabulary)
 
 
-class ShardOutput:
-    """A folder of shards (`annotate.pipeline.outputs.Output`)."""
+class ShardOutput(Output):
+    """A folder of shards."""
 
     seconds_between_saves = 30.0
     """a save writes a run, so this bounds the number of runs"""
@@ -85,11 +84,8 @@ class ShardOutput:
 
     def begin(self, saved: dict[str, Any] | None) -> None:
         self._runs = Runs(self._temporary, self._packing.rows_per_shard)
-        self._games: Counter[str] = Counter()
         if saved is not None:
-            self._runs.files, self._runs.rows = saved["files"], Counter(saved["rows"])
-            self._runs.round_files = saved["round files"]
-            self._games = Counter(saved["games"])
+            self._runs.add_files(saved)
         files = [*self._runs.files.values(), *self._runs.round_files.values()]
         saved_paths = {self._temporary / name for of_split in files for name in of_split}
         for path in saved_paths:
@@ -102,18 +98,15 @@ class ShardOutput:
 
     def write(self, data: bytes) -> None:
         if data:
-            split = self._runs.add_game(data, self._schema, self._packing.fractions, self._vocabulary)
-            self._games[split] += 1
+            self._runs.add_game(data, self._schema, self._packing.fractions, self._vocabulary)
 
     def save(self) -> dict[str, Any]:
         self._runs.flush()
-        runs = self._runs
-        return {"files": runs.files, "round files": runs.round_files, "rows": runs.rows, "games": self._games}
+        return self._runs.as_json()
 
     def complete(self, saved: dict[str, Any]) -> dict[str, Any]:
         self.begin(saved)
-        rounds = RoundMerge.of_files(self._temporary, self._runs.round_files)
-        merge = Merge(self._runs, self._vocabulary, self._packing, self._games, rounds)
+        merge = Merge(self._runs, self._vocabulary, self._packing)
         made = account(self._sources, list(self._packing.fractions), self._packing, merge.tally)
         if self._by:
             made["by"] = self._by

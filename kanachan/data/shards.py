@@ -74,15 +74,6 @@ def rows_of_columns(columns: Columns, vocabulary: Vocabulary) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([arrays[name] for name in made.names], schema=made)
 
 
-def columns_of_rows(rows: pa.RecordBatch, vocabulary: Vocabulary) -> Columns:
-    """Converts rows back to columns, without copying."""
-    mapped = _ShardBuffers(rows)
-    columns: dict[str, Any] = {**mapped.plain}
-    for name, values in mapped.values.items():
-        columns[name] = Ragged(values, mapped.offsets[name].astype(np.int64))
-    return Columns(**columns, seat=token_value(columns["sparse"], vocabulary, "seat"))
-
-
 def write_shard(
     folder: Path, split: str, number: int, of: int, rows: pa.RecordBatch, vocabulary: Vocabulary, made: dict[str, Any]
 ) -> Path:
@@ -184,8 +175,6 @@ class _ShardBuffers:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """The rows of a request that lie in one shard."""
-
     shard: _ShardBuffers
     places: NDArray[np.int64] | slice
     """their places in the request"""

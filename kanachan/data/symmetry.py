@@ -15,14 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from annotate.blocks import Axis, Field
-from annotate.vocabulary import (
-    CHIS_PER_SUIT,
-    HAND_SLOT_FIRST,
-    NUM_SUITS,
-    RANKS_PER_SUIT,
-    TILES_PER_SUIT,
-    Vocabulary,
-)
+from annotate.vocabulary import CHIS_PER_SUIT, HAND_SLOT_FIRST, NUM_SUITS, RANKS_PER_SUIT, TILES_PER_SUIT, Vocabulary
 from kanachan.data.columns import Columns, ObservationColumns, Ragged
 
 ColumnsT = TypeVar("ColumnsT", bound=ObservationColumns)

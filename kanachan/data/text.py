@@ -1,4 +1,4 @@
-"""Parses annotation text, many lines at once: blocks of bytes to record batches in the columns of a shard.
+"""Parses annotation text, many lines at once: blocks of bytes to columns.
 
 Refuses every line that `annotate.annotation.parse_line` refuses, with its message. All lines of a block have the hidden
 field, or none has; its hands are stored, its wall is not.
@@ -6,19 +6,17 @@ field, or none has; its hands are stored, its wall is not.
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
-from numpy.typing import NDArray
 
 from annotate.annotation import FIELDS, HIDDEN, parse_line, vocabulary_of_line
 from annotate.runtime.files import require_exists
 from annotate.vocabulary import Vocabulary
-from kanachan.data.columns import game_key
-from kanachan.data.shards import has_hidden, schema
+from kanachan.data.columns import Columns, Ragged, game_key, token_value
 
 BLOCK_BYTES = 16 << 20
 _COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
@@ -96,11 +94,11 @@ def vocabulary_of_block(path: str, first_line: int, block: bytes) -> Vocabulary:
         raise ValueError(f"{path}:{first_line}: {error}") from None
 
 
-def parse_block(path: str, first_line: int, block: bytes, vocabulary: Vocabulary) -> tuple[pa.RecordBatch, list[str]]:
+def parse_block(path: str, first_line: int, block: bytes, vocabulary: Vocabulary) -> tuple[Columns, list[str]]:
     """Parses and checks all lines of a block.
 
     Returns:
-        the rows in the columns of a shard; the ids of the games in them.
+        the rows; the ids of the games in them.
 
     Raises:
         ValueError: "path:line: …", for the first line that is not an annotation.
@@ -140,7 +138,7 @@ def mixed_hidden(hidden: bool) -> str:
     )
 
 
-def _parse(block: bytes, vocabulary: Vocabulary, hidden: bool) -> tuple[pa.RecordBatch, list[str]]:
+def _parse(block: bytes, vocabulary: Vocabulary, hidden: bool) -> tuple[Columns, list[str]]:
     names = (*FIELDS, HIDDEN) if hidden else FIELDS
     types = (pa.uint16(), pa.int32(), pa.uint16(), pa.uint16(), pa.uint8(), pa.int32(), pa.uint16())
     try:
@@ -159,106 +157,80 @@ def _parse(block: bytes, vocabulary: Vocabulary, hidden: bool) -> tuple[pa.Recor
         }
     except (pa.ArrowException, IndexError) as error:
         raise _Refused from error
+    found = {name: Ragged(column.values.to_numpy(), column.offsets.to_numpy()) for name, column in lists.items()}
     for name, num_values in (("numeric", len(vocabulary.numeric)), ("chosen", 1), ("results", len(vocabulary.results))):
-        _require((_lengths(lists[name]) == num_values).all())
-    _check(lists, lists["chosen"].values.to_numpy(), vocabulary)
-    if hidden:
-        lists[HIDDEN] = _hands(lists[HIDDEN], vocabulary)
+        _require((found[name].lengths == num_values).all())
+    _check(found, vocabulary)
     games = texts["game"].dictionary_encode()
     ids = games.dictionary.to_pylist()
     _require("" not in ids)
     keys = np.array([game_key(game) for game in ids], np.uint64)
-    made = schema(vocabulary, hidden=hidden)
-    columns = {
-        "game": pa.array(keys[games.indices.to_numpy()]),
-        "chosen": lists["chosen"].values,
-        **{name: lists[name] for name in ("sparse", "progression", "actions", HIDDEN) if name in lists},
-        **{
-            name: pa.FixedSizeListArray.from_arrays(lists[name].values, type=made.field(name).type)
-            for name in ("numeric", "results")
-        },
-    }
-    return pa.RecordBatch.from_arrays([columns[name] for name in made.names], schema=made), ids
+    columns = Columns(
+        sparse=found["sparse"],
+        progression=found["progression"],
+        actions=found["actions"],
+        numeric=found["numeric"].values.reshape(-1, len(vocabulary.numeric)),
+        seat=token_value(found["sparse"], vocabulary, "seat"),
+        game=keys[games.indices.to_numpy()],
+        chosen=found["chosen"].values,
+        results=found["results"].values.reshape(-1, len(vocabulary.results)),
+        hidden=_hands(found[HIDDEN], vocabulary) if hidden else None,
+    )
+    return columns, ids
 
 
-def check_rows(rows: pa.RecordBatch, vocabulary: Vocabulary) -> None:
-    """Asserts that rows in the columns of a shard are annotations; for those that this program has made itself."""
-    names = ("sparse", "progression", "actions", "numeric", "results", *([HIDDEN] if has_hidden(rows) else []))
-    lists = {name: rows[name] for name in names}
-    try:
-        _check(lists, rows["chosen"].to_numpy(), vocabulary)
-    except _Refused:
-        raise AssertionError("rows that are not annotations") from None
-
-
-def _check(lists: dict[str, pa.Array], chosen: NDArray[np.integer], vocabulary: Vocabulary) -> None:
+def _check(columns: Mapping[str, Ragged], vocabulary: Vocabulary) -> None:
     """Checks all rows at once like `annotate.annotation.check`."""
     for name, field in (
         ("sparse", vocabulary.sparse),
         ("progression", vocabulary.progression),
         ("actions", vocabulary.action),
     ):
-        _require(int(_values(lists[name]).max()) < field.size)
-    _check_sparse(lists["sparse"], vocabulary)
-    first_events = _values(lists["progression"])[_offsets(lists["progression"])[:-1]]
-    _require((first_events == vocabulary.progression["begin"].first).all())
-    _require(_lengths(lists["progression"]).max() <= vocabulary.max_progression)
-    _require(_is_ascending(lists["actions"]))
-    _require(_lengths(lists["actions"]).min() >= 2)
-    _require((chosen < _lengths(lists["actions"])).all())
+        _require(int(columns[name].values.max()) < field.size)
+    _check_sparse(columns["sparse"], vocabulary)
+    progression, actions = columns["progression"], columns["actions"]
+    _require((progression.values[progression.starts[:-1]] == vocabulary.progression["begin"].first).all())
+    _require(progression.lengths.max() <= vocabulary.max_progression)
+    _require(_is_ascending(actions))
+    _require(actions.lengths.min() >= 2)
+    _require((columns["chosen"].values < actions.lengths).all())
     n = vocabulary.num_seats
-    results = _values(lists["results"]).reshape(-1, len(vocabulary.results))
+    results = columns["results"].values.reshape(-1, len(vocabulary.results))
     _require(((results[:, 0] >= 0) & (results[:, 0] < vocabulary.num_round_results)).all())
     _require((np.sort(results[:, 1 + n : 1 + 2 * n], axis=1) == np.arange(n)).all())
     _require(((results[:, 1 + 2 * n] >= 0) & (results[:, 1 + 2 * n] < n)).all())
-    if HIDDEN in lists:
-        _require(int(_values(lists[HIDDEN]).max(initial=0)) < vocabulary.hidden.size)
-        _require(_is_ascending(lists[HIDDEN], upto=vocabulary.hidden["wall"].first))
+    if HIDDEN in columns:
+        _require(int(columns[HIDDEN].values.max(initial=0)) < vocabulary.hidden.size)
+        _require(_is_ascending(columns[HIDDEN], upto=vocabulary.hidden["wall"].first))
 
 
-def _check_sparse(sparse: pa.ListArray, vocabulary: Vocabulary) -> None:
+def _check_sparse(sparse: Ragged, vocabulary: Vocabulary) -> None:
     _require(_is_ascending(sparse))
-    place = np.array(vocabulary.place_of_sparse, np.int8)[_values(sparse)]
-    starts = _offsets(sparse)[:-1]
+    place = np.array(vocabulary.place_of_sparse, np.int8)[sparse.values]
     has_place = place >= 0
     # as tokens ascend, so do the places of each row
-    _require((np.add.reduceat(has_place.astype(np.int64), starts) == vocabulary.num_places).all())
+    _require((np.add.reduceat(has_place.astype(np.int64), sparse.starts[:-1]) == vocabulary.num_places).all())
     _require((place[has_place].reshape(-1, vocabulary.num_places) == np.arange(vocabulary.num_places)).all())
 
 
-def _hands(hidden: pa.ListArray, vocabulary: Vocabulary) -> pa.ListArray:
-    """Returns the hidden field without the wall."""
-    is_hand = _values(hidden) < vocabulary.hidden["wall"].first
-    num_before = np.concatenate([[0], np.cumsum(is_hand, dtype=np.int32)])
-    starts = pa.array(num_before[_offsets(hidden)].astype(np.int32))
-    return pa.ListArray.from_arrays(starts, pa.array(_values(hidden)[is_hand]), type=hidden.type)
+def _hands(hidden: Ragged, vocabulary: Vocabulary) -> Ragged:
+    is_hand = hidden.values < vocabulary.hidden["wall"].first
+    num_before = np.concatenate([[0], np.cumsum(is_hand)])
+    return Ragged(hidden.values[is_hand], num_before[hidden.starts])
 
 
-def _is_ascending(column: pa.ListArray, upto: int | None = None) -> bool:
+def _is_ascending(column: Ragged, upto: int | None = None) -> bool:
     """Returns whether each row's values ascend; those from `upto` on may follow in any order."""
-    values = _values(column)
-    is_step = values[1:] > values[:-1]
+    is_step = column.values[1:] > column.values[:-1]
     if upto is not None:
-        is_step |= values[1:] >= upto
-    is_step[_offsets(column)[1:-1] - 1] = True  # from one row to the next
+        is_step |= column.values[1:] >= upto
+    is_step[column.starts[1:-1] - 1] = True  # from one row to the next
     return bool(is_step.all())
 
 
 def _is_plain(texts: pa.StringArray) -> bool:
     data = texts.buffers()[2]
     return data is not None and bool(_IS_PLAIN[np.frombuffer(data, np.uint8)].all())
-
-
-def _values(column: pa.ListArray) -> NDArray[np.integer]:
-    return column.values.to_numpy()
-
-
-def _offsets(column: pa.ListArray) -> NDArray[np.int32]:
-    return column.offsets.to_numpy()
-
-
-def _lengths(column: pa.ListArray) -> NDArray[np.int32]:
-    return np.diff(_offsets(column))
 
 
 def _require(condition: object) -> None:

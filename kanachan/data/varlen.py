@@ -7,9 +7,7 @@ no output and no gradient.
 Shapes: as in kanachan.models.attention; L rows of any kind.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -55,12 +53,6 @@ class VarlenLayout:
     longest_seen: int
     longest_events: int
     longest_candidates: int
-
-    def each(self, change: Callable[[Tensor], Tensor]) -> "VarlenLayout":
-        """Returns a copy with `change` applied to every tensor."""
-        values = {f.name: getattr(self, f.name) for f in fields(self)}
-        changed: dict[str, Any] = {name: change(v) for name, v in values.items() if isinstance(v, Tensor)}
-        return replace(self, **changed)
 
 
 def varlen_layout(

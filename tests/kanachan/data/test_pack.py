@@ -12,7 +12,7 @@ from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.cli.pack import main
 from kanachan.config import SPLITS
 from kanachan.data.shard_folder import splits_in
-from kanachan.data.shards import open_shards
+from kanachan.data.shards import open_shards, rows_of_columns
 from kanachan.data.text import parse_block
 from tests.support.packed import unpacked, with_key, write_lines
 from tests.support.random_annotations import altered, random_annotations
@@ -158,8 +158,8 @@ def test_a_random_change_of_a_byte_is_refused_if_and_only_if_the_slow_parser_ref
             with pytest.raises(ValueError, match="^file:1: "):
                 parse_block("file", 1, bytes(changed) + b"\n", V)
             continue
-        rows, _ = parse_block("file", 1, bytes(changed) + b"\n", V)
-        row = rows.to_pylist()[0]
+        columns, _ = parse_block("file", 1, bytes(changed) + b"\n", V)
+        (row,) = rows_of_columns(columns, V).to_pylist()
         found = [tuple(row[name]) for name in ("sparse", "numeric", "progression", "actions", "results")]
         assert found == [getattr(expected, n) for n in ("sparse", "numeric", "progression", "actions", "results")]
         assert row["chosen"] == expected.chosen

@@ -49,7 +49,7 @@ def test_packing_and_unpacking_gives_the_hands_again_and_not_the_wall(tmp_path: 
 def test_the_columns_of_annotations_are_those_of_their_lines() -> None:
     text = "".join(f"{format_line(a)}\n" for a in ANNOTATIONS)
     expected, _ = parse_block("file", 1, text.encode(), V)
-    assert rows_of_columns(columns_of_annotations(ANNOTATIONS, V), V).equals(expected)
+    assert rows_of_columns(columns_of_annotations(ANNOTATIONS, V), V).equals(rows_of_columns(expected, V))
 
 
 def test_hands_are_gathered_over_all_files_where_they_are_requested(tmp_path: Path) -> None:

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pytest
 
 from annotate.game.settings import DEFAULT_GRADE, DEFAULT_ROOM
+from annotate.pipeline.convert import Conversion
 from annotate.pipeline.journal import Journal
-from annotate.pipeline.run import Conversion
 from annotate.simulation.simulate import simulate
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.cli import pack

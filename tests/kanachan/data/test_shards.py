@@ -10,7 +10,7 @@ import pytest
 from annotate.annotation import format_line
 from annotate.vocabulary import FOUR_PLAYERS, Vocabulary
 from kanachan.data.columns import columns_of_annotations
-from kanachan.data.shards import open_shards, schema, write_shard
+from kanachan.data.shards import open_shards, rows_of_columns, schema, write_shard
 from kanachan.data.text import parse_block
 from tests.support.packed import assert_equal_columns
 from tests.support.random_annotations import random_annotations
@@ -21,7 +21,7 @@ MADE = {"sources": ["made up"], "seed": 0}
 
 def rows_of(n: int, seed: int) -> pa.RecordBatch:
     text = "".join(f"{format_line(a)}\n" for a in random_annotations(n, seed))
-    return parse_block("made up", 1, text.encode(), V)[0]
+    return rows_of_columns(parse_block("made up", 1, text.encode(), V)[0], V)
 
 
 @pytest.fixture
