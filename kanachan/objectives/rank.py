@@ -11,14 +11,7 @@ from kanachan.config import ObjectiveConfig
 from kanachan.data.batch import Batch
 from kanachan.models.seat_orders import SeatOrders
 from kanachan.models.transformer import Output
-from kanachan.objectives.objective import (
-    PER_CANDIDATE,
-    Classes,
-    PredictionField,
-    RankObjective,
-    expected,
-    of_chosen,
-)
+from kanachan.objectives.objective import PER_CANDIDATE, Classes, PredictionField, RankObjective, expected, of_chosen
 from kanachan.objectives.targets import Results, final_rank, final_ranks_by_seat, final_ranks_from_actor
 
 

@@ -51,7 +51,6 @@ class ValueObjective(Objective):
         return self._points(output.summary_BK)
 
     def _points(self, output_K: Tensor) -> Tensor:
-        """Returns the points that outputs predict, [..., K] to [...]."""
         return expected(output_K.float().softmax(dim=-1), self.bins.points_K)
 
 

@@ -49,7 +49,6 @@ class Course:
         self._follow()
 
     def _follow(self) -> None:
-        """Stores all moments, and the hands at the end."""
         hands = Hands(self._events[0])
         num_seats = len(hands.concealed)
         discarded: list[set[int]] = [set() for _ in range(num_seats)]
@@ -112,7 +111,6 @@ class Course:
 
 
 def _is_completed_by(kind: int, hand: Sequence[str], num_seats: int) -> bool:
-    """Returns whether a hand of 3n + 1 tiles waits for a kind."""
     return len(hand) % 3 == 1 and shanten([4 * k for k in (*map(_kind, hand), kind)], num_seats) == -1
 
 

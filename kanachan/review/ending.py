@@ -66,12 +66,7 @@ def ending_of(
 
 
 def _win(
-    event: Event,
-    events: Sequence[Event],
-    course: Course,
-    win: Win,
-    indicators: Sequence[str],
-    vocabulary: Vocabulary,
+    event: Event, events: Sequence[Event], course: Course, win: Win, indicators: Sequence[str], vocabulary: Vocabulary
 ) -> Data:
     seat, dealer = event["actor"], events[0]["oya"]
     is_tsumo = event["target"] == seat

@@ -131,7 +131,6 @@ def rating_of(annotations: Sequence[Annotation], rows: Sequence[ReviewedPredicti
 
 
 def _place_in(scale: Data | None, rating: float) -> Data | None:
-    """Returns where a rating stands in a scale."""
     if scale is None:
         return None
     known = {key: scale[key] for key in ("games", "mean", "standard_deviation")}

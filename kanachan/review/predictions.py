@@ -163,8 +163,6 @@ def _loss(score: Numbers, probability: Numbers | None, chosen: int) -> float:
 
 
 class _Expected(NamedTuple):
-    """What a network expects before the action."""
-
     points: Numbers
     """[B]"""
     ranks: Numbers | None

@@ -99,17 +99,11 @@ def _player(game: Game, seat: int) -> Data:
 
 
 def _default_model(policies: Sequence[Any]) -> int:
-    """Returns the index of the opinion to show first: the first policy, else values."""
     return policy_index(policies) or 0
 
 
 def _review_of_seat(
-    seat: int,
-    game: Game,
-    rounds: Sequence[ReviewedRound],
-    reviewers: Sequence[Reviewer],
-    chunk: int,
-    threshold: float,
+    seat: int, game: Game, rounds: Sequence[ReviewedRound], reviewers: Sequence[Reviewer], chunk: int, threshold: float
 ) -> Data:
     own = [found.own(seat) for found in rounds]
     situations = [annotation for of_round in own for annotation in of_round]

@@ -53,16 +53,8 @@ _CIRCLES: tuple[tuple[tuple[float, float, str], ...], ...] = (
     ((15, 18, _BLUE), (_MIDDLE, 40, _RED), (45, 62, _GREEN)),
     ((_LEFT, 22, _BLUE), (_RIGHT, 22, _GREEN), (_LEFT, 58, _GREEN), (_RIGHT, 58, _BLUE)),
     ((15, 18, _BLUE), (45, 18, _GREEN), (_MIDDLE, 40, _RED), (15, 62, _GREEN), (45, 62, _BLUE)),
-    (
-        *((x, 17, _GREEN) for x in (_LEFT, _RIGHT)),
-        *((x, y, _RED) for y in (43, 63) for x in (_LEFT, _RIGHT)),
-    ),
-    (
-        (13, 13, _GREEN),
-        (30, 21, _GREEN),
-        (47, 29, _GREEN),
-        *((x, y, _RED) for y in (50, 67) for x in (_LEFT, _RIGHT)),
-    ),
+    (*((x, 17, _GREEN) for x in (_LEFT, _RIGHT)), *((x, y, _RED) for y in (43, 63) for x in (_LEFT, _RIGHT))),
+    ((13, 13, _GREEN), (30, 21, _GREEN), (47, 29, _GREEN), *((x, y, _RED) for y in (50, 67) for x in (_LEFT, _RIGHT))),
     tuple((x, y, _BLUE) for y in (13, 31, 49, 67) for x in (_LEFT, _RIGHT)),
     tuple((x, y, c) for y, c in ((16, _BLUE), (40, _RED), (64, _GREEN)) for x in (13, 30, 47)),
 )
