@@ -1,6 +1,6 @@
 """The mjai names of tiles, and the physical tiles, 136 of a wall of four players."""
 
-from annotate.vocabulary import NUM_TILES, Vocabulary, is_red, tile34_of, tile_of
+from annotate.vocabulary import NUM_TILES, RANKS_PER_SUIT, Vocabulary, is_red, tile34_of, tile_of
 
 NUM_TILE_IDS = 136
 RED_IDS = {16: 0, 52: 10, 88: 20}
@@ -17,6 +17,7 @@ MJAI_NAMES = tuple(
     for tile in range(NUM_TILES)
 )
 TILE_OF_MJAI = {name: tile for tile, name in enumerate(MJAI_NAMES)}
+_FIRST_WIND, _FIRST_DRAGON = 27, 31
 WINDS = {"E": 0, "S": 1, "W": 2, "N": 3}
 
 # Walls are given in the order of the deal; counted from their end, they hold the rinshan tiles, then the dora and ura
@@ -29,3 +30,14 @@ NUM_INDICATORS = 5
 def unseen_tiles(vocabulary: Vocabulary) -> list[list[int]]:
     """Returns, by tile 0 ... 36, the physical ones of a wall; a list of its own for each caller."""
     return [list(ids) if tile34_of(tile) in vocabulary.kinds else [] for tile, ids in enumerate(IDS_OF_TILE)]
+
+
+def dora_of(indicator: int, vocabulary: Vocabulary) -> int:
+    """Returns the kind, 0 ... 33, that an indicator points to: the next in its suit, among the winds or the dragons."""
+    alike = [kind for kind in vocabulary.kinds if _group(kind) == _group(indicator)]
+    return alike[(alike.index(indicator) + 1) % len(alike)]
+
+
+def _group(kind: int) -> int:
+    """Returns the suit of a kind; winds and dragons count as two more."""
+    return kind // RANKS_PER_SUIT if kind < _FIRST_WIND else _FIRST_WIND + (kind >= _FIRST_DRAGON)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from annotate.game.engine.hand_evaluator import shanten
 from annotate.game.engine.table import Turn
+from annotate.game.tiles import dora_of
 from annotate.vocabulary import NUM_HONOURS, NUM_TILES34, RANKS_PER_SUIT, Vocabulary
 
 _FIRST_HONOUR = NUM_TILES34 - NUM_HONOURS
@@ -74,7 +75,7 @@ class View:
         self.is_riichi: bool = riichi[turn.seat]
         self.threats = [seat for seat, declared in enumerate(riichi) if declared and seat != turn.seat]
         dora_indicators = observation.dora_indicators
-        self.dora = [_next_kind(tile // 4, vocabulary) for tile in dora_indicators]
+        self.dora = [dora_of(tile // 4, vocabulary) for tile in dora_indicators]
         self.num_seats = vocabulary.num_seats
         self.values = {
             *_DRAGONS,
@@ -149,13 +150,3 @@ def without_kind(hand: Sequence[int], kind: int) -> list[int]:
             del rest[position]
             break
     return rest
-
-
-def _next_kind(kind: int, vocabulary: Vocabulary) -> int:
-    if kind < _FIRST_HONOUR:
-        first = kind - kind % RANKS_PER_SUIT
-        suit = [each for each in vocabulary.kinds if first <= each < first + RANKS_PER_SUIT]
-        return suit[(suit.index(kind) + 1) % len(suit)]
-    if kind < _DRAGONS[0]:
-        return _FIRST_HONOUR + (kind - _FIRST_HONOUR + 1) % 4
-    return _DRAGONS[0] + (kind - _DRAGONS[0] + 1) % len(_DRAGONS)

@@ -7,11 +7,13 @@ field, or none has; its hands are stored, its wall is not.
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
+from numpy.typing import NDArray
 
 from annotate.annotation import FIELDS, HIDDEN, parse_line, vocabulary_of_line
 from annotate.runtime.files import require_exists
@@ -157,7 +159,8 @@ def _parse(block: bytes, vocabulary: Vocabulary, hidden: bool) -> tuple[Columns,
         }
     except (pa.ArrowException, IndexError) as error:
         raise _Refused from error
-    found = {name: Ragged(column.values.to_numpy(), column.offsets.to_numpy()) for name, column in lists.items()}
+    values: dict[str, NDArray[Any]] = {name: column.values.to_numpy() for name, column in lists.items()}
+    found = {name: Ragged(values[name], column.offsets.to_numpy()) for name, column in lists.items()}
     for name, num_values in (("numeric", len(vocabulary.numeric)), ("chosen", 1), ("results", len(vocabulary.results))):
         _require((found[name].lengths == num_values).all())
     _check(found, vocabulary)
@@ -169,11 +172,11 @@ def _parse(block: bytes, vocabulary: Vocabulary, hidden: bool) -> tuple[Columns,
         sparse=found["sparse"],
         progression=found["progression"],
         actions=found["actions"],
-        numeric=found["numeric"].values.reshape(-1, len(vocabulary.numeric)),
+        numeric=values["numeric"].reshape(-1, len(vocabulary.numeric)),
         seat=token_value(found["sparse"], vocabulary, "seat"),
         game=keys[games.indices.to_numpy()],
-        chosen=found["chosen"].values,
-        results=found["results"].values.reshape(-1, len(vocabulary.results)),
+        chosen=values["chosen"],
+        results=values["results"].reshape(-1, len(vocabulary.results)),
         hidden=_hands(found[HIDDEN], vocabulary) if hidden else None,
     )
     return columns, ids

@@ -7,14 +7,14 @@ from typing import Any
 from annotate.game.hands import Meld
 from annotate.game.record import Event, Round
 from annotate.game.results import EXHAUSTIVE, NAGASHI
+from annotate.game.tiles import dora_of
 from annotate.game.winning import Win
-from annotate.vocabulary import RANKS_PER_SUIT, Vocabulary
+from annotate.vocabulary import Vocabulary
 from kanachan.review.course import Course, winning_tile
 from kanachan.review.tile_names import NORTH, kind_of_tile, name_of, sorted_tiles
 
 Data = dict[str, Any]
 _DRAWS = (EXHAUSTIVE[0], NAGASHI)
-_FIRST_HONOUR, _FIRST_DRAGON = 27, 31
 
 
 def ending_of(
@@ -73,7 +73,7 @@ def _win(
     moment, melds, norths = course.moment(course.end), course.melds[seat], course.norths[seat]
     tile = winning_tile(events, event)
     tiles = [*moment.concealed[seat], tile, *(name for meld in melds for name in meld.tiles), *[NORTH] * norths]
-    dora = [_dora(kind_of_tile(name), vocabulary.kinds) for name in indicators]
+    dora = [dora_of(kind_of_tile(name), vocabulary) for name in indicators]
     han = win.han_of_yaku(
         is_open=_is_open(melds),
         dora=sum(dora.count(kind_of_tile(name)) for name in tiles),
@@ -100,15 +100,3 @@ def _win(
 
 def _is_open(melds: Sequence[Meld]) -> bool:
     return any(meld.kind != "ankan" for meld in melds)
-
-
-def _dora(indicator: int, kinds: Sequence[int]) -> int:
-    """Returns the kind that an indicator points to: the next of `kinds` (ascending, of 0 ... 33) in its suit, winds or
-    dragons."""
-    alike = [kind for kind in kinds if _group(kind) == _group(indicator)]
-    return alike[(alike.index(indicator) + 1) % len(alike)]
-
-
-def _group(kind: int) -> int:
-    """Returns the suit of a kind; winds and dragons count as two more."""
-    return kind // RANKS_PER_SUIT if kind < _FIRST_HONOUR else _FIRST_HONOUR + (kind >= _FIRST_DRAGON)
