@@ -7,11 +7,13 @@ Shapes: B rows of a request, S steps, G rows of a global batch, M micro-batches 
 runs of rows of one seat in one round.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +26,7 @@ from kanachan.data.shard_folder import SPLIT_ADVICE
 from kanachan.data.shards import Shards, open_shards
 from kanachan.data.symmetry import SeatRotation, suit_permutations
 
+PartT = TypeVar("PartT")
 _ROWS_AT_ONCE = 8192  # enough to make the cost of a call negligible, for any number of shards
 _BATCHES_PER_WINDOW = 16  # of an evaluation, among whose rows these are sorted by length
 
@@ -134,21 +137,15 @@ class TrainLoader:
     def __iter__(self) -> Iterator[Batch]:
         # Lightning may make iterators from which it takes no batch: nothing happens before the first.
         epoch, first = divmod(self.step, self.steps_per_epoch)
-        chunk = max(1, _ROWS_AT_ONCE // self._batch)
-        starts = range(first, self.steps_per_epoch, chunk)
-        with ThreadPoolExecutor(1, thread_name_prefix="batches") as thread:
-            prepared = thread.submit(self._prepare, epoch, first, min(first + chunk, self.steps_per_epoch))
-            for start in starts:
-                batches = prepared.result()
-                following = start + chunk
-                if following < self.steps_per_epoch:
-                    last = min(following + chunk, self.steps_per_epoch)
-                    prepared = thread.submit(self._prepare, epoch, following, last)
-                for number, batch in enumerate(batches, start=1):
-                    if number % self._micro_batches_per_step == 0:
-                        # before it is yielded: a checkpoint is made while the generator waits here
-                        self.step = epoch * self.steps_per_epoch + start + number // self._micro_batches_per_step
-                    yield batch
+        chunk, steps = max(1, _ROWS_AT_ONCE // self._batch), self.steps_per_epoch
+        parts = [(start, min(start + chunk, steps)) for start in range(first, steps, chunk)]
+        prepared = _one_ahead(lambda part: self._prepare(epoch, *part), parts)
+        for (start, _), batches in zip(parts, prepared, strict=True):
+            for number, batch in enumerate(batches, start=1):
+                if number % self._micro_batches_per_step == 0:
+                    # before it is yielded: a checkpoint is made while the generator waits here
+                    self.step = epoch * steps + start + number // self._micro_batches_per_step
+                yield batch
 
     @property
     def _micro_batches_per_step(self) -> int:
@@ -262,15 +259,9 @@ class EvalLoader:
         return len(self._rows)
 
     def __iter__(self) -> Iterator[Batch]:
-        windows = range(0, len(self._rows), _BATCHES_PER_WINDOW)
-        with ThreadPoolExecutor(1, thread_name_prefix="batches") as thread:
-            waiting = [thread.submit(self._prepare, self._rows[w : w + _BATCHES_PER_WINDOW]) for w in windows[:1]]
-            for window in windows:
-                batches = waiting.pop().result()
-                following = self._rows[window + _BATCHES_PER_WINDOW :][:_BATCHES_PER_WINDOW]
-                if following:
-                    waiting.append(thread.submit(self._prepare, following))
-                yield from batches
+        starts = range(0, len(self._rows), _BATCHES_PER_WINDOW)
+        windows = [self._rows[start : start + _BATCHES_PER_WINDOW] for start in starts]
+        yield from chain.from_iterable(_one_ahead(self._prepare, windows))
 
     def _prepare(self, rows: Sequence[NDArray[np.int64]]) -> list[Batch]:
         row_B = np.concatenate(rows)
@@ -283,6 +274,18 @@ class EvalLoader:
             collate(columns.rows(first, stop), self._layout) for first, stop in zip([0, *last], last, strict=False)
         ]
         return [with_varlen_layout(batch, self._layout) for batch in batches] if self._varlen else batches
+
+
+def _one_ahead(prepare: Callable[[PartT], list[Batch]], parts: Iterable[PartT]) -> Iterator[list[Batch]]:
+    """Yields the batches of each part, while a thread prepares those of the next."""
+    with ThreadPoolExecutor(1, thread_name_prefix="batches") as thread:
+        waiting: deque[Future[list[Batch]]] = deque()
+        for part in parts:
+            waiting.append(thread.submit(prepare, part))
+            if len(waiting) > 1:
+                yield waiting.popleft().result()
+        for prepared in waiting:
+            yield prepared.result()
 
 
 def _labelled(columns: Columns, labeller: Labeller | None) -> Columns:

@@ -2,8 +2,8 @@
 
 A split is the files `<split>-00000.arrow`, …, each one record batch (`kanachan.data.shard_file`), with metadata that
 describe what was packed and how. Game ids are stored as 64 bits of their hash (`kanachan.data.columns.game_key`). If
-annotations have the hidden field there is one more column, `hidden`, with its hands. Games of self-play have three more
-(`BEHAVIOUR`): the wall of the hidden field, and the behaviour's log-probability and value.
+annotations have the hidden field there is one more column, `hidden`, with its hands. Games of self-play have three
+more: the wall of the hidden field, and the behaviour's log-probability and value.
 
 Shapes: B rows, N numeric features, R results.
 """
@@ -30,7 +30,6 @@ RAGGED = ("sparse", "progression", "actions")
 PLAIN = ("game", "chosen", "numeric", "results")
 WALL = "wall"
 _NUMBERS_OF_BEHAVIOUR = ("log_probability", "value")
-BEHAVIOUR = (WALL, *_NUMBERS_OF_BEHAVIOUR)
 
 
 def schema(vocabulary: Vocabulary, *, hidden: bool = False, behaviour: bool = False) -> pa.Schema:

@@ -84,13 +84,7 @@ _MESSAGES = {
 RECORDS = tuple(name for name in _MESSAGES if name.startswith("Record") and name != "RecordGame")
 """the messages of a game's events"""
 
-_EXPECTED = {
-    "string": "a text",
-    "bytes": "bytes",
-    "bool": "true or false",
-    "uint32": "an integer",
-    "int32": "an integer",
-}
+_EXPECTED = {"string": "a text", "bool": "true or false", "uint32": "an integer", "int32": "an integer"}
 _RANGES = {"uint32": range(2**32), "int32": range(-(2**31), 2**31)}
 
 
@@ -112,13 +106,6 @@ def decode(name: str, data: bytes) -> Message:
         raise ValueError(f"cut off or damaged: no {name} where one is expected") from None
 
 
-def encode(name: str, content: dict[str, Any]) -> bytes:
-    """Encodes the message `name` with `content`, which is as in JSON but has bytes fields as bytes."""
-    message = _classes()[name]()
-    fill(message, name, content, name)
-    return message.SerializeToString()
-
-
 def of_json(name: str, content: Any, where: str) -> tuple[Message, list[str]]:
     """Converts a JSON object to the message `name`; also returns its keys without a field.
 
@@ -128,10 +115,10 @@ def of_json(name: str, content: Any, where: str) -> tuple[Message, list[str]]:
         ValueError: a value of the wrong type or out of range; the message names its place, starting with `where`.
     """
     message = _classes()[name]()
-    return message, fill(message, name, content, where)
+    return message, _fill(message, name, content, where)
 
 
-def fill(message: Message, name: str, content: Any, where: str) -> list[str]:
+def _fill(message: Message, name: str, content: Any, where: str) -> list[str]:
     """Copies the content of a JSON object into `message`, one of `name`; returns the keys that have no field.
 
     Keys whose value is null, 0, false or empty are not returned.
@@ -154,7 +141,7 @@ def fill(message: Message, name: str, content: Any, where: str) -> list[str]:
         elif field.type in _MESSAGES:
             child = getattr(message, field.name)
             child.SetInParent()
-            unknown += fill(child, field.type, value, f"{where}.{key}")
+            unknown += _fill(child, field.type, value, f"{where}.{key}")
         elif _is_valid(field.type, value):
             setattr(message, field.name, value)
         else:
@@ -171,7 +158,7 @@ def squeezed(key: str) -> str:
 def _extend(message: Message, field: _Field, values: list[Any], where: str) -> list[str]:
     repeated = getattr(message, field.name)
     if field.type in _MESSAGES:
-        filled = (fill(repeated.add(), field.type, value, f"{where}[{i}]") for i, value in enumerate(values))
+        filled = (_fill(repeated.add(), field.type, value, f"{where}[{i}]") for i, value in enumerate(values))
         return [key for unknown in filled for key in unknown]
     for i, value in enumerate(values):
         if not _is_valid(field.type, value):
@@ -186,8 +173,6 @@ def _is_valid(kind: str, value: Any) -> bool:
         return type(value) is str and value.isprintable()
     if kind == "bool":
         return type(value) is bool
-    if kind == "bytes":
-        return type(value) is bytes
     return type(value) is int and value in _RANGES[kind]
 
 
