@@ -102,13 +102,8 @@ def final_scores(last: Sequence[Event]) -> tuple[int, ...]:
 
 
 def round_results(events: Sequence[Event], dealer: int, is_tenpai: Sequence[bool]) -> list[int]:
-    """Computes the round result, the first of the results, from the point of view of each seat.
-
-    Args:
-        events: the round; its last events are hora or ryukyoku.
-        dealer: the dealer's seat.
-        is_tenpai: by seat; matters only at an exhaustive draw.
-    """
+    """Computes the round result, the first of the results, from the point of view of each seat, of a round that ends
+    with hora or ryukyoku; `is_tenpai`, by seat, matters only at an exhaustive draw."""
     num_seats = len(is_tenpai)
     wins = [event for event in events if event["type"] == "hora"]
     if wins:

@@ -181,11 +181,7 @@ def num_players_of_first(paths: Sequence[str]) -> int | None:
 
 
 def find_records(paths: Sequence[str]) -> list[str]:
-    """Returns all files that `find_files` finds.
-
-    Raises:
-        ValueError: one of `paths` matches nothing.
-    """
+    """Returns all files that `find_files` finds; raises ValueError if one of `paths` matches nothing."""
     check_paths(paths)
     return list(find_files(paths))
 

@@ -111,11 +111,7 @@ def _submitted(
 
 
 def _alone(function: Callable[[Item], Result], item: Item, name: Callable[[Item], str]) -> Result:
-    """Computes an item in a process that has nothing else to do, again if that is killed.
-
-    Raises:
-        OSError: it was killed each time.
-    """
+    """Computes an item in a process of its own, again if that is killed; raises OSError if it is each time."""
     for _ in range(_MOST_LOSSES):
         pool = _pool(1)
         try:

@@ -74,7 +74,6 @@ def simulate_game(
     """Plays game number `index` of `seed`.
 
     Args:
-        style: 0 East only, 1 East and South.
         room: 0 Bronze ... 4 Throne; drawn if None.
         grades: by seat, 0 ... 15; drawn from those of the room if None. Lower ones play more carelessly.
         annotated: whether to write annotations.

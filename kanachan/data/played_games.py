@@ -54,11 +54,8 @@ def encode_played(
     seed: int,
     vocabulary: Vocabulary,
 ) -> bytes:
-    """Encodes the decisions of a game, with hidden field, and its rounds (`kanachan.data.external_sort.encode_game`).
-
-    Args:
-        seed: of the order of rows.
-    """
+    """Encodes the decisions of a game, with hidden field, and its rounds (`kanachan.data.external_sort.encode_game`);
+    `seed`: of the order of rows."""
     if not annotations:
         return b""
     columns = columns_of_played(annotations, log_probability, value, vocabulary)
@@ -205,11 +202,7 @@ class PlayedGames:
             self.write()
 
     def write(self) -> None:
-        """Writes the games that wait, as a chunk.
-
-        Raises:
-            OSError: the disk is full, for example; the games wait on.
-        """
+        """Writes the games that wait, as a chunk; after an OSError, as on a full disk, they wait on."""
         games = self._chunk.games
         if not games:
             return

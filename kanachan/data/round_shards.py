@@ -88,11 +88,8 @@ def write_rounds(
 
 
 def open_rounds(folder: str | Path, split: str, *, verify: bool = False) -> RoundColumns:
-    """Returns the rounds of a split, in memory that is mapped if there is one file and a copy if there are several.
-
-    Raises:
-        ValueError: as of `open_round_files`.
-    """
+    """Returns the rounds of a split, in memory that is mapped if there is one file and a copy if there are several;
+    raises ValueError as `open_round_files`."""
     parts = open_round_files(Path(folder), split, verify=verify)
     return parts[0] if len(parts) == 1 else concatenated(parts)
 

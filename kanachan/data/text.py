@@ -85,11 +85,7 @@ def read_blocks(path: str, progress: Callable[[int], object]) -> Iterator[tuple[
 
 
 def vocabulary_of_block(path: str, first_line: int, block: bytes) -> Vocabulary:
-    """Returns the vocabulary of the first line of a block.
-
-    Raises:
-        ValueError: "path:line: …", if it is not an annotation.
-    """
+    """Returns the vocabulary of the first line of a block; raises ValueError, "path:line: …", if it is none."""
     try:
         return vocabulary_of_line(block.partition(b"\n")[0].decode())
     except ValueError as error:

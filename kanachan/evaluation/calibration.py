@@ -30,14 +30,8 @@ class Bin(NamedTuple):
 
 
 def calibration_statistic(confidence_B: Column, is_right_B: Column, where_B: Column | None = None) -> Statistic:
-    """Returns the statistic of the expected calibration error, over all decisions or those where `where_B` is 1.
-
-    This is the mean distance of confidence from accuracy over 15 bins of equal width, weighted by their decisions.
-
-    Args:
-        confidence_B: the probability of the most probable outcome.
-        is_right_B: whether this outcome occurred.
-    """
+    """Returns the statistic of the expected calibration error, over all decisions or those where `where_B` is 1: the
+    mean distance of confidence from accuracy over 15 bins of equal width, weighted by their decisions."""
     taken_B = np.ones(len(confidence_B), dtype=bool) if where_B is None else where_B
     bin_B = np.minimum((confidence_B * CALIBRATION_BINS).astype(int), CALIBRATION_BINS - 1)
     gap_B = np.where(taken_B, confidence_B - is_right_B, 0.0)
@@ -52,12 +46,8 @@ def calibration_statistic(confidence_B: Column, is_right_B: Column, where_B: Col
 
 
 def calibration_error(gap_RG: Floats, count_R: Floats) -> Floats:
-    """Computes the expected calibration error from sums.
-
-    Args:
-        gap_RG: for each resample and group of similar predictions, the sum of prediction less outcome.
-        count_R: how many decisions there are in all.
-    """
+    """Computes the expected calibration error from sums of prediction less outcome, by resample and group of similar
+    predictions, and the numbers of decisions in all."""
     error_R: Floats = np.abs(gap_RG).sum(axis=1) / count_R
     return error_R
 

@@ -70,8 +70,6 @@ def compared(
     same numbers.
 
     Args:
-        reference, other: predictions for the same decisions.
-        game_B: the game of each.
         starts: by name, at which of them the predicted order of the seats is evaluated
             (`kanachan.evaluation.held_out.HeldOut.starts`).
     """

@@ -21,7 +21,6 @@ def value_metrics(
     - `bias`: mean of value minus target
 
     Args:
-        value_B: the network's prediction.
         baseline_B: the prediction of a baseline that sees scores and round only (`kanachan.evaluation.baselines`).
     """
     error_B = value_B - target_B

@@ -61,12 +61,8 @@ def verdict_on_values(less_scores: Estimate | None, less_chance: Estimate, measu
 
 
 def verdict_on_gain(gain: Estimate, unit: str, num_games: int) -> GainVerdict:
-    """Says whether a policy gains over another one.
-
-    Args:
-        unit: of the gain.
-        num_games: that it is estimated from; with fewer than `FEWEST_GAMES` nothing is called better or worse.
-    """
+    """Says whether a policy gains over another one, from `num_games`; with fewer than `FEWEST_GAMES` nothing is called
+    better or worse."""
     amount = f"{gain.value:+z.4f} {unit} a game [{gain.low:+z.4f}, {gain.high:+z.4f}]"
     if num_games < FEWEST_GAMES:
         needed = f"{num_games} in this split, at least {FEWEST_GAMES} are needed"

@@ -105,12 +105,7 @@ def _reviewed(
     expected: float | None,
     expected_ranks: Numbers | None,
 ) -> ReviewedPrediction:
-    """Compares the action taken with the others, by values only with the plausible ones.
-
-    Args:
-        plausible: [A]
-        expected: as in ReviewedPrediction, like `expected_ranks`.
-    """
+    """Compares the action taken with the others, by values only with the plausible ones [A]."""
     chosen, shown = annotation.chosen, prediction.shown
     is_compared = np.ones_like(plausible)
     if prediction.probability is None:

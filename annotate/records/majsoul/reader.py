@@ -18,26 +18,14 @@ from annotate.vocabulary import vocabulary_of_seats
 
 
 def read_majsoul(data: bytes, second_file: SecondFile = no_second_file) -> Game:
-    """Reads a captured message, with the frame's header of three bytes or without.
-
-    Args:
-        second_file: reads the game if the message holds only its address.
-
-    Raises:
-        ValueError: not a game record, damaged, or a game that is not supported. The caller names the file.
-    """
+    """Reads a captured message, with the frame's header of three bytes or without; `second_file` reads the game if the
+    message holds only its address. Raises ValueError for anything else, and for a game that is not supported; the
+    caller names the file."""
     return _game(open_capture(data, second_file))
 
 
 def read_majsoul_json(document: Any, second_file: SecondFile = no_second_file) -> Game:
-    """Reads the JSON of a captured message, already parsed.
-
-    Args:
-        second_file: as for `read_majsoul`.
-
-    Raises:
-        ValueError: as `read_majsoul`.
-    """
+    """Reads the JSON of a captured message, already parsed, as `read_majsoul` does."""
     return _game(open_capture_json(document, second_file))
 
 
