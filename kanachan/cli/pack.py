@@ -10,13 +10,13 @@ from annotate.runtime.files import name_where_disk_is_full
 from annotate.runtime.signals import Stopped, stopping_at_once
 from annotate.runtime.terminal import run_cleanly
 from kanachan.config import SPLITS
-from kanachan.data.pack import PROGRAM, pack, unpack
 from kanachan.data.pack_options import add_options, folder_named, packing_of
 
+PROGRAM = "kanachan-pack"
 DESCRIPTION = """Packs annotations (text, as kanachan-annotate writes it, or folders of shards, as kanachan-annotate
---pack makes them) into a folder of shards that kanachan-train reads: decisions, and one row for each round of each
-game, derived from them or copied from folders that have it, in the subfolder rounds. Every line is checked; the first
-invalid one ends the program with a message that names it. Games are assigned to the train, validation and test split
+--pack makes them) into a folder of shards that kanachan-train reads: decisions and, of folders that have them,
+the rounds of the games, in the subfolder rounds. Every line is checked; the first invalid one ends the program with a
+message that names it. Games are assigned to the train, validation and test split
 by a hash of their id, so a game stays in its split when data are added; or whole files and folders are named as a
 split. Rows are shuffled once; of identical rows, as when a game was given twice, one is stored. Of the hidden field
 (kanachan-annotate --hidden), which all annotations must have or none, the hands are stored and the wall is not. The
@@ -70,6 +70,8 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.unpack:
         if arguments.annotations or any(named.values()):
             raise ValueError("--unpack takes one folder of shards, and no files of annotations")
+        from kanachan.data.pack import unpack
+
         num_rows = unpack(Path(arguments.unpack), arguments.output, arguments.split, force=arguments.force)
         print(f"{num_rows:,} decisions written to {arguments.output}", file=sys.stderr)
         return 0
@@ -82,12 +84,9 @@ def _run(arguments: argparse.Namespace) -> int:
     sources = named if any(named.values()) else tuple(arguments.annotations)
     if not sources:
         raise ValueError("no annotations given")
-    tally = pack(
-        sources,
-        folder_named(arguments.output),
-        packing_of(arguments),
-        keeps_splits=arguments.keep_splits,
-        force=arguments.force,
-    )
-    tally.report(PROGRAM, folder_named(arguments.output))
+    folder, packing = folder_named(arguments.output), packing_of(arguments)
+    # Heavy imports come only now, after the arguments have been found valid.
+    from kanachan.data.pack import pack
+
+    pack(sources, folder, packing, keeps_splits=arguments.keep_splits, force=arguments.force).report(PROGRAM, folder)
     return 0

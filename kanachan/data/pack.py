@@ -8,24 +8,27 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+from tqdm import tqdm
+
+from annotate.annotation import format_line
 from annotate.runtime.files import check_output, locking, require_exists, writing_text
 from annotate.runtime.signals import noting_stop_signals
 from annotate.vocabulary import Vocabulary
 from kanachan.config import SPLITS
+from kanachan.data.columns import Columns, annotations_of_columns, game_key
+from kanachan.data.external_sort import Merge, Runs, keyed, splits_of_games
 from kanachan.data.pack_options import UNFINISHED, Packing, Tally, account, require_folder
+from kanachan.data.round_merge import RoundMerge
 from kanachan.data.shard_folder import ROUNDS, names_in, require_no_shards, splits_in
+from kanachan.data.shards import open_shards, publish_shards
+from kanachan.data.text import mixed_hidden, parse_block, read_blocks, vocabulary_of_block
 from kanachan.data.work_folder import LOCK, clear_work, remove_work
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from kanachan.data.columns import Columns
-    from kanachan.data.external_sort import Runs
-
-PROGRAM = "kanachan-pack"
+_TEMPORARY = ".kanachan-pack.part"
 _ROWS_AT_ONCE = 100_000
 
 
@@ -49,10 +52,6 @@ def pack(
         ValueError: a line is wrong ("file:line: …"), a game is in two splits, there is nothing to pack, `folder` is a
             file, or another process packs into it.
     """
-    from kanachan.data.external_sort import Merge, Runs
-    from kanachan.data.round_merge import RoundMerge
-    from kanachan.data.shards import publish_shards
-
     require_folder(folder / ROUNDS)
     for path in [path for paths in sources.values() for path in paths] if isinstance(sources, dict) else sources:
         if path != "-":
@@ -87,12 +86,6 @@ def unpack(folder: Path, out: str, split: str | None = None, *, force: bool = Fa
     The id of a game becomes 16 hexadecimal digits, its key in the shards; the hidden field is written if they have
     it, with the wall if they are of self-play.
     """
-    import numpy as np
-
-    from annotate.annotation import format_line
-    from kanachan.data.columns import annotations_of_columns
-    from kanachan.data.shards import open_shards
-
     check_output(out, may_stream=True, force=force)
     splits = [split] if split else splits_in(folder) or SPLITS[:1]
     opened = [open_shards(folder, name, hidden=None, behaviour=True) for name in splits]
@@ -115,7 +108,7 @@ def _temporary_folder(folder: Path) -> Iterator[Path]:
         ValueError: another process uses it.
     """
     was_there = folder.exists()
-    temporary = folder / f".{PROGRAM}.part"
+    temporary = folder / _TEMPORARY
     temporary.mkdir(parents=True, exist_ok=True)
     with locking(temporary / LOCK, f"{folder}: another process is packing into this folder"):
         try:
@@ -126,15 +119,9 @@ def _temporary_folder(folder: Path) -> Iterator[Path]:
 
 
 def _write_runs(
-    sources: Sequence[str] | dict[str, tuple[str, ...]], runs: "Runs", packing: Packing, keeps_splits: bool
-) -> "tuple[Vocabulary, _Splits]":
+    sources: Sequence[str] | dict[str, tuple[str, ...]], runs: Runs, packing: Packing, keeps_splits: bool
+) -> tuple[Vocabulary, "_Splits"]:
     """Reads all sources and returns their vocabulary and the splits of the games."""
-    import numpy as np
-    from tqdm import tqdm
-
-    from kanachan.data.external_sort import keyed, splits_of_games
-    from kanachan.data.text import mixed_hidden
-
     named = sources if isinstance(sources, dict) else {"": tuple(sources)}
     paths = [(split, path) for split in named for path in named[split]]
     num_bytes = sum(_size(path) for _, path in paths)
@@ -173,23 +160,15 @@ def _size(path: str) -> int:
 
 def _has_behaviour(path: str) -> bool:
     """Returns whether all shards of a folder have the columns of self-play."""
-    from kanachan.data.shards import open_shards
-
     present = splits_in(path) if os.path.isdir(path) else {}
     return bool(present) and all(open_shards(path, split, behaviour=True).has_behaviour for split in present)
 
 
 def _rows_of(
     path: str, vocabulary: Vocabulary | None, progress: Callable[[int], object], *, behaviour: bool
-) -> Iterator[tuple[Vocabulary, "Columns", dict[int, str], str]]:
+) -> Iterator[tuple[Vocabulary, Columns, dict[int, str], str]]:
     """Yields the rows of a file of annotations or of a folder of shards, with the ids of their games by key, and the
     vocabulary, which must be the given one if there is one; last the split that shards are of."""
-    import numpy as np
-
-    from kanachan.data.columns import game_key
-    from kanachan.data.shards import open_shards
-    from kanachan.data.text import parse_block, read_blocks, vocabulary_of_block
-
     if not os.path.isdir(path):
         for line, block in read_blocks(path, progress):
             vocabulary = vocabulary or vocabulary_of_block(path, line, block)
@@ -218,12 +197,8 @@ class _Splits:
         self._split_of_game: dict[int, int] = {}
         self._games: dict[tuple[str, str], set[int]] = defaultdict(set)
 
-    def note(
-        self, path: str, game_B: "NDArray[np.uint64]", split_B: "NDArray[np.intp]", ids: Mapping[int, str]
-    ) -> None:
+    def note(self, path: str, game_B: NDArray[np.uint64], split_B: NDArray[np.intp], ids: Mapping[int, str]) -> None:
         """Records the splits of games; raises ValueError if one is in another split, too."""
-        import numpy as np
-
         games, places = np.unique(game_B, return_index=True)
         for game, split in zip(games.tolist(), split_B[places].tolist(), strict=True):
             other = self._split_of_game.setdefault(game, split)
@@ -234,10 +209,8 @@ class _Splits:
                 )
             self._games[path, SPLITS[split]].add(game)
 
-    def games(self) -> "dict[tuple[str, str], NDArray[np.uint64]]":
+    def games(self) -> dict[tuple[str, str], NDArray[np.uint64]]:
         """Returns the games by the path of a source and their split, sorted."""
-        import numpy as np
-
         return {key: np.array(sorted(of_key), np.uint64) for key, of_key in self._games.items()}
 
     def count(self) -> Counter[str]:
