@@ -18,7 +18,7 @@ from tests.support.rare_rounds import events_of as events_of_round
 from tests.support.real_records import real_records
 from tests.support.review_page import differences, reviewed
 from tests.support.reviewed import events_of, with_empty_rounds, write_record
-from tests.support.rounds import V3, V, play_three
+from tests.support.rounds import V3, play_three
 
 SEAT = 1
 EVIL = "</script><script>window.injected=1</script><img src=x onerror='window.injected=2'>"
@@ -26,37 +26,52 @@ HAND = "[...document.querySelectorAll('[data-hand]')].map((tile) => tile.dataset
 PLACE = "Number(document.body.dataset.decision)"
 
 
-@pytest.fixture(scope="module", params=[V, V3], ids=lambda vocabulary: vocabulary.name)
-def made(
-    request: pytest.FixtureRequest,
-    weights: list[str],
-    weights_of_three: list[str],
-    tmp_path_factory: pytest.TempPathFactory,
-) -> tuple[Path, Any]:
-    """The page of a simulated game of four or three players whose id is markup, and its data."""
+@pytest.fixture(scope="module")
+def made(weights: list[str], tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
+    """The page of a simulated game whose id is markup, and its data."""
     folder = tmp_path_factory.mktemp("page")
-    record = write_record(folder / "game.jsonl", events_of(5, EVIL, request.param))
-    return reviewed(record, weights if request.param is V else weights_of_three, folder, SEAT)
+    return reviewed(write_record(folder / "game.jsonl", events_of(5, EVIL)), weights, folder, SEAT)
+
+
+@pytest.fixture(scope="module")
+def made_of_three(weights_of_three: list[str], tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
+    folder = tmp_path_factory.mktemp("page")
+    return reviewed(write_record(folder / "game.jsonl", events_of(5, EVIL, V3)), weights_of_three, folder, SEAT)
 
 
 @pytest.fixture
 def opened(chromium: Browser, made: tuple[Path, Any]) -> Iterator[Browser]:
     """The page, opened; at the end nothing may have gone wrong on it."""
+    yield from without_complaint(chromium, made[0])
+
+
+@pytest.fixture(params=["made", "made_of_three"])
+def either(request: pytest.FixtureRequest, chromium: Browser) -> Iterator[tuple[Browser, Any]]:
+    """The page of four or of three players, opened, and its data."""
+    page, data = request.getfixturevalue(request.param)
+    for opened in without_complaint(chromium, page):
+        yield opened, data
+
+
+def without_complaint(chromium: Browser, page: Path) -> Iterator[Browser]:
     chromium.requests.clear()
-    chromium.open(made[0])
+    chromium.open(page)
     yield chromium
     chromium.run("1")  # lets what has been reported arrive
     assert chromium.complaints == []
-    assert {url.partition("#")[0] for url in chromium.requests} == {made[0].as_uri()}
+    assert {url.partition("#")[0] for url in chromium.requests} == {page.as_uri()}
 
 
 def hand_of(table: dict[str, Any]) -> list[str]:
     return [*table["hand"], *([table["drawn"]] if table["drawn"] else [])]
 
 
-def test_each_decision_shows_its_hand_rivers_and_candidates(opened: Browser, made: tuple[Path, Any]) -> None:
-    for place, decision in enumerate(made[1]["decisions"][:12]):
-        opened.run(f"go({place})")
+def test_each_decision_shows_its_hand_rivers_and_candidates(either: tuple[Browser, Any]) -> None:
+    opened, data = either
+    missing = "[...document.querySelectorAll('use')].filter((use) => !document.querySelector(use.getAttribute('href')))"
+    for place, decision in enumerate(data["decisions"][:30:3]):
+        opened.run(f"go({3 * place})")
+        assert opened.run(f"{missing}.length") == 0, "a tile is used and not drawn"
         table = decision["table"]
         assert opened.run(HAND) == hand_of(table)
         rivers = "[...document.querySelectorAll('[data-river]')].map((river) => [Number(river.dataset.river), "
@@ -69,13 +84,6 @@ def test_each_decision_shows_its_hand_rivers_and_candidates(opened: Browser, mad
         assert sorted(opened.run(rows)) == [candidate["token"] for candidate in decision["candidates"]]
         played = "document.querySelector('#candidates tr.played').dataset.token"
         assert int(opened.run(played)) == decision["candidates"][decision["chosen"]]["token"]
-
-
-def test_every_tile_that_is_used_is_drawn(opened: Browser, made: tuple[Path, Any]) -> None:
-    missing = "[...document.querySelectorAll('use')].filter((use) => !document.querySelector(use.getAttribute('href')))"
-    for decision in range(0, len(made[1]["decisions"]), 9):
-        opened.run(f"go({decision})")
-        assert opened.run(f"{missing}.length") == 0
 
 
 def test_keys_go_through_decisions_and_rounds(opened: Browser, made: tuple[Path, Any]) -> None:
@@ -101,13 +109,12 @@ def test_keys_go_through_decisions_and_rounds(opened: Browser, made: tuple[Path,
 
 def test_networks_are_selected_by_number_and_by_click(opened: Browser, made: tuple[Path, Any]) -> None:
     pressed = "[...document.querySelectorAll('#models button')].findIndex((b) => b.ariaPressed === 'true')"
-    num_ranks = len(made[1]["players"])
     for model in range(len(STAGES)):
         opened.press(str(model + 1))
         assert opened.run(pressed) == model
         found = differences(made[1]["decisions"], model, made[1]["threshold"])
         assert opened.run("document.querySelectorAll('#worst-list li').length") == min(12, len(found))
-        assert opened.run("document.querySelectorAll('.area').length") == num_ranks * (list(STAGES)[model] == "rank")
+        assert opened.run("document.querySelectorAll('.area').length") == 4 * (list(STAGES)[model] == "rank")
     opened.click("#models button")
     assert opened.run(pressed) == 0
 
@@ -153,8 +160,9 @@ SIDES = """[...document.querySelectorAll('[data-closed]')].map((row) => {
 })"""
 
 
-def test_other_players_sit_where_their_turn_is(opened: Browser, made: tuple[Path, Any]) -> None:
-    sides = {3: [[2, "right"], [0, "left"]], 4: [[2, "right"], [3, "across"], [0, "left"]]}[len(made[1]["players"])]
+def test_other_players_sit_where_their_turn_is(either: tuple[Browser, Any]) -> None:
+    opened, data = either
+    sides = {3: [[2, "right"], [0, "left"]], 4: [[2, "right"], [3, "across"], [0, "left"]]}[len(data["players"])]
     assert opened.run(SIDES) == sides
     names = "[...document.querySelectorAll('[data-plate] .name')].map((name) => name.textContent)"
     assert opened.run(names) == ["you", *(side for _, side in sides)]

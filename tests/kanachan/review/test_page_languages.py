@@ -1,21 +1,20 @@
 """The languages of the page of kanachan-review."""
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kanachan.objectives.stages import STAGES
+from tests.kanachan.review.conftest import page_of_all_seats
 from tests.support.browser import Browser
 from tests.support.paths import ROOT
-from tests.support.review_page import reviewed
-from tests.support.reviewed import events_of, write_record
 from tests.support.rounds import V3, V
 
 ASSETS = ROOT / "kanachan" / "review" / "assets"
 FOREIGN = ["ja", "zh"]
-PLAYERS = ["\u4e00", "\u4e8c", "\u4e09", "\u56db"]
 UNTRANSLATED = {"English", "Home", "End", "Space"}
 """the name of a language and of keys"""
 TEXT = re.compile(r"^  '([^']+)': \[(.*)\],$")
@@ -60,40 +59,45 @@ def test_every_text_is_used_and_every_text_that_is_used_is_there() -> None:
 
 
 @pytest.fixture(scope="module", params=[V, V3], ids=lambda vocabulary: vocabulary.name)
-def made(
-    request: pytest.FixtureRequest,
-    weights: list[str],
-    weights_of_three: list[str],
-    tmp_path_factory: pytest.TempPathFactory,
-) -> tuple[Path, Any]:
-    folder = tmp_path_factory.mktemp("page")
-    events = events_of(5, "8", request.param)
-    events[0] = {**events[0], "names": PLAYERS[: request.param.num_seats]}
-    record = write_record(folder / "game.jsonl", events)
-    return reviewed(record, weights if request.param is V else weights_of_three, folder, "all")
+def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
+    if request.param is V:
+        found: tuple[Path, Any] = request.getfixturevalue("all_seats")
+        return found
+    return page_of_all_seats(request.getfixturevalue("weights_of_three"), V3, tmp_path_factory.mktemp("page"))
 
 
-@pytest.mark.parametrize("language", FOREIGN)
-def test_nothing_on_the_page_stays_english(chromium: Browser, made: tuple[Path, Any], language: str) -> None:
+@pytest.fixture(autouse=True)
+def english(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Leaves the browser, which other tests have too, without a language."""
+    yield
+    if "chromium" in request.fixturenames:
+        chromium = request.getfixturevalue("chromium")
+        chromium.run("localStorage.clear()")
+        chromium.call("Emulation.setUserAgentOverride", userAgent="x", acceptLanguage="en-US")
+
+
+def test_nothing_on_the_page_stays_english(chromium: Browser, made: tuple[Path, Any]) -> None:
     chromium.open(made[0])
-    chromium.run(f"byId('language').value = '{language}'; byId('language').dispatchEvent(new Event('change'))")
-    places = [f"go({i}); selectModel({i % len(STAGES)})" for i in range(0, 40, 3)]
+    places = [f"go({i}); selectModel({i % len(STAGES)})" for i in range(0, 40, 5)]
     places += [f"show({{ decision: null, ending: {i} }})" for i in range(3)]
-    for place in places:
-        chromium.run(place)
-        words = set(re.findall(r"[A-Za-z]{3,}", chromium.run(SHOWN)))
-        assert words <= UNTRANSLATED
-    assert chromium.run("document.documentElement.lang").startswith(language)
+    for language in FOREIGN:
+        chromium.run(f"byId('language').value = '{language}'; byId('language').dispatchEvent(new Event('change'))")
+        for place in places:
+            chromium.run(place)
+            words = set(re.findall(r"[A-Za-z]{3,}", chromium.run(SHOWN)))
+            assert words <= UNTRANSLATED
+        assert chromium.run("document.documentElement.lang").startswith(language)
     assert chromium.complaints == []
 
 
-def test_the_language_is_the_browsers_until_one_is_chosen(chromium: Browser, made: tuple[Path, Any]) -> None:
+def test_the_language_is_the_browsers_until_one_is_chosen(chromium: Browser, all_seats: tuple[Path, Any]) -> None:
+    chromium.open(all_seats[0])
     chromium.run("localStorage.clear()")
     for code, expected in (("ja-JP", "ja"), ("zh-CN", "zh"), ("fr-FR", "en")):
         chromium.call("Emulation.setUserAgentOverride", userAgent="x", acceptLanguage=code)
-        chromium.open(made[0])
+        chromium.open(all_seats[0])
         assert chromium.run("language") == expected
     chromium.run("byId('language').value = 'zh'; byId('language').dispatchEvent(new Event('change'))")
-    chromium.open(made[0])
+    chromium.open(all_seats[0])
     assert chromium.run("language") == "zh"
     assert chromium.run("byId('language').value") == "zh"
