@@ -56,7 +56,7 @@ def run_of(shards: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[
 
     def made(stage: "StageName") -> Path:
         if not (folder / stage).exists():
-            assert run(stage, shards, folder / stage, "--run.measure_peak", "true") == 0
+            assert run(stage, shards, folder / stage) == 0
         return folder / stage
 
     return made

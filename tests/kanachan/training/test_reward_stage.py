@@ -15,7 +15,7 @@ def shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_run_learns_writes_weights_with_a_card_and_is_resumed_to_the_same(shards: Path, tmp_path: Path) -> None:
-    settings = ("--optim.average", "0.5", "--run.early_stopping", "50", "--reward.dropout", "0.1")
+    settings = ("--optim.average", "0.5", "--run.early_stopping", "50")
     assert train_reward(shards, tmp_path / "run", *settings) == 0
     losses = losses_of(tmp_path / "run")
     assert sum(losses[-5:]) < sum(losses[:5])
