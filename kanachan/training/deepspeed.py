@@ -70,8 +70,9 @@ def zero_strategy(stage: int, run: RunConfig, devices: Devices, micro_batch: int
         "timers": {"throughput": {"enabled": False}},  # waits for the GPU twice in every micro-batch
     }
     if devices.use_bf16:
-        # weights stay in fp32, as without DeepSpeed: bf16 would round a score of 25,300 points to 25,344
-        config["torch_autocast"] = {"enabled": True, "dtype": "bfloat16"}
+        # weights stay in fp32, as without DeepSpeed: bf16 would round a score of 25,300 points to 25,344. They and
+        # their gradients are sent in fp32 too: weights that a validation has gathered are also those that are written
+        config["torch_autocast"] = {"enabled": True, "dtype": "bfloat16", "lower_precision_safe_modules": []}
     if run.deepspeed is not None:
         config = _merged(config, _deepspeed_file(Path(run.deepspeed), stage))
     if not is_gpu:

@@ -51,6 +51,8 @@ def trained(shards: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         Run(arguments(stage, shards, folder / f"{stage}-{name}", *steps, *started_from[stage], "--run.strategy", name))
         for stage, name in RUNS
     ]
+    in_bf16 = ("--run.strategy", "zero3", "--run.precision", "bf16")
+    runs.append(Run(arguments("rank", shards, folder / "rank-bf16", *steps, *init, *in_bf16)))
     moved = arguments("rank", shards, folder / "moved", *moving(folder), "--run.strategy", "zero2")
     made_by_two([Run(moved, stop_after=2), *runs], folder)
     return folder
@@ -82,6 +84,13 @@ def test_a_checkpoint_of_several_processes_is_that_of_one(trained: Path, name: s
     for number, state in expected["state"].items():
         for key, tensor in state.items():
             assert_near(optimizer["state"][number][key], tensor)
+
+
+def test_weights_that_are_written_after_a_validation_in_bf16_are_whole(trained: Path) -> None:
+    """Of ZeRO 3, which gathers weights for each product."""
+    expected = read_checkpoint(trained / "rank-bf16" / "checkpoints" / "last.ckpt")["state_dict"]
+    weights = load_file(trained / "rank-bf16" / "weights.safetensors")
+    assert weights and all(torch.equal(tensor, expected[f"network.{name}"]) for name, tensor in weights.items())
 
 
 def assert_near(found: Tensor, expected: Tensor) -> None:
