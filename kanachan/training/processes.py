@@ -110,8 +110,13 @@ def _is_slurms() -> bool:
 def _started_processes() -> tuple[str, World] | None:
     environment = os.environ
     if "TORCHELASTIC_RUN_ID" in environment:
-        local = int(environment["LOCAL_WORLD_SIZE"])
-        return "torchrun", World(local, int(environment["WORLD_SIZE"]) // local)
+        local, size = int(environment["LOCAL_WORLD_SIZE"]), int(environment["WORLD_SIZE"])
+        if size % local:
+            raise ValueError(
+                f"torchrun has started {local} of {size} processes on this machine, and all must have equally many: "
+                "give each the same --nproc-per-node"
+            )
+        return "torchrun", World(local, size // local)
     # only tasks of srun count: a batch script also has a SLURM_PROCID, but no step, or one without a number
     if "SLURM_PROCID" not in environment or int(environment.get("SLURM_STEP_ID", _NO_STEP)) >= _NO_STEP:
         return None
@@ -141,7 +146,7 @@ class SlurmTasks(SLURMEnvironment):
         os.environ.setdefault("MASTER_ADDR", self.resolve_root_node_address(machines))
 
     def world_size(self) -> int:
-        return int(os.environ.get("SLURM_STEP_NUM_TASKS", os.environ["SLURM_NTASKS"]))
+        return int(os.environ.get("SLURM_STEP_NUM_TASKS") or os.environ["SLURM_NTASKS"])
 
     def local_rank(self) -> int:
         return 0

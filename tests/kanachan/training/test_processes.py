@@ -70,6 +70,7 @@ def set_only(environment: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> No
         ({**TASK, **SHELL}, 8, World(8, 1), 0, 0),  # srun --ntasks=1
         ({**TASK, "SLURM_NTASKS_PER_NODE": "8"}, 8, World(8, 2), 11, 3),
         (TASK, 8, World(8, 2), 11, 3),  # srun --ntasks=16
+        ({n: v for n, v in TASK.items() if n != "SLURM_NTASKS"}, 8, World(8, 2), 11, 3),
         ({**TASK, **CYCLIC}, 8, World(8, 2), 7, 3),
         ({**TASK, "SLURM_JOB_NAME": "interactive"}, 8, World(8, 2), 11, 3),  # srun inside of salloc
         ({**TASK, **BOUND}, 1, World(8, 2), 11, 0),  # srun --gpus-per-task=1
@@ -142,6 +143,7 @@ def test_deepspeed_takes_the_gpu_of_its_process(
         (TASK, 4, "Slurm has started 8 processes on this machine, and torch sees 4 GPUs here: .*--ntasks-per-node=4"),
         ({**TASK, "SLURM_GPUS_ON_NODE": "1"}, 1, "torch sees 1 GPUs here: .*--gpus-per-node=8"),
         ({**TASK, "SLURM_STEP_TASKS_PER_NODE": "9,7"}, 8, "16 tasks on 2 machines .9,7.*: give srun --ntasks-per-node"),
+        ({**TORCHRUN, "WORLD_SIZE": "12"}, 8, "started 8 of 12 processes on this machine.*the same --nproc-per-node"),
         (TORCHRUN, 4, "torchrun has started 8 processes .*: start them with --nproc-per-node 4"),
     ],
 )
