@@ -102,4 +102,9 @@ def kind_of_device(name: str, specs: Sequence[AgentSpec]) -> str:
 
 def usual_precision(device: str) -> Precision:
     """Returns the precision where none is given, by the kind of device."""
-    return "fp32" if device == "cpu" else "bf16"
+    if device == "cpu":
+        return "fp32"
+    import torch
+
+    # emulated, bf16 is slower than fp32
+    return "fp32" if device == "cuda" and not torch.cuda.is_bf16_supported(including_emulation=False) else "bf16"

@@ -16,7 +16,7 @@ _BATCH_OF_STAGE = {
 }
 MOST_AT_ONCE_ON_CPU = 64  # sorted by length, small micro-batches compute less padding
 _MOST_AT_ONCE_ON_GPU = 512  # beyond, a GPU computes hardly faster
-_DECISIONS_PER_GB = 12  # of the largest network, in the stage that needs the most memory (docs/training.md)
+_DECISIONS_PER_GB = 12  # of `large` in bf16, in the stages that need the most memory (docs/training.md)
 
 
 def chosen_batch(config: TrainConfig, devices: Devices, *, is_resumed: bool) -> tuple[DataConfig, str]:
@@ -65,7 +65,8 @@ def _most_at_once(devices: Devices) -> tuple[int, str]:
     if not devices.is_gpu:
         return MOST_AT_ONCE_ON_CPU, f"at most {MOST_AT_ONCE_ON_CPU} on a CPU"
     memory = torch.cuda.get_device_properties(devices.of_this_process).total_memory / 1e9
-    fits = 1 << (max(1, int(memory * _DECISIONS_PER_GB)).bit_length() - 1)
+    per_gb = _DECISIONS_PER_GB if devices.use_bf16 else _DECISIONS_PER_GB / 2
+    fits = 1 << (max(1, int(memory * per_gb)).bit_length() - 1)
     most = min(_MOST_AT_ONCE_ON_GPU, fits)
     return most, f"at most {most} on a GPU of {memory:.0f} GB"
 

@@ -1,5 +1,6 @@
 """Batches that any number of devices can share."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -47,10 +48,11 @@ def test_one_process_takes_the_defaults() -> None:
 def test_a_gpu_takes_what_its_memory_holds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 8)
     gpus = Devices(is_gpu=True, use_bf16=True, use_varlen=True, world=World(8, 1))
-    for gigabytes, expected in ((8, 64), (24, 256), (80, 512), (141, 512)):
+    for gigabytes, expected, exactly in ((8, 64, 32), (24, 256, 128), (80, 512, 256), (141, 512, 512)):
         memory = SimpleNamespace(total_memory=gigabytes * 10**9)
         monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device, memory=memory: memory)
         assert sizes(gpus, batch=8192) == (8192, expected)
+        assert sizes(replace(gpus, use_bf16=False), batch=8192) == (8192, exactly)
     assert sizes(gpus) == (256, 32)
     config = TrainConfig(stage="rank", data=DataConfig(path="."))
     assert chosen_batch(config, gpus, is_resumed=False)[1].endswith("--data.batch 4096 would keep all GPUs busy")
