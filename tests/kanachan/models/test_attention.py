@@ -79,6 +79,7 @@ def test_a_decision_has_the_same_outputs_alone_padded_sorted_by_length_and_packe
 
 @pytest.mark.parametrize("stage", STAGES)
 def test_all_back_ends_give_the_same_loss_and_gradients(stage: StageName) -> None:
+    """FlexAttention by its mask of all rows: torch has no gradients of its tiles on CPUs."""
     torch.manual_seed(0)
     network, objective = build_network(stage, CONFIG, ObjectiveConfig(), FOUR_PLAYERS)
     batch = batch_of(decisions(40))
