@@ -217,7 +217,8 @@ def _commands(run: Weights) -> list[str]:
     for setting, value in RETIRED.items():
         section, _, name = setting.partition(".")
         usual[section][name] = value
-    for section in ("data", "model", "objective", "optim", "run", "reward", "critic", "policy"):
+    own = {config["stage"]} & {"reward", "critic", "policy"}
+    for section in ("data", "model", "objective", "optim", "run", *own):
         for name, value in config.get(section, {}).items():
             is_given = f"{section}.{name}" not in ("data.path", *GONE)
             if is_given and value != usual[section].get(name):
