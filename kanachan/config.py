@@ -39,7 +39,6 @@ GONE = {
     "run.validate_every": "there is run.validation_interval, a number of decisions",
     "run.checkpoint_every": "there is run.checkpoint_minutes",
     "run.measure_peak": "every run of 40 steps or more measures it",
-    "run.profile": "it is no more",
     "run.name": "wandb reads the variable WANDB_NAME",
     "run.project": "wandb reads the variable WANDB_PROJECT",
     "run.nodes": "torchrun or srun starts the processes on all machines",
@@ -327,6 +326,9 @@ class RunConfig:
     together, else the folder"""
     tensorboard: bool = False
     """write the metrics into the run's folder for TensorBoard as well"""
+    profile: int = 0
+    """optimiser steps, after the first five, that torch's profiler measures; it writes a table of operations and a
+    trace into the run's folder; 0 for none"""
 
     def __post_init__(self) -> None:
         require(self.out != "", "run.out is empty: name a folder, as in --output runs/imitation")
@@ -338,6 +340,7 @@ class RunConfig:
         for name in counts:
             value = getattr(self, name)
             require(value is None or value >= 1, f"run.{name} must be at least 1, not {value}")
+        require(self.profile >= 0, f"run.profile must not be negative, not {self.profile}")
         require(self.passes is None or self.passes > 0, f"run.passes must be positive, not {self.passes}")
         require(0 <= self.seed < 1 << 32, f"run.seed must be from 0 to {(1 << 32) - 1}, not {self.seed}")
 

@@ -156,6 +156,8 @@ def objective_settings(card: Mapping[str, Any], path: Path | str) -> ObjectiveCo
     """Returns the settings of the objective in a card; raises ValueError, naming the file, for unknown ones."""
     settings = {**card["objective"]}
     settings["rank_points"] = tuple(settings["rank_points"])
+    if card["stage"] not in ("round_delta", "rank", "grading"):  # no effect, and once 0.1 by default
+        settings["conservative"] = ObjectiveConfig.conservative
     return _settings(ObjectiveConfig, settings, path)
 
 

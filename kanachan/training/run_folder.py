@@ -44,7 +44,7 @@ SECTIONS: dict[str, type] = {
 }
 
 # Settings that a resumed run may change: where things are and how they are shown, never what is computed.
-_SHOWN = ("wandb", "group", "tensorboard")
+_SHOWN = ("wandb", "group", "tensorboard", "profile")
 _PLACED = ("out", "accelerator", "devices", "strategy", "deepspeed", "attention", "threads", "recompute")
 _STORED = ("checkpoint_minutes",)
 _READ = ("path", "verify")
@@ -107,6 +107,9 @@ def _converted(values: dict[str, Any], path: Path) -> dict[str, Any]:
     if selfplay.get("games") is None and selfplay.get("critic"):
         values = {**values, "selfplay": {**selfplay, "critic": False}}
     values = {**values, "run": run}
+    if values.get("stage") not in ("round_delta", "rank", "grading") and "objective" in values:
+        # no effect, and once 0.1 by default
+        values["objective"] = {**values["objective"], "conservative": ObjectiveConfig.conservative}
     for setting, only in RETIRED.items():
         section, _, name = setting.partition(".")
         if name not in (values.get(section) or {}):

@@ -45,6 +45,7 @@ from kanachan.training.logged_module import LoggedModule
 from kanachan.training.loggers import MetricsFile, tensorboard_logger
 from kanachan.training.metric_names import METRICS_NAME, in_words
 from kanachan.training.processes import World, placement_of, this_rank
+from kanachan.training.profiling import StepProfiler
 from kanachan.training.progress import Progress
 from kanachan.training.run_folder import BEST_NAME, CHECKPOINTS, CONFIG_NAME, save_config
 from kanachan.training.run_length import steps_between_validations, steps_of
@@ -143,6 +144,7 @@ class _Run:
         best = BestCheckpoint(self.out / CHECKPOINTS / BEST_NAME, writer.write_best, config.run.early_stopping)
         callbacks = [DeterministicSeeding(config.run.seed), Progress(self.steps, self.learner.samples), best]
         callbacks += [EMA(config.optim.average)] if config.optim.average else []
+        callbacks += [StepProfiler(self.out, config.run.profile)] if config.run.profile else []
         callbacks += [checkpoints]  # last: a checkpoint holds what the others have done in its step
         trainer = self._trainer(strategy, loggers, callbacks)
         if self.steps >= _LEAST_STEPS_WITH_PEAK:
