@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 import yaml
-from wandb.sdk.launch.sweeps.utils import create_sweep_command, create_sweep_command_args
 
 from kanachan.objectives.stages import trained_stages
 from kanachan.training.command_line import requested
@@ -48,6 +47,8 @@ def drawn() -> Iterator[dict[str, Any]]:
 def received(settings: dict[str, Any], folder: Path) -> list[str]:
     """What the program of the sweep is started with, as wandb's agent makes the command of the file and the settings
     that it has drawn."""
+    from wandb.sdk.launch.sweeps.utils import create_sweep_command, create_sweep_command_args  # takes a second
+
     sweep = yaml.safe_load(SWEEP.read_text())
     program = folder / sweep["program"]
     program.write_text('#!/bin/sh\nfor argument; do echo "$argument"; done\n')

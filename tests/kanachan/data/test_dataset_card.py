@@ -8,7 +8,6 @@ from kanachan.cli.pack import main
 from kanachan.data.dataset_card import CARD_NAME
 from kanachan.data.round_shards import open_rounds
 from tests.support.packed import packed, write_lines
-from tests.support.played_folders import played_folder
 from tests.support.random_annotations import random_annotations
 
 
@@ -26,12 +25,12 @@ def test_datasets_loads_the_folder_with_the_splits_of_its_card(
 
 
 def test_datasets_loads_the_rounds_by_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    rule_games: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("HF_DATASETS_DISABLE_PROGRESS_BARS", "1")
     from datasets import Dataset, load_dataset
 
-    folder = played_folder(tmp_path / "shards")
+    folder = rule_games
     found = load_dataset(str(folder), "rounds", cache_dir=str(tmp_path / "cache"))
     assert {split: rows["game"][:] for split, rows in found.items()} == {
         split: open_rounds(folder, split).game.tolist() for split in ("train", "validation")

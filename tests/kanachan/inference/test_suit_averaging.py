@@ -14,9 +14,9 @@ from kanachan.data.columns import columns_of_annotations
 from kanachan.data.symmetry import suit_permutations
 from kanachan.inference.policy import Policy
 from kanachan.inference.suit_averaging import SuitAverage
+from kanachan.models.weights import read_weights, write_weights
 from tests.support.packed import packed
 from tests.support.random_annotations import random_annotations
-from tests.support.tiny_runs import pack_decisions, run
 from tests.support.tiny_weights import written
 
 TABLES = suit_permutations(FOUR_PLAYERS)
@@ -54,12 +54,13 @@ def test_a_suit_permutation_does_not_change_the_outputs(tmp_path: Path) -> None:
 
 
 def test_a_network_that_was_trained_without_suit_permutations_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    shards, out = pack_decisions(tmp_path), tmp_path / "run"
-    assert run("imitation", shards, out, "--data.exchange_suits", "false", "--run.steps", "1") == 0
-    assert evaluate([str(out), str(shards), "--split", "validation", "--average-suits"]) == 1
-    assert f"{out}: trained with data.exchange_suits=false" in capsys.readouterr().err
+    weights = read_weights(written(tmp_path))
+    config = {"data": {**weights.card["config"]["data"], "exchange_suits": False}}
+    write_weights(weights.path, weights.tensors, {**weights.card, "config": config})
+    assert evaluate([str(weights.path), str(shards), "--split", "validation", "--average-suits"]) == 1
+    assert f"{weights.path}: trained with data.exchange_suits=false" in capsys.readouterr().err
 
 
 def test_the_mean_is_measured_and_reported_as_such(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
