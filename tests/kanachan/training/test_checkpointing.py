@@ -83,7 +83,7 @@ def test_a_stop_signal_does_not_wait_for_a_validation(
         validate(stage, batch, batch_idx)
 
     monkeypatch.setattr(StageModule, "validation_step", stopped_in_the_third)
-    given = ("--data.validation_batch", "1", "--run.validate_batches", "null", "--run.validation_interval", "96")
+    given = ("--data.validation_batch", "8", "--run.validate_batches", "null", "--run.validation_interval", "96")
     given += ("--run.steps", "7", "--optim.average", "0.9")
     assert run("rank", shards, tmp_path / "run", *given) == 0
     assert validated == [0, 1, 2]
