@@ -38,6 +38,8 @@ from annotate.records.mjai.events import kind_of_event, num_seats_of, round_even
 from annotate.records.mjai.fields import HIDDEN, WALL, WINDS, fields_of, normalised
 from annotate.vocabulary import vocabulary_of_seats
 
+_EVENTS = {"start_game", "end_kyoku", "end_game", *fields_of(3).events, *fields_of(4).events}
+"""types of the events of games; all others are messages"""
 _RED_FIVES = tuple(MJAI_NAMES[tile] for tile in RED_IDS.values())
 
 
@@ -133,7 +135,8 @@ class _Reader:
         if event["type"] == "start_game":
             yield from self.end_game()
             self._is_lost = False
-        if self._is_lost or (self._draft is None and event["type"] in (*NO_MOVES, ERROR)):
+        is_outside = self._draft is None or self._draft.end is not None
+        if self._is_lost or (is_outside and kind_of_event(event) not in _EVENTS):
             return
         try:
             self._draft = _add(event, line, number, self._draft)
@@ -214,8 +217,7 @@ def _start_round(draft: _Draft, event: Event) -> None:
 
 
 def _add_to_round(draft: _Draft, event: Event) -> None:
-    known = {*fields_of(3).events, *fields_of(4).events}
-    if kind_of_event(event) not in known:
+    if kind_of_event(event) not in _EVENTS:
         draft.unknown.add(event["type"])
     elif not draft.is_round_lost:
         found = round_event(draft.completion.completed(event), draft.events, draft.num_seats)

@@ -275,7 +275,8 @@ def test_an_error_of_the_server_ends_the_game_after_its_whole_rounds() -> None:
 def test_messages_that_are_no_part_of_a_game_are_passed_over() -> None:
     greeting: list[Event] = [{"type": "hello", "protocol": "mjsonp"}, {"type": "join", "name": "a"}]
     plain = read(START_GAME, start_kyoku(), TSUMO, DRAW, END_GAME)
-    game = read(*greeting, START_GAME, start_kyoku(), {"type": "think_time", "ms": 3}, TSUMO, DRAW, END_GAME)
+    think: Event = {"type": "think_time", "ms": 3}
+    game = read(think, *greeting, START_GAME, start_kyoku(), think, TSUMO, DRAW, END_GAME, think)
     assert game.rounds == plain.rounds
     assert game.notes == ("events of unknown types passed over: think_time",)
 
