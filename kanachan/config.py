@@ -15,6 +15,8 @@ PARTS = ("encoder", "decoder", "head", "summary_head")
 """of a network, as its attributes; the heads of auxiliary targets are another one"""
 WEIGHTS_NAME = "weights.safetensors"
 """file of the weights in the folder of a finished run"""
+FORMER_DEFAULTS = {"conservative": 0.1}
+"""of settings of the objective, which earlier weights have without effect"""
 RETIRED: dict[str, Any] = {
     "objective.loss": "hl_gauss",
     "objective.label_smoothing": 0.0,

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from torch import Tensor, nn
 
 from annotate.vocabulary import Vocabulary
-from kanachan.config import ObjectiveConfig, StageName
+from kanachan.config import FORMER_DEFAULTS, ObjectiveConfig, StageName
 from kanachan.data.batch import Batch
 from kanachan.models.seat_orders import SeatOrders
 from kanachan.models.transformer import Output
@@ -83,7 +83,8 @@ class Objective(nn.Module, ABC):
         super().__init__()
         for setting in fields(ObjectiveConfig):
             value = getattr(config, setting.name)
-            if setting.name not in self.uses | AUXILIARY_TARGETS.keys() and value != setting.default:
+            usual = (setting.default, FORMER_DEFAULTS.get(setting.name, setting.default))
+            if setting.name not in self.uses | AUXILIARY_TARGETS.keys() and value not in usual:
                 raise ValueError(
                     f"objective.{setting.name}={value} has no effect in stage {self.stage}; leave it at "
                     f"{'null' if setting.default is None else setting.default}"

@@ -8,10 +8,12 @@ import pytest
 from annotate.vocabulary import FOUR_PLAYERS, THREE_PLAYERS
 from kanachan.cli.score_baseline import baseline_path
 from kanachan.config import MODEL_SIZES
+from kanachan.inference.reward_predictor import RewardPredictor
 from kanachan.models import reference
 from kanachan.models.card import weights_file
 from kanachan.models.reference import FOLDER, is_reference_name, name_of, resolved, shipped_name, shipped_weights
 from kanachan.models.weights import lineage_of, read_weights
+from kanachan.objectives.networks import load_network
 from kanachan.play.agent_spec import parse_agent
 from kanachan.training.command_line import requested
 from tests.support.three_players import packed_three
@@ -40,6 +42,11 @@ def test_the_smaller_networks_are_imitations_that_a_reference_taught(size: str) 
 def test_the_games_that_shipped_weights_have_learned_from_are_all_known(name: str) -> None:
     games = read_weights(name).learned_games
     assert games.is_complete and len(games.key_G) > 100
+
+
+@pytest.mark.parametrize("name", shipped_weights())
+def test_shipped_weights_are_read_whatever_has_become_of_their_settings(name: str) -> None:
+    RewardPredictor.load(name) if name.endswith("reward") else load_network(resolved(name))
 
 
 def test_every_shipped_file_has_a_name_that_leads_to_it() -> None:
