@@ -67,7 +67,10 @@ def reference_card(
     card["objective"] = {**card["objective"], "teacher": card["config"]["objective"]["teacher"]}
     card |= {"precision": "fp16", "licence": LICENCE, "evaluation": evaluation, "arena": list(arena)}
     # the card of an ancestor that is itself a reference model has its own ancestors too
-    card["training"] = [step for run in runs for step in run.card.get("training", [_training(run)])]
+    card["training"] = []
+    for step in (step for run in runs for step in run.card.get("training", [_training(run)])):
+        if step not in card["training"]:
+            card["training"].append(step)
     commands = (command for run in runs for command in run.card.get("commands", _commands(run)))
     card["commands"] = list(dict.fromkeys(commands))
     if games is not None:
