@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from annotate.game.record import Rules
 from annotate.game.record_writer import rounds_of
@@ -15,6 +16,7 @@ from annotate.replay.replay import annotate_game
 from annotate.runtime.files import reading_text
 from annotate.runtime.signals import StopRequest
 from annotate.vocabulary import THREE_PLAYERS, Vocabulary
+from kanachan.cli.player_options import usual_precision
 from kanachan.inference.choice import Action
 from kanachan.play.agent import ActRequest, GameKey, SeededSampler
 from kanachan.play.agent_factory import make_agent
@@ -163,3 +165,9 @@ def test_the_weights_determine_how_many_play(tmp_path: Path, capsys: pytest.Capt
     games = [game for path in (tmp_path / "records").iterdir() for game in read_games(str(path))]
     assert [game.vocabulary for game in games] == [THREE_PLAYERS] * 3
     assert all(annotate_game(game).left_out == [] for game in games)
+
+
+def test_a_gpu_without_units_for_bf16_plays_in_fp32(monkeypatch: pytest.MonkeyPatch) -> None:
+    for has_units, precision in ((True, "bf16"), (False, "fp32")):
+        monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation, has=has_units: has)
+        assert usual_precision("cuda") == precision
