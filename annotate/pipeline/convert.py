@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -82,8 +82,11 @@ class AnnotatedGame:
 
 
 @no_search_for_cycles()
-def annotate_record(record: Record, conversion: Conversion, encode: Encode) -> tuple[list[AnnotatedGame], Report]:
-    """Returns the games of one record, converted, and the report of the record itself, without those of its games."""
+def annotate_record(
+    record: Record, conversion: Conversion, encode: Encode
+) -> tuple[Record, list[AnnotatedGame], Report]:
+    """Returns a record without its content, its games, converted, and the report of the record itself, without those of
+    its games."""
     annotated, record_report = list[AnnotatedGame](), Report(files=1, size=record.size)
     try:
         for game in games_of(record):
@@ -104,7 +107,7 @@ def annotate_record(record: Record, conversion: Conversion, encode: Encode) -> t
         record_report.leave_out(str(error))
     except Exception as error:
         record_report.leave_out(f"{record.name}: {fault_of_ours(error)}", is_fault=True)
-    return annotated, record_report
+    return replace(record, data=record.data and b""), annotated, record_report
 
 
 def _skipped(game: Game, file: str, report: Report) -> AnnotatedGame:

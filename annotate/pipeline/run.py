@@ -7,8 +7,8 @@ bytes: the journal holds which records are done and how far the output had been 
 import os
 import sys
 import time
-from collections import Counter, deque
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
@@ -108,15 +108,14 @@ class _Run:
             records = self._skipping(records)
         self._output.begin(self._saved)
         task = partial(annotate_record, conversion=replace(conversion, paths=()), encode=self._output.encode)
-        waiting: deque[Record] = deque()
         with (
             noting_stop_signals() as stop,
             _progress(conversion, self._report.size) as progress,
-            closing(in_order(task, _noting(records, waiting), self._processes, lambda record: record.name)) as results,
+            closing(in_order(task, records, self._processes, lambda record: record.name)) as results,
         ):
             try:
-                for games, report in results:
-                    self._take(waiting.popleft(), games, report)
+                for record, games, report in results:
+                    self._take(record, games, report)
                     progress.set_postfix_str(f"{self._report.games:,} games", refresh=False)
                     progress.update(report.size)
                     if stop.received is not None:
@@ -202,13 +201,6 @@ class _Run:
         if path is None:
             for text in islice(self._journal.left_out(), MOST_SHOWN, None):
                 print(f"  {text}", file=sys.stderr)
-
-
-def _noting(records: Iterable[Record], noted: deque[Record]) -> Iterator[Record]:
-    """Yields the records, and appends each without its content to `noted`."""
-    for record in records:
-        noted.append(record if record.data is None else replace(record, data=b""))
-        yield record
 
 
 def _progress(conversion: Conversion, done: int) -> tqdm:

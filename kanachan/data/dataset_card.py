@@ -67,7 +67,7 @@ class Table(NamedTuple):
 
 def dataset_card(tables: Sequence[Table], vocabulary: Vocabulary, made: Mapping[str, Any]) -> str:
     """Returns the text of the card of the decisions, then the rounds if they are known; `made`: how
-    (`kanachan.data.pack_options.account`)."""
+    (`kanachan.data.external_sort.Merge.write`)."""
     decisions, *others = tables
     rows = decisions.rows
     num_rounds = others[0].rows if others else Counter[str]()

@@ -13,6 +13,7 @@ import os
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +22,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from tqdm import tqdm
 
+from annotate.game.results import GameSummary
 from annotate.vocabulary import Vocabulary
 from kanachan.config import SPLITS
 from kanachan.data.columns import Columns, round_keys, splitmix64
 from kanachan.data.dataset_card import CARD_NAME, Table, dataset_card
 from kanachan.data.pack_options import Packing, Tally
-from kanachan.data.round_columns import RoundColumns
+from kanachan.data.round_columns import rounds_of_game
 from kanachan.data.round_merge import RoundMerge
 from kanachan.data.round_shards import round_schema, rows_of_rounds
 from kanachan.data.shard_folder import ROUNDS
@@ -75,8 +77,9 @@ def keyed(columns: Columns, seed: int, vocabulary: Vocabulary) -> pa.RecordBatch
     )
 
 
-def encode_game(columns: Columns, rounds: RoundColumns, seed: int, vocabulary: Vocabulary) -> bytes:
+def encode_game(columns: Columns, summary: GameSummary, seed: int, vocabulary: Vocabulary) -> bytes:
     """Encodes the decisions of a game, with keys, and its rounds as two Arrow messages, for `Runs.add_game`."""
+    rounds = rounds_of_game(int(columns.game[0]), summary)
     decisions: bytes = keyed(columns, seed, vocabulary).serialize().to_pybytes()
     of_rounds: bytes = rows_of_rounds(rounds, vocabulary).serialize().to_pybytes()
     return len(decisions).to_bytes(_NUMBER_BYTES, "little") + decisions + of_rounds
@@ -206,16 +209,25 @@ class Merge:
     def __init__(self, runs: Runs, vocabulary: Vocabulary, packing: Packing, rounds: RoundMerge | None = None) -> None:
         self._runs = runs
         self._vocabulary = vocabulary
-        self._rows_per_shard = packing.rows_per_shard
+        self._rows_per_shard, self._seed = packing.rows_per_shard, packing.seed
         self._splits = [split for split in SPLITS if split in runs.files]
         rows = Counter({split: self._num_distinct(split) for split in self._splits})
         self.tally = Tally(rows, runs.rows - rows, runs.games)
         """what is packed, of rounds only after `write`"""
         self._rounds = rounds or RoundMerge.of_files(runs.folder, runs.round_files)
 
-    def write(self, folder: Path, made: dict[str, Any]) -> list[str]:
+    def write(self, folder: Path, sources: object, splits: object, more: Mapping[str, Any] | None = None) -> list[str]:
         """Writes all shards and their card to `folder`, one empty shard if there are no rows; returns the names of the
-        files in it."""
+        files in it. The others are of the description of how the data were made, which every shard contains."""
+        made = {
+            "sources": sources,
+            "splits": splits,
+            "seed": self._seed,
+            "decisions": dict(self.tally.rows),
+            "games": dict(self.tally.games),
+            "version": version("kanachan"),
+            **(more or {}),
+        }
         paths = self._write_all(folder, made) if self._splits else self._write_nothing(folder, made)
         self.tally.rounds = self._rounds.rounds
         return [str(path.relative_to(folder)) for path in paths]

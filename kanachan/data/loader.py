@@ -115,11 +115,9 @@ class TrainLoader:
 
     def state_dict(self) -> dict[str, int | str]:
         shards = self._shards
-        return {
-            **{"step": self.step, "rows": len(shards), "checksum": shards.checksum},
-            **{"batch": self._batch, "seed": self._seed},
-            **({} if self._labeller is None else {"labels": self._labeller.fingerprint}),
-        }
+        labels = {} if self._labeller is None else {"labels": self._labeller.fingerprint}
+        of_data = {"step": self.step, "rows": len(shards), "checksum": shards.checksum}
+        return {**of_data, "batch": self._batch, "seed": self._seed, **labels}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Resumes after the step of the state.

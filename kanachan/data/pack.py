@@ -8,7 +8,6 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +20,7 @@ from annotate.vocabulary import Vocabulary
 from kanachan.config import SPLITS
 from kanachan.data.columns import Columns, annotations_of_columns, game_key
 from kanachan.data.external_sort import Merge, Runs, keyed, splits_of_games
-from kanachan.data.pack_options import UNFINISHED, Packing, Tally, account, require_folder
+from kanachan.data.pack_options import UNFINISHED, Packing, Tally, require_folder
 from kanachan.data.round_merge import RoundMerge
 from kanachan.data.shard_folder import ROUNDS, names_in, require_no_shards, splits_in
 from kanachan.data.shards import open_shards, publish_shards
@@ -65,19 +64,13 @@ def pack(
         vocabulary, splits = _write_runs(sources, runs, packing, keeps_splits)
         runs.games = splits.count()
         merge = Merge(runs, vocabulary, packing, RoundMerge.of_folders(splits.games()))
-        made = _account(sources, packing, merge.tally, keeps_splits)
-        new = merge.write(temporary, made)
+        if isinstance(sources, dict):
+            new = merge.write(temporary, {split: list(files) for split, files in sources.items()}, "by file")
+        else:
+            new = merge.write(temporary, list(sources), "kept" if keeps_splits else list(packing.fractions))
         with noting_stop_signals():  # which takes a moment and is not interrupted
             publish_shards(temporary, new, old, folder)
     return merge.tally
-
-
-def _account(
-    sources: Sequence[str] | dict[str, tuple[str, ...]], packing: Packing, tally: Tally, keeps_splits: bool
-) -> dict[str, Any]:
-    if isinstance(sources, dict):
-        return account({split: list(files) for split, files in sources.items()}, "by file", packing, tally)
-    return account(list(sources), "kept" if keeps_splits else list(packing.fractions), packing, tally)
 
 
 def unpack(folder: Path, out: str, split: str | None = None, *, force: bool = False) -> int:

@@ -4,9 +4,7 @@ import argparse
 import sys
 from collections import Counter
 from dataclasses import dataclass, field, fields
-from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 from kanachan.config import SPLITS
 
@@ -85,18 +83,6 @@ def require_folder(folder: Path) -> None:
     file = next((path for path in (folder, *folder.parents) if path.exists() and not path.is_dir()), None)
     if file is not None:
         raise ValueError(f"{file}: a file; shards need a folder: name an existing one, or a new one, which is made")
-
-
-def account(sources: object, splits: object, packing: Packing, tally: Tally) -> dict[str, Any]:
-    """Returns the description of how data were made, which every shard contains."""
-    return {
-        "sources": sources,
-        "splits": splits,
-        "seed": packing.seed,
-        "decisions": dict(tally.rows),
-        "games": dict(tally.games),
-        "version": version("kanachan"),
-    }
 
 
 def add_options(parser: argparse._ActionsContainer, *, seed: str = "seed of the order of the rows") -> None:

@@ -22,10 +22,9 @@ from annotate.game.results import GameSummary
 from annotate.runtime.files import locking, replacing
 from annotate.vocabulary import Vocabulary
 from kanachan.config import SPLITS
-from kanachan.data.columns import columns_of_played, game_key
+from kanachan.data.columns import columns_of_played
 from kanachan.data.external_sort import Merge, Runs, encode_game, keyed_schema
-from kanachan.data.pack_options import Packing, Tally, account, require_folder
-from kanachan.data.round_columns import rounds_of_game
+from kanachan.data.pack_options import Packing, Tally, require_folder
 from kanachan.data.shard_file import FORMAT_VERSION
 from kanachan.data.shard_folder import ROUNDS, names_in, require_no_shards
 from kanachan.data.shards import publish_shards
@@ -59,8 +58,7 @@ def encode_played(
     if not annotations:
         return b""
     columns = columns_of_played(annotations, log_probability, value, vocabulary)
-    rounds = rounds_of_game(game_key(annotations[0].game), summary)
-    return encode_game(columns, rounds, seed, vocabulary)
+    return encode_game(columns, summary, seed, vocabulary)
 
 
 @dataclass
@@ -235,9 +233,9 @@ class PlayedGames:
         games = self._runs.games
         self._runs.games = Counter({split: games[split] for split in SPLITS if games[split]})  # in a fixed order
         merge = Merge(self._runs, self._vocabulary, self._packing)
-        made = account([self._description], list(self._packing.fractions), self._packing, merge.tally)
-        made["self_play"] = {**self._settings, "games": self.num_games, "failures": len(self.failures)}
-        new = merge.write(self._temporary, made)
+        settings = {**self._settings, "games": self.num_games, "failures": len(self.failures)}
+        fractions, more = list(self._packing.fractions), {"self_play": settings}
+        new = merge.write(self._temporary, [self._description], fractions, more)
         publish_shards(self._temporary, new, names_in(self.folder), self.folder)
         # without its settings the run counts as ended
         (self._temporary / _SETTINGS).unlink()

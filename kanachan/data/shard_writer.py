@@ -15,11 +15,10 @@ from annotate.game.results import GameSummary
 from annotate.pipeline.journal import RESTART, hash_of_sources
 from annotate.pipeline.outputs import Encode, Output
 from annotate.vocabulary import Vocabulary
-from kanachan.data.columns import columns_of_annotations, game_key
+from kanachan.data.columns import columns_of_annotations
 from kanachan.data.dataset_card import CARD_NAME
 from kanachan.data.external_sort import Merge, Runs, encode_game, keyed_schema
-from kanachan.data.pack_options import UNFINISHED, Packing, Tally, account, require_folder
-from kanachan.data.round_columns import rounds_of_game
+from kanachan.data.pack_options import UNFINISHED, Packing, Tally, require_folder
 from kanachan.data.shard_file import FORMAT_VERSION
 from kanachan.data.shard_folder import ROUNDS, names_in, require_no_shards
 from kanachan.data.shards import publish_shards
@@ -32,8 +31,7 @@ def encode_rows(
     if not annotations:
         return b""
     assert summary is not None
-    rounds = rounds_of_game(game_key(annotations[0].game), summary)
-    return encode_game(columns_of_annotations(annotations, vocabulary), rounds, seed, vocabulary)
+    return encode_game(columns_of_annotations(annotations, vocabulary), summary, seed, vocabulary)
 
 
 class ShardOutput(Output):
@@ -107,21 +105,20 @@ class ShardOutput(Output):
     def complete(self, saved: dict[str, Any]) -> dict[str, Any]:
         self.begin(saved)
         merge = Merge(self._runs, self._vocabulary, self._packing)
-        made = account(self._sources, list(self._packing.fractions), self._packing, merge.tally)
-        if self._by:
-            made["by"] = self._by
-        new = merge.write(self._temporary, made)
+        more = {"by": self._by} if self._by else {}
+        new = merge.write(self._temporary, self._sources, list(self._packing.fractions), more)
         return {"new": new, "old": names_in(self._folder), "tally": merge.tally.as_json()}
 
     def publish(self, completed: dict[str, Any]) -> None:
         publish_shards(self._temporary, completed["new"], completed["old"], self._folder)
-        self._remove_runs()
+        self.discard()
         Tally(**{name: Counter(counts) for name, counts in completed["tally"].items()}).report(
             self._program, self._folder
         )
 
     def discard(self) -> None:
-        self._remove_runs()
+        for path in self._temporary.glob("*.run"):
+            path.unlink()
 
     def close(self) -> None:
         """Removes the temporary folder, and a new output folder, if they are empty."""
@@ -129,7 +126,3 @@ class ShardOutput(Output):
         for folder in folders:
             if folder.exists() and not any(folder.iterdir()):
                 folder.rmdir()
-
-    def _remove_runs(self) -> None:
-        for path in self._temporary.glob("*.run"):
-            path.unlink()

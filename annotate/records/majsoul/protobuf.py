@@ -89,6 +89,7 @@ _RANGES = {"uint32": range(2**32), "int32": range(-(2**31), 2**31)}
 
 
 class _Field(NamedTuple):
+    number: int
     name: str
     type: str
     is_repeated: bool
@@ -191,8 +192,8 @@ def _shown(value: Any) -> str:
 def _fields(name: str) -> dict[str, _Field]:
     fields = {}
     for text in _MESSAGES[name].split(","):
-        _, field, kind = text.split()
-        fields[squeezed(field)] = _Field(field, kind.removeprefix("*"), kind.startswith("*"))
+        number, field, kind = text.split()
+        fields[squeezed(field)] = _Field(int(number), field, kind.removeprefix("*"), kind.startswith("*"))
     return fields
 
 
@@ -201,17 +202,15 @@ def _classes() -> dict[str, type[Message]]:
     proto = descriptor_pb2.FileDescriptorProto
     file = proto(name="annotate/records/majsoul.proto", package=PACKAGE, syntax="proto3")
     field_proto = descriptor_pb2.FieldDescriptorProto
-    for name, fields in _MESSAGES.items():
+    for name in _MESSAGES:
         message = file.message_type.add(name=name)
-        for text in fields.split(","):
-            number, field, kind = text.split()
-            is_repeated, kind = kind.startswith("*"), kind.removeprefix("*")
-            added = message.field.add(name=field, number=int(number))
-            added.label = field_proto.LABEL_REPEATED if is_repeated else field_proto.LABEL_OPTIONAL
-            if kind in _MESSAGES:
-                added.type, added.type_name = field_proto.TYPE_MESSAGE, f".{PACKAGE}.{kind}"
+        for field in _fields(name).values():
+            added = message.field.add(name=field.name, number=field.number)
+            added.label = field_proto.LABEL_REPEATED if field.is_repeated else field_proto.LABEL_OPTIONAL
+            if field.type in _MESSAGES:
+                added.type, added.type_name = field_proto.TYPE_MESSAGE, f".{PACKAGE}.{field.type}"
             else:
-                added.type = getattr(field_proto, f"TYPE_{kind.upper()}")
+                added.type = getattr(field_proto, f"TYPE_{field.type.upper()}")
     pool = descriptor_pool.DescriptorPool()
     pool.Add(file)
     return {

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from annotate.game.results import GameSummary, RoundSummary
 from annotate.game.settings import DEFAULT_GRADE, DEFAULT_ROOM
 from annotate.pipeline.convert import Conversion
 from annotate.pipeline.journal import Journal
@@ -28,10 +29,10 @@ from kanachan.data.shards import open_shards
 from tests.support.interrupted import COMMAND, size_of, stop_when
 from tests.support.paths import ROOT
 from tests.support.random_annotations import random_annotations
-from tests.support.random_rounds import random_rounds
 
 V = FOUR_PLAYERS
-ROUNDS = random_rounds(games=1, seed=0)
+EVEN, NONE = (25_000,) * 4, (0,) * 4
+SUMMARY = GameSummary(4, 1, (14,) * 4, [RoundSummary(0, 0, 0, 0, EVEN, NONE)], EVEN, NONE)
 OPTIONS = ["--rows-per-shard", "1000", "--seed", "7", "--fractions", "0.6,0.2,0.2"]
 
 
@@ -83,7 +84,7 @@ def test_small_games_are_made_one_on_the_way(tmp_path: Path, monkeypatch: pytest
         (tmp_path / str(most)).mkdir()
         runs.append(Runs(tmp_path / str(most), rows_per_run=20))
         for annotation in annotations:
-            game = encode_game(columns_of_annotations([annotation], V), ROUNDS, 0, V)
+            game = encode_game(columns_of_annotations([annotation], V), SUMMARY, 0, V)
             runs[-1].add_game(game, keyed_schema(V), (0.5, 0.5, 0.0), V)
         runs[-1].flush()
     assert runs[0].rows == runs[1].rows and runs[0].rows.total() == 50
