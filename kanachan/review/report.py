@@ -66,7 +66,7 @@ def review_of(
         "floor": FLOOR,
         "estimates_danger": game.vocabulary.num_seats == FITTED_SEATS,
         "policy_model": policy_index(policies),
-        "default_model": _default_model(policies),
+        "default_model": policy_index(policies) or 0,
         "threshold": threshold,
         **(parts[0] if len(seats) == 1 else {"reviews": parts}),
     }
@@ -96,10 +96,6 @@ def _player(game: Game, seat: int) -> Data:
     player, name = origin.players[seat], origin.grade_name(seat)
     grade = None if name is None else {"system": origin.platform, "number": player.grade, "text": name}
     return {"seat": seat, "name": player.name, "grade": grade, "rate": player.rate}
-
-
-def _default_model(policies: Sequence[Any]) -> int:
-    return policy_index(policies) or 0
 
 
 def _review_of_seat(
