@@ -116,7 +116,7 @@ class TrainLoader:
     def state_dict(self) -> dict[str, int | str]:
         shards = self._shards
         labels = {} if self._labeller is None else {"labels": self._labeller.fingerprint}
-        of_data = {"step": self.step, "rows": len(shards), "checksum": shards.checksum}
+        of_data: dict[str, int | str] = {"step": self.step, "rows": len(shards), "checksum": shards.checksum}
         return {**of_data, "batch": self._batch, "seed": self._seed, **labels}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
