@@ -103,17 +103,6 @@ def test_nothing_is_written_where_no_record_is_readable(tmp_path: Path, capsys: 
     assert not (tmp_path / "lines.txt").exists()
 
 
-def test_a_file_is_replaced_only_by_force(games: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "a.txt"
-    path.write_text("mine")
-    command = [str(sorted(games.iterdir())[0]), "-o", str(path)]
-    assert annotate(command) == 1
-    assert f"{path}: exists: name another file, or replace it with --force" in capsys.readouterr().err
-    assert path.read_text() == "mine"
-    assert annotate([*command, "--force"]) == 0
-    assert path.read_text() != "mine"
-
-
 def test_a_record_is_not_overwritten(games: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     records = sorted(games.iterdir())[:2]
     copies = [str(shutil.copy(record, tmp_path)) for record in records]

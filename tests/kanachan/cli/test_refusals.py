@@ -127,12 +127,9 @@ REFUSALS = [
     ("review game.jsonl imitation --seat Eve -o out.html", "no player has this name: 0, 1, 2, 3, all"),
     (f"review none.xml none --threshold 20 {REVIEW}", "--threshold"),
     (f"review none.xml none --game 0 {REVIEW}", "--game"),
-    (f"review none.xml none --batch 0 {REVIEW}", "--batch"),
     ("arena rule random --games 0", "--games must be at least 1, not 0"),
     ("arena rule random -n 4 --grades 16", "1 or 2 grades 0 ... 15 expected, such as 14, not '16'"),
-    ("arena rule random -n 4 --grades x", "1 or 2 grades 0 ... 15 expected, such as 14, not 'x'"),
     ("arena rule random -n 4 --points 1,2,nan,4", "3 or 4 numbers expected, not 1,2,nan,4"),
-    ("arena rule random -n 4 --points 1,2", "3 or 4 numbers expected, not 1,2"),
     ("arena rule random -n 4 --resume", "name it"),
     ("arena rule random -n 4 --difference 0", "--difference must be from 0.0001 to 3.0, not 0.0"),
     ("arena rule random -n 4 --json text.json --resume", "text.json.games: not a journal of kanachan-arena"),
@@ -145,12 +142,10 @@ REFUSALS = [
     ("arena mjai:no-such-program rule -n 4 --processes 1", "mjai:no-such-program 0 cannot be started: No such file"),
     ("selfplay rule=0.5 random=0.4 -n 2 -o out", "sum to 0.9: they must sum to 1"),
     ("selfplay rule=0.5 random -n 2 -o out", "random: has no share"),
-    ("selfplay imitation -n 2 -o out --explore 0.1", "imitation: takes the action of the highest score"),
     ("selfplay imitation@0 -n 2 -o out", "a temperature must be a positive number, not 0"),
     ("selfplay imitation@0.7 -n 2 -o out --players 3", "imitation: weights for games of 4 players, but --players 3"),
     ("selfplay rule -n 2 -o out --players 3 --room 1", "room 1: its grading points with 3 players are not known"),
     ("selfplay rule -n 2 -o out --backend ray --address auto --device cuda", "--device cuda: on a cluster (--address)"),
-    ("selfplay rule=1.5 random=-0.5 -n 2 -o out", "rule=1.5: a share must be more than 0 and at most 1"),
     ("selfplay rule -n 2 -o out --explore 1.5", "--explore must be a share in 0 ... 1, not 1.5"),
     ("selfplay rule -n 2 -o out --grades 1,2", "1 or 3 or 4 grades 0 ... 15 expected"),
     ("arena rule:timid rule -n 4", "no such temperament; there are steady"),
@@ -161,7 +156,6 @@ REFUSALS = [
     ("bot imitation:int8:adapt=8 0", "int8 matrices cannot be adapted"),
     ("bot rank:adapt=8 0", "only weights of imitation"),
     ("bot imitation 4", "SEAT"),
-    ("bot imitation 0 --grades 1,2", "4 grades"),
     ("bot imitation 0 --grades 1,2,3", "--grades 1,2,3: "),
     ("bot imitation 0 --sample 0", "--sample"),
     ("bot three 3", "for games of 3 players: give a seat from 0 to 2"),
@@ -183,7 +177,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Holds weights of all kinds, shards of people's games and of self-play, lines, records and broken files."""
     folder = tmp_path_factory.mktemp("refusals")
     for stage in (*STAGES, "policy"):
-        written(folder / stage, stage)
+        written(folder / stage, stage, layers=1)
     written(folder / "three", vocabulary=THREE_PLAYERS)
     misfit = read_weights(written(folder / "misfit"))
     write_weights(misfit.path, misfit.tensors, {**misfit.card, "model": {**misfit.card["model"], "width": 32}})
@@ -193,7 +187,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     round_folder(folder / "rounds", train=9)
     with chdir(folder):
         # enough games of both that each split has some, whatever their ids are
-        played_folder(Path("played"), "imitation@2=0.5", "rule=0.5", games=16, fractions="0.4,0.3,0.3")
+        played_folder(Path("played"), "imitation@2=0.25", "rule=0.75", games=16, fractions="0.4,0.3,0.3")
     assert len(splits_in(folder / "played")) == 3
     shutil.copytree(folder / "played", folder / "norounds", ignore=shutil.ignore_patterns("rounds"))
     annotations = random_annotations(20, seed=0)
@@ -248,8 +242,10 @@ def test_a_wrong_call_is_refused_in_a_line_and_changes_nothing(command: str, wor
 @pytest.mark.parametrize(
     "command",
     [
+        "annotate game.jsonl -j 1 -o OUT",
         "evaluate imitation shards --bootstrap 5 --json OUT",
         "predict imitation lines.txt -o OUT",
+        "calibrate imitation shards --bootstrap 5 -o OUT",
         "pack --unpack shards -o OUT",
         "review game.jsonl imitation --seat 0 -o OUT",
         "review game.jsonl imitation --seat 0 -o out.html --json OUT",
@@ -261,10 +257,10 @@ def test_a_file_is_replaced_only_by_force(command: str, folder: Path) -> None:
     out.write_text("mine")
     given = command.replace("OUT", out.name)
     status, error = run(given, folder)
-    assert (status, out.read_text()) == (1, "mine")
+    assert (status, out.read_bytes()) == (1, b"mine")
     assert "out.file: exists: name another file, or replace it with --force" in error
     assert not (folder / "out.html").exists()
-    assert run(f"{given} --force", folder)[0] == 0 and out.read_text() != "mine"
+    assert run(f"{given} --force", folder)[0] == 0 and out.read_bytes() != b"mine"
     for path in folder.glob("out.*"):
         path.unlink()
 

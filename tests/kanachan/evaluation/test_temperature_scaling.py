@@ -100,19 +100,6 @@ def test_the_tensors_stay_and_a_second_run_changes_nothing(original: Path, shard
     assert {file.name for file in tmp_path.iterdir()} == {"weights.safetensors", "card.json"}
 
 
-def test_nothing_is_written_without_a_name_nor_over_a_file_without_force(
-    original: Path, shards: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = sharpened(original, 3, tmp_path / "weights.safetensors")
-    before = path.read_bytes()
-    assert main([str(path), shards, *DRAWS]) == 0
-    printed = capsys.readouterr().out
-    assert printed.startswith("temperature ") and "no file written: -o FILE" in printed
-    assert main([str(path), shards, "-o", str(path), *DRAWS]) == 1
-    assert f"{path}: exists: name another file, or replace it with --force" in capsys.readouterr().err
-    assert [file.read_bytes() for file in tmp_path.iterdir()] == [before]
-
-
 def test_predicting_and_evaluating_use_the_temperature(
     original: Path, shards: str, played: list[Annotation], tmp_path: Path
 ) -> None:
