@@ -192,17 +192,19 @@ def held_out_columns(
     vocabulary: Vocabulary,
     limit: int | None = None,
     without: Callable[[NDArray[np.uint64]], NDArray[np.bool_]] | None = None,
+    hidden: bool = False,
 ) -> Columns:
     """Reads the decisions of a split of a folder of shards, or the first `limit`, in the order of `by_round`.
 
     Args:
         without: which games, by their keys, are left out.
+        hidden: with the hidden hands.
 
     Raises:
         ValueError: the split is missing or empty, or a shard is damaged or of another vocabulary, or all games are left
             out; names the file.
     """
-    shards = open_shards(folder, split, verify=True)
+    shards = open_shards(folder, split, verify=True, hidden=hidden)
     shards.require(vocabulary, "the weights")
     if not len(shards):
         raise ValueError(f"{folder}: the split {split!r} is empty: {SPLIT_ADVICE}")

@@ -1,11 +1,11 @@
-"""Estimates who wins a round, and the probability that a discard deals in, from what a network predicts of the hidden
-hands and the winner and from what the table shows.
+"""Estimates who wins a round, who is tenpai, and the probability that a discard deals in, from what a network predicts
+of the hidden hands and the winner and from what the table shows.
 
 An estimate, not a search through hands: a wait on a tile is likely where a seat probably holds its neighbours or a pair
 of it, and where that seat probably wins the round. Tiles that a seat has discarded itself, or that were discarded after
-its riichi, are safe from it (furiten). Two regressions combine these features with riichi, melds and turn: one over who
-wins, one over what deals in. Their coefficients were fitted to validation games of four players, and
-`launch/reports/danger.py` fits and measures them again.
+its riichi, are safe from it (furiten). Three regressions combine these features with riichi, melds and turn: over who
+wins, over who is tenpai without riichi, and over what deals in. Their coefficients were fitted to games that the
+network has not learned, and `launch/reports/danger.py` fits and measures them again.
 
 Shapes: B decisions, S seats from the actor on, O outcomes of a round (S, and nobody last), H other seats (next,
 opposite, previous), K kinds of tiles, L counts (at least 1, 2, …), F features.
@@ -24,18 +24,41 @@ from kanachan.data.columns import ObservationColumns
 from kanachan.inference.policy import Policy
 from kanachan.objectives.auxiliary import HiddenHands, RoundWinner
 
+CHANCES_KEY = "chances"
+"""entry of the card of weights whose chances were compared with what happened, by launch/reports/danger.py"""
 WIN_FEATURES = (
     *("head", "riichi", "riichi x turn", "melds", "melds x turn", "against riichi", "against riichi x turn"),
-    *("nobody", "nobody x turn", "actor"),
+    *("nobody", "nobody x turn", "nobody late", "actor"),
 )
-WIN_COEFFICIENTS = (0.74, 3.48, -0.77, 0.63, -0.05, 1.89, -0.69, -0.51, 0.22, 0.08)
-"""of `WIN_FEATURES`: the logarithm of what the head predicts, and what each outcome has of the rest"""
+TENPAI_FEATURES = ("constant", "winner", "called", "called x turn", "melds", "melds x turn", "turn", "against riichi")
 FEATURES = ("constant", "winner", "riichi", "riichi x turn", "called", "called x turn", "melds", "turn", "wait")
-COEFFICIENTS = (-14.40, 0.12, 11.34, -2.20, 7.45, -1.61, 0.31, 2.53, 0.75)
-"""of `FEATURES`"""
-FITTED_SEATS = 4
-"""seats of the games to which they were fitted"""
+
+
+class Coefficients(NamedTuple):
+    """The coefficients of the three regressions, in the order of their features."""
+
+    win: tuple[float, ...]
+    """of the logarithm of what the head predicts, and of what each outcome has of the rest"""
+    tenpai: tuple[float, ...]
+    deal_in: tuple[float, ...]
+
+
+COEFFICIENTS = {
+    4: Coefficients(
+        win=(0.65, -0.18, 0.25, 0.38, 0.04, -1.79, 0.31, -0.22, 0.07, 0.42, 0.10),
+        tenpai=(-12.89, 0.18, 2.27, -0.39, 1.61, -0.14, 2.83, -0.43),
+        deal_in=(-15.68, 0.28, 11.40, -2.30, 8.19, -1.80, 0.21, 2.96, 0.75),
+    ),
+    3: Coefficients(
+        win=(0.75, 2.14, -0.30, 0.48, -0.03, -0.17, -0.04, -0.41, 0.21, 1.41, 0.08),
+        tenpai=(-9.91, 0.35, 0.37, 0.19, 2.20, -0.44, 2.55, -0.31),
+        deal_in=(-11.90, 0.35, 7.18, -1.48, 5.65, -1.24, -0.09, 2.39, 0.63),
+    ),
+}
+"""by the number of seats"""
 _LEAST_WAIT = 0.01
+_LATE = 36
+"""discards of all seats, from which on it is seen that the wall may end first"""
 _RANKS_OF_SUIT = 9
 _NUM_SUITED = 27
 _CALLS = ("chi", "pon", "daiminkan")
@@ -48,6 +71,8 @@ class Danger(NamedTuple):
     """probability that a discard of this kind deals in to the seat"""
     win_BO: Tensor
     """probability that the round is won by a seat, the actor first, or by nobody"""
+    tenpai_BH: Tensor
+    """probability that the seat is tenpai; 1 in riichi"""
 
     @property
     def deal_in_BK(self) -> Tensor:
@@ -62,11 +87,14 @@ def predicts_danger(policy: Policy) -> bool:
 
 @torch.inference_mode()
 def estimate_danger(policy: Policy, columns: ObservationColumns) -> Danger:
-    """Estimates the danger of discards for a policy of which `predicts_danger` is true, in games of `FITTED_SEATS`."""
-    assert policy.vocabulary.num_seats == FITTED_SEATS, "the coefficients are for other games"
+    """Estimates the danger of discards for a policy of which `predicts_danger` is true."""
+    fitted = COEFFICIENTS[policy.vocabulary.num_seats]
     inputs = danger_inputs(policy, columns)
-    logit_BHK = (inputs.feature_BHKF * torch.tensor(COEFFICIENTS)).sum(dim=3)
-    return Danger(logit_BHK.sigmoid().masked_fill(inputs.is_safe_BHK, 0.0), inputs.win_BO)
+    deal_in_BHK = (inputs.feature_BHKF @ torch.tensor(fitted.deal_in)).sigmoid()
+    tenpai_BH = (inputs.tenpai_feature_BHF @ torch.tensor(fitted.tenpai)).sigmoid()
+    return Danger(
+        deal_in_BHK.masked_fill(inputs.is_safe_BHK, 0.0), inputs.win_BO, tenpai_BH.masked_fill(inputs.is_riichi_BH, 1.0)
+    )
 
 
 class DangerInputs(NamedTuple):
@@ -74,7 +102,9 @@ class DangerInputs(NamedTuple):
 
     win_feature_BOF: Tensor
     win_BO: Tensor
-    """as of `Danger`; of games of other than `FITTED_SEATS` as the head predicts it"""
+    """as of `Danger`"""
+    tenpai_feature_BHF: Tensor
+    is_riichi_BH: Tensor
     feature_BHKF: Tensor
     is_safe_BHK: Tensor
     """whether the seat cannot win on a discard of this kind, as it is furiten"""
@@ -90,26 +120,28 @@ def danger_inputs(policy: Policy, columns: ObservationColumns) -> DangerInputs:
     hands, winner = auxiliary.targets["hidden_hands"], auxiliary.targets["round_winner"]
     assert isinstance(hands, HiddenHands) and isinstance(winner, RoundWinner)
     public = _public(columns, policy.vocabulary)
-    by_head_BO = winner.probability(outputs["round_winner"]).cpu()
-    win_feature_BOF = _win_features(by_head_BO, public)
-    is_fitted = policy.vocabulary.num_seats == FITTED_SEATS
-    win_BO = (win_feature_BOF @ torch.tensor(WIN_COEFFICIENTS)).softmax(dim=1) if is_fitted else by_head_BO
+    win_feature_BOF = _win_features(winner.probability(outputs["round_winner"]).cpu(), public)
+    win_BO = (win_feature_BOF @ torch.tensor(COEFFICIENTS[policy.vocabulary.num_seats].win)).softmax(dim=1)
     wait_BHK = wait_weight(hands.probability(outputs["hidden_hands"]).cpu())
-    riichi_BH1, melds_BH1 = (each[:, 1:, None].float() for each in (public.is_riichi_BS, public.melds_BS))
-    turn_B11 = public.discards_B.float().log1p()[:, None, None]
-    parts = {
+    riichi_BH, melds_BH = (each[:, 1:].float() for each in (public.is_riichi_BS, public.melds_BS))
+    turn_B1 = public.discards_B.float().log1p()[:, None]
+    parts_BH = {
         "constant": torch.ones(()),
-        "winner": win_BO[:, 1:-1].clamp(1e-6, 1 - 1e-6).logit()[:, :, None],
-        "riichi": riichi_BH1,
-        "riichi x turn": riichi_BH1 * turn_B11,
-        "called": (melds_BH1 > 0).float(),
-        "called x turn": (melds_BH1 > 0) * turn_B11,
-        "melds": melds_BH1,
-        "turn": turn_B11,
-        "wait": wait_BHK.add(_LEAST_WAIT).log(),
+        "winner": win_BO[:, 1:-1].clamp(1e-6, 1 - 1e-6).logit(),
+        "riichi": riichi_BH,
+        "riichi x turn": riichi_BH * turn_B1,
+        "called": (melds_BH > 0).float(),
+        "called x turn": (melds_BH > 0) * turn_B1,
+        "melds": melds_BH,
+        "melds x turn": melds_BH * turn_B1,
+        "turn": turn_B1,
+        "against riichi": public.is_riichi_BS.any(dim=1, keepdim=True).float(),
     }
-    feature_BHKF = torch.stack([parts[name].expand(wait_BHK.shape) for name in FEATURES], dim=3)
-    return DangerInputs(win_feature_BOF, win_BO, feature_BHKF, public.is_safe_BHK)
+    tenpai_feature_BHF = torch.stack([parts_BH[name].expand(riichi_BH.shape) for name in TENPAI_FEATURES], dim=2)
+    parts_BHK = {name: part.expand(riichi_BH.shape)[:, :, None] for name, part in parts_BH.items()}
+    parts_BHK["wait"] = wait_BHK.add(_LEAST_WAIT).log()
+    feature_BHKF = torch.stack([parts_BHK[name].expand(wait_BHK.shape) for name in FEATURES], dim=3)
+    return DangerInputs(win_feature_BOF, win_BO, tenpai_feature_BHF, riichi_BH > 0, feature_BHKF, public.is_safe_BHK)
 
 
 def _win_features(by_head_BO: Tensor, public: "_Public") -> Tensor:
@@ -128,6 +160,7 @@ def _win_features(by_head_BO: Tensor, public: "_Public") -> Tensor:
         "against riichi x turn": against_BO * turn_B1,
         "nobody": nobody_BO,
         "nobody x turn": nobody_BO * turn_B1,
+        "nobody late": nobody_BO * (public.discards_B[:, None] - _LATE).clamp(min=0) / 10,
         "actor": actor_BO,
     }
     return torch.stack([parts[name] for name in WIN_FEATURES], dim=2)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from annotate.annotation import Annotation
 from annotate.vocabulary import Vocabulary, tile34_of
 from kanachan.data.columns import columns_of_annotations
-from kanachan.inference.danger import FITTED_SEATS, danger_inputs, estimate_danger, predicts_danger
+from kanachan.inference.danger import estimate_danger, predicts_danger
 from kanachan.inference.policy import Policy
 
 
@@ -17,9 +17,11 @@ class Danger(NamedTuple):
     """Probabilities for one decision; None for what no network predicts."""
 
     deal_in: list[float | None]
-    """[A] that the discard deals in; None for other actions, and where the estimate is not fitted to such games"""
+    """[A] that the discard deals in; None for other actions"""
     win: list[float | None]
     """[S] that the seat wins the round"""
+    tenpai: list[float | None]
+    """[S] that the seat is tenpai; None for the own one"""
 
 
 def dangers(policies: Sequence[Policy], annotations: Sequence[Annotation], chunk: int) -> list[Danger]:
@@ -30,32 +32,40 @@ def dangers(policies: Sequence[Policy], annotations: Sequence[Annotation], chunk
     """
     policy = next(filter(predicts_danger, policies), None)
     if policy is None:
-        num_seats = policies[0].vocabulary.num_seats
-        return [Danger([None] * len(a.actions), [None] * num_seats) for a in annotations]
+        unknown: list[float | None] = [None] * policies[0].vocabulary.num_seats
+        return [Danger([None] * len(a.actions), unknown, unknown) for a in annotations]
     found = []
     for first in range(0, len(annotations), chunk):
         part = annotations[first : first + chunk]
         columns = columns_of_annotations(part, policy.vocabulary)
-        by_kind: Sequence[Sequence[float] | None]
-        if policy.vocabulary.num_seats == FITTED_SEATS:
-            estimate = estimate_danger(policy, columns)
-            by_kind, win = estimate.deal_in_BK.tolist(), estimate.win_BO.tolist()
-        else:
-            by_kind, win = [None] * len(part), danger_inputs(policy, columns).win_BO.tolist()
-        for i, annotation in enumerate(part):
-            found.append(_danger(annotation, int(columns.seat[i]), by_kind[i], win[i], policy.vocabulary))
+        estimate = estimate_danger(policy, columns)
+        rows = zip(
+            part,
+            columns.seat.tolist(),
+            *(each.tolist() for each in (estimate.deal_in_BK, estimate.win_BO, estimate.tenpai_BH)),
+            strict=True,
+        )
+        for annotation, seat, by_kind, win, tenpai in rows:
+            found.append(
+                Danger(
+                    _of_actions(annotation, by_kind, policy.vocabulary),
+                    _of_seats(seat, win[:-1]),
+                    _of_seats(seat, [None, *tenpai]),
+                )
+            )
     return found
 
 
-def _danger(
-    annotation: Annotation, seat: int, by_kind: Sequence[float] | None, win: Sequence[float], vocabulary: Vocabulary
-) -> Danger:
-    """Sorts an estimate, by kind of tile and by seats from the own one on, by candidate and by seat."""
+def _of_actions(annotation: Annotation, by_kind: Sequence[float], vocabulary: Vocabulary) -> list[float | None]:
+    """Returns the estimate of each candidate, from those by kind of tile."""
     deal_in: list[float | None] = []
     for token in annotation.actions:
         name, values = vocabulary.action.describe(token)
-        deal_in.append(None if by_kind is None or name != "discard" else round(by_kind[tile34_of(values["tile"])], 5))
-    wins: list[float | None] = [None] * vocabulary.num_seats
-    for step, probability in enumerate(win[: vocabulary.num_seats]):
-        wins[(seat + step) % vocabulary.num_seats] = round(probability, 5)
-    return Danger(deal_in, wins)
+        deal_in.append(round(by_kind[tile34_of(values["tile"])], 5) if name == "discard" else None)
+    return deal_in
+
+
+def _of_seats(seat: int, values: Sequence[float | None]) -> list[float | None]:
+    """Returns by seat what is given from a seat on."""
+    found = [None if value is None else round(value, 5) for value in values]
+    return [found[(other - seat) % len(found)] for other in range(len(found))]

@@ -7,7 +7,7 @@ from annotate.annotation import Annotation
 from annotate.game.record import Game
 from annotate.replay.replay import ReplayResult
 from annotate.words import ROOMS, STYLES
-from kanachan.inference.danger import FITTED_SEATS
+from kanachan.inference.danger import CHANCES_KEY, predicts_danger
 from kanachan.review.choices import all_choices
 from kanachan.review.danger import dangers
 from kanachan.review.models import Reviewer, answers_of, model_of
@@ -64,7 +64,7 @@ def review_of(
         "left_out": list(report.left_out),
         "notes": list(report.notes),
         "floor": FLOOR,
-        "estimates_danger": game.vocabulary.num_seats == FITTED_SEATS,
+        "chances": next((policy.card.get(CHANCES_KEY) for policy in policies if predicts_danger(policy)), None),
         "policy_model": policy_index(policies),
         "default_model": policy_index(policies) or 0,
         "threshold": threshold,

@@ -188,4 +188,4 @@ def _key_of_annotation(annotation: Annotation, vocabulary: Vocabulary) -> _Round
 def _opponents(table: TableView, danger: Danger) -> list[Data]:
     num_seats = len(table.scores)
     seats = [(table.seat + step) % num_seats for step in range(1, num_seats)]
-    return [{"seat": seat, "win": danger.win[seat]} for seat in seats]
+    return [{"seat": seat, "win": danger.win[seat], "tenpai": danger.tenpai[seat]} for seat in seats]

@@ -1,8 +1,9 @@
-"""Fits the coefficients of the danger estimate to one split, and measures them on another.
+"""Fits the coefficients of the danger estimate to one split, and measures them on another by groups of situations.
 
-python launch/reports/danger.py WEIGHTS SHARDS
+python launch/reports/danger.py WEIGHTS SHARDS [-o FILE]
 
-The weights need the auxiliary heads (`--objective.hidden_hands`, `--objective.round_winner`). A discard has dealt in if
+The weights need the auxiliary heads (`--objective.hidden_hands`, `--objective.round_winner`), the shards hidden hands
+(`kanachan-annotate --hidden`); both are of four players or of three. A discard has dealt in if
 it is its seat's last decision of a round in which that seat dealt in. Discards after the own riichi are left out, as
 they are no decisions. The coefficients are not fitted to the games that the network has learned, about which it is too
 sure.
@@ -19,35 +20,47 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from annotate.game.engine.hand_evaluator import shanten
 from annotate.game.results import dealt_in_to
 from annotate.runtime.terminal import run_cleanly
 from annotate.vocabulary import Vocabulary, tile34_of
 from kanachan.data.columns import Columns, round_keys
 from kanachan.data.loader import held_out_columns
 from kanachan.inference.danger import (
+    CHANCES_KEY,
     COEFFICIENTS,
     FEATURES,
-    WIN_COEFFICIENTS,
+    TENPAI_FEATURES,
     WIN_FEATURES,
+    Coefficients,
     danger_inputs,
     predicts_danger,
 )
 from kanachan.inference.policy import Policy
+from kanachan.models.weights import read_weights, write_weights
 from kanachan.objectives.auxiliary import RoundWinner
 
+_TITLES = ("who wins", "tenpai", "dealing in")
+_COPIES = 4
 _CHUNK = 256
 _BINS = 8
 _NEWTON_STEPS = 30
+_EARLY, _LATE = 24, 48
+"""discards of all seats: before, between and after them a round is early, in the middle and late"""
 
 
 class Samples(NamedTuple):
-    """What the two regressions are fitted to and measured on."""
+    """What the three regressions are fitted to and measured on."""
 
     feature_NF: NDArray[np.float64]
     dealt_in_N: NDArray[np.bool_]
+    tenpai_feature_TF: NDArray[np.float64]
+    is_tenpai_T: NDArray[np.bool_]
     win_feature_WOF: NDArray[np.float32]
     winner_W: NDArray[np.int64]
     """the outcome: a seat from the actor on, or nobody"""
+    turn_W: NDArray[np.int64]
+    """discards of all seats so far"""
 
 
 def main() -> int:
@@ -57,30 +70,65 @@ def main() -> int:
         "validation split, and measures the fit and the coefficients in use on the test split.",
     )
     parser.add_argument("weights", help="weights with the auxiliary heads hidden_hands and round_winner")
-    parser.add_argument("shards", type=Path, help="folder of shards")
+    parser.add_argument("shards", type=Path, help="folder of shards with hidden hands")
     parser.add_argument("--decisions", type=int, help="of each split (default: all)")
+    parser.add_argument("-o", "--output", type=Path, help="weights file to write, with the chances in its card")
     arguments = parser.parse_args()
-    return run_cleanly(parser.prog, lambda: print(report(arguments.weights, arguments.shards, arguments.decisions)))
+    return run_cleanly(
+        parser.prog,
+        lambda: print(report(arguments.weights, arguments.shards, arguments.decisions, arguments.output)),
+    )
 
 
-def report(weights: str, shards: Path, decisions: int | None) -> str:
-    """Formats the fitted coefficients and tables of predicted and observed frequencies.
+def report(weights: str, shards: Path, decisions: int | None, output: Path | None = None) -> str:
+    """Formats the fitted coefficients and tables of predicted and observed frequencies, and stores the latter in the
+    card of `output`.
 
     Raises:
-        ValueError: the weights have no auxiliary heads, or the shards no validation or test split.
+        ValueError: the weights have no auxiliary heads, or the shards no validation or test split or no hidden hands.
     """
     policy = Policy.load(weights)
     if not predicts_danger(policy):
         raise ValueError(f"{weights}: trained without objective.hidden_hands or objective.round_winner")
-    fitted_to, test = (
-        samples(policy, held_out_columns(shards, split, policy.vocabulary), decisions)
-        for split in ("validation", "test")
+    splits = [held_out_columns(shards, split, policy.vocabulary, hidden=True) for split in ("validation", "test")]
+    fitted_to, test = (samples(policy, columns, decisions) for columns in splits)
+    used = COEFFICIENTS[policy.vocabulary.num_seats]
+    fitted = Coefficients(
+        tuple(fit_winner(fitted_to)),
+        tuple(fit(fitted_to.tenpai_feature_TF, fitted_to.is_tenpai_T)),
+        tuple(fit(fitted_to.feature_NF, fitted_to.dealt_in_N)),
     )
-    win_fitted = fit_winner(fitted_to)
-    fitted = fit(fitted_to)
-    lines = _coefficients("who wins", WIN_FEATURES, win_fitted, WIN_COEFFICIENTS)
-    lines += ["", *_coefficients("dealing in", FEATURES, fitted, COEFFICIENTS)]
-    return "\n".join([*lines, "", *_danger_lines(test, fitted)])
+    lines = list[str]()
+    for title, names, new, old in zip(_TITLES, (WIN_FEATURES, TENPAI_FEATURES, FEATURES), fitted, used, strict=True):
+        lines += [*_coefficients(title, names, new, old), ""]
+    chances = chances_of(test, used)
+    if output is not None:
+        read = read_weights(weights)
+        split = {"games": len(np.unique(splits[1].game)), "decisions": len(test.winner_W)}
+        write_weights(output, read.tensors, {**read.card, CHANCES_KEY: split | chances})
+    lines += [*_winner_lines(test, used), "", *_danger_lines(test, fitted, used)]
+    for name, bins in chances.items():
+        lines += ["", f"{name:<12}{'predicted %':>12}{'observed %':>12}{'pairs':>11}"]
+        lines += [f"{100 * p:24.2f}{100 * happened:12.2f}{count:11,}" for p, happened, count in bins]
+    return "\n".join(lines)
+
+
+def chances_of(test: Samples, used: Coefficients) -> dict[str, list[tuple[float, float, int]]]:
+    """Returns chance, frequency and number of cases in equal parts from the lowest to the highest chance."""
+    win_WO = win_probability(test.win_feature_WOF, np.array(used.win))[:, :-1]
+    won_WO = test.winner_W[:, None] == np.arange(win_WO.shape[1])
+    found = {
+        "win": (win_WO.ravel(), won_WO.ravel()),
+        "tenpai": (predicted(test.tenpai_feature_TF, np.array(used.tenpai)), test.is_tenpai_T),
+        "deal_in": (predicted(test.feature_NF, np.array(used.deal_in)), test.dealt_in_N),
+    }
+    return {
+        name: [
+            (round(float(probability[part].mean()), 5), round(float(happened[part].mean()), 5), len(part))
+            for part in np.array_split(probability.argsort(), _BINS)
+        ]
+        for name, (probability, happened) in found.items()
+    }
 
 
 def _coefficients(title: str, names: Sequence[str], new_F: Sequence[float], used_F: Sequence[float]) -> list[str]:
@@ -88,21 +136,55 @@ def _coefficients(title: str, names: Sequence[str], new_F: Sequence[float], used
     return [f"{title:<24}{'fitted':>8}{'in use':>8}", *rows]
 
 
-def _danger_lines(test: Samples, fitted: NDArray[np.float64]) -> list[str]:
-    """Formats how well the coefficients predict what deals in."""
+def _winner_lines(test: Samples, used: Coefficients) -> list[str]:
+    """Formats the chances of the other seats to win against what happened, by riichi, melds and turn."""
+    probability_WO = win_probability(test.win_feature_WOF, np.array(used.win))
+    won_WO = np.eye(probability_WO.shape[1])[test.winner_W]
+    riichi_WO = test.win_feature_WOF[..., WIN_FEATURES.index("riichi")] > 0
+    melds_WO = test.win_feature_WOF[..., WIN_FEATURES.index("melds")].astype(int)
+    others = slice(1, -1)
+    is_riichi_W = riichi_WO[:, others].any(axis=1)
+    early, middle = test.turn_W < _EARLY, (test.turn_W >= _EARLY) & (test.turn_W < _LATE)
+    phases = {"early": early, "middle": middle, "late": test.turn_W >= _LATE}
+    lines = [f"{'another seat wins':<40}{'predicted %':>12}{'observed %':>12}{'seats':>9}"]
+
+    def add(name: str, where_WO: NDArray[np.bool_]) -> None:
+        chosen = where_WO[:, others]
+        if chosen.any():
+            predicted_, observed = (100 * each[:, others][chosen].mean() for each in (probability_WO, won_WO))
+            lines.append(f"{name:<40}{predicted_:12.1f}{observed:12.1f}{chosen.sum():9,}")
+
+    for phase, is_phase_W in phases.items():
+        for count in range(4):
+            add(f"{phase}, {count} melds, nobody in riichi", (melds_WO == count) & (is_phase_W & ~is_riichi_W)[:, None])
+        add(f"{phase}, in riichi", riichi_WO & is_phase_W[:, None])
+        add(f"{phase}, closed against a riichi", ~riichi_WO & (melds_WO == 0) & (is_phase_W & is_riichi_W)[:, None])
+    own = 100 * probability_WO[:, 0].mean(), 100 * won_WO[:, 0].mean()
+    return [*lines, f"{'the actor':<40}{own[0]:12.1f}{own[1]:12.1f}{len(won_WO):9,}"]
+
+
+def _danger_lines(test: Samples, fitted: Coefficients, used: Coefficients) -> list[str]:
+    """Formats how well the coefficients predict what deals in, in all and by groups."""
     frequency = test.dealt_in_N.mean()
     chance = log_loss(np.full(len(test.dealt_in_N), frequency), test.dealt_in_N)
     lines = [f"test: {len(test.dealt_in_N):,} pairs of a discard and a seat, {test.dealt_in_N.sum()} dealt in"]
-    for name, coefficient_F in (("fitted", fitted), ("in use", np.array(COEFFICIENTS))):
-        probability_N = predicted(test.feature_NF, coefficient_F)
+    for name, coefficients in (("fitted", fitted), ("in use", used)):
+        probability_N = predicted(test.feature_NF, np.array(coefficients.deal_in))
         area = area_under_curve(probability_N, test.dealt_in_N)
         loss = log_loss(probability_N, test.dealt_in_N)
         lines.append(f"{name}: area under the ROC curve {area:.3f}, {loss:.5f} nats (constant {chance:.5f})")
-    probability_N = predicted(test.feature_NF, np.array(COEFFICIENTS))
-    lines += ["", f"{'predicted %':>12}{'observed %':>12}{'pairs':>11}"]
-    for part in np.array_split(probability_N.argsort(), _BINS):
-        observed = test.dealt_in_N[part].mean()
-        lines.append(f"{100 * probability_N[part].mean():12.2f}{100 * observed:12.2f}{len(part):11,}")
+    probability_N = predicted(test.feature_NF, np.array(used.deal_in))
+    riichi_N, melds_N, turn_N = (test.feature_NF[:, FEATURES.index(name)] for name in ("riichi", "melds", "turn"))
+    groups = {
+        "closed, no riichi": (riichi_N == 0) & (melds_N == 0),
+        **{f"{count} melds": (riichi_N == 0) & (melds_N == count) for count in (1, 2, 3)},
+        "riichi, early or middle": (riichi_N > 0) & (turn_N < np.log1p(_LATE)),
+        "riichi, late": (riichi_N > 0) & (turn_N >= np.log1p(_LATE)),
+    }
+    lines += ["", f"{'deals in':<24}{'predicted':>12}{'observed':>12}{'pairs':>11}"]
+    for name, where_N in groups.items():
+        counts = probability_N[where_N].sum(), test.dealt_in_N[where_N].sum()
+        lines.append(f"{name:<24}{counts[0]:12.1f}{counts[1]:12,}{where_N.sum():11,}")
     return lines
 
 
@@ -125,15 +207,32 @@ def samples(policy: Policy, columns: Columns, limit: int | None) -> Samples:
         may_win_NH = ~inputs.is_safe_BHK.numpy()[row, :, kind]
         seat = np.arange(may_win_NH.shape[1])
         dealt_in_NH = is_last_B[chunk][row, None] & (target_B[chunk][row, None] == seat)
+        quiet_BH = ~inputs.is_riichi_BH.numpy()
+        turn_BHK = inputs.feature_BHKF[..., FEATURES.index("turn")]
         parts.append(
             Samples(
                 inputs.feature_BHKF.numpy()[row, :, kind][may_win_NH].astype(np.float64),
                 dealt_in_NH[may_win_NH],
+                inputs.tenpai_feature_BHF.numpy()[quiet_BH].astype(np.float64),
+                _is_tenpai(policy, rows)[quiet_BH],
                 inputs.win_feature_BOF.numpy(),
                 winner_of_result[rows.results[:, 0]],
+                np.expm1(turn_BHK[:, 0, 0].numpy()).round().astype(np.int64),
             )
         )
     return Samples(*(np.concatenate(each) for each in zip(*parts, strict=True)))
+
+
+def _is_tenpai(policy: Policy, rows: Columns) -> NDArray[np.bool_]:
+    """Returns [W, H] whether each hidden hand is tenpai."""
+    counts_BHK = policy.batch(rows).hand_count_BHK
+    assert counts_BHK is not None
+    found = [
+        shanten([_COPIES * kind + i for kind in np.flatnonzero(hand) for i in range(hand[kind])], counts.shape[0] + 1)
+        for counts in counts_BHK.numpy()
+        for hand in counts
+    ]
+    return np.array(found).reshape(counts_BHK.shape[:2]) == 0
 
 
 def _discarded_kind(columns: Columns, vocabulary: Vocabulary) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
@@ -163,9 +262,9 @@ def _last_of_round(columns: Columns, vocabulary: Vocabulary) -> NDArray[np.bool_
     return is_last_B
 
 
-def fit(discards: Samples) -> NDArray[np.float64]:
+def fit(feature_NF: NDArray[np.float64], is_true_N: NDArray[np.bool_]) -> NDArray[np.float64]:
     """Returns the coefficients of the logistic regression with the greatest likelihood, by Newton's method."""
-    feature_NF, target_N = discards.feature_NF, discards.dealt_in_N.astype(np.float64)
+    target_N = is_true_N.astype(np.float64)
     coefficient_F = np.zeros(feature_NF.shape[1])
     for _ in range(_NEWTON_STEPS):
         probability_N = predicted(feature_NF, coefficient_F)

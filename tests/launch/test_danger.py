@@ -7,6 +7,7 @@ import pytest
 
 from annotate.annotation import format_line
 from kanachan.cli import pack
+from kanachan.models.card import read_card
 from tests.support.launched import program
 from tests.support.random_annotations import random_annotations, with_hidden
 from tests.support.tiny_runs import run
@@ -26,9 +27,7 @@ def test_the_fit_finds_the_coefficients_that_made_the_outcomes() -> None:
     feature_NF = np.column_stack([np.ones(200_000), rng.normal(size=200_000), rng.normal(size=200_000)])
     true_F = np.array([-3.0, 1.0, -0.5])
     dealt_in_N = rng.random(200_000) < 1 / (1 + np.exp(-feature_NF @ true_F))
-    unused = np.zeros((1, 1, 1), np.float32), np.zeros(1, np.int64)
-    found = program("danger").fit(program("danger").Samples(feature_NF, dealt_in_N, *unused))
-    assert found == pytest.approx(true_F, abs=0.05)
+    assert program("danger").fit(feature_NF, dealt_in_N) == pytest.approx(true_F, abs=0.05)
 
 
 def test_the_fit_of_who_wins_finds_the_coefficients_too() -> None:
@@ -37,8 +36,8 @@ def test_the_fit_of_who_wins_finds_the_coefficients_too() -> None:
     true_F = np.array([1.2, -0.4, 0.3])
     probability_WO = program("danger").win_probability(feature_WOF, true_F)
     winner_W = (probability_WO.cumsum(axis=1) < rng.random((len(feature_WOF), 1))).sum(axis=1)
-    unused = np.zeros((1, 1)), np.zeros(1, bool)
-    samples = program("danger").Samples(*unused, feature_WOF, winner_W)
+    unused = (np.zeros((1, 1)), np.zeros(1, bool)) * 2
+    samples = program("danger").Samples(*unused, feature_WOF, winner_W, np.zeros(len(winner_W), np.int64))
     assert program("danger").fit_winner(samples) == pytest.approx(true_F, abs=0.03)
 
 
@@ -49,19 +48,16 @@ def test_the_area_under_the_curve_is_the_share_of_pairs_in_the_right_order() -> 
 
 def test_the_report_has_both_coefficients_and_a_table(tmp_path: Path) -> None:
     shards, out = shards_with_hands(tmp_path), tmp_path / "run"
+    assert run("imitation", shards, out, "--objective.hidden_hands", "1", "--objective.round_winner", "0.3") == 0
+    text = program("danger").report(str(out), shards, 100, tmp_path / "with-chances.safetensors")
     assert (
-        run(
-            "imitation",
-            shards,
-            out,
-            "--objective.hidden_hands",
-            "1",
-            "--objective.round_winner",
-            "0.3",
-            "--run.steps",
-            "1",
-        )
-        == 0
+        "in use" in text
+        and "pairs of a discard and a seat" in text
+        and "observed %" in text
+        and "another seat wins" in text
     )
-    text = program("danger").report(str(out), shards, 100)
-    assert "in use" in text and "pairs of a discard and a seat" in text and "observed %" in text
+    chances = read_card(tmp_path / "with-chances.safetensors")["chances"]
+    assert chances["decisions"] >= 100 and chances["games"] > 0
+    for name in ("win", "tenpai", "deal_in"):
+        predicted = [chance for chance, _, _ in chances[name]]
+        assert predicted == sorted(predicted) and all(0 <= happened <= 1 for _, happened, _ in chances[name])

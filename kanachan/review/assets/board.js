@@ -81,14 +81,23 @@ function plate(decision, seat, side) {
     line(name, 0, side === 0 ? 'name own' : 'name'),
     line([about, place].filter(Boolean).join(' \u00b7 '), 1, 'about'),
     line(mood(decision, seat), 2, 'mood'),
-    svg('title', {}, [relation(seat), player?.name, about, place].filter(Boolean).join(', ')));
+    svg('title', {}, [relation(seat), player?.name, about, place, ...chances(decision, seat)].filter(Boolean).join(', ')));
 }
+
+const isInRiichi = (decision, seat) => decision.table.rivers[seat].some((discard) => discard.riichi);
+const estimates = (decision, seat) => (seat === decision.table.seat ? decision : decision.opponents.find((one) => one.seat === seat)) ?? {};
 
 // Riichi, or how probable it is that the player wins the round.
 function mood(decision, seat) {
-  if (decision.table.rivers[seat].some((discard) => discard.riichi)) return t('action.riichi');
-  const win = [{ seat: decision.table.seat, win: decision.win }, ...decision.opponents].find((one) => one.seat === seat)?.win ?? null;
-  return win === null ? '' : t('board.win', { share: share(win) });
+  const win = estimates(decision, seat).win ?? null;
+  return isInRiichi(decision, seat) ? t('action.riichi') : win === null ? '' : t('board.win', { share: share(win) });
+}
+
+// The chances of a player, and how often such a chance came true.
+function chances(decision, seat) {
+  const { win = null, tenpai = null } = estimates(decision, seat);
+  return [win === null ? null : `${t('board.win', { share: share(win) })}${cameTrue('win', win)}`,
+    tenpai === null || isInRiichi(decision, seat) ? null : `${t('board.tenpai', { share: share(tenpai) })}${cameTrue('tenpai', tenpai)}`];
 }
 
 // Whether the decision is a reaction to the last discard, kan or North set aside, and this was the seat's.

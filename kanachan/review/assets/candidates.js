@@ -47,8 +47,7 @@ function candidateRows(decision, index, model, { hasShape, hasDanger }, openTile
         isPlayed ? html('span', { class: 'chip' }, t('candidates.played')) : null)),
     cells,
     hasShape ? shapeCell(candidate, isOpen, () => openTiles(index)) : null,
-    hasDanger ? html('td', { class: `danger level-${dangerLevel(candidate.danger)}` },
-      candidate.danger === null ? '' : share(candidate.danger)) : null);
+    hasDanger ? dangerCell(candidate.danger) : null);
   if (!isOpen) return [row];
   const width = 1 + cells.length + hasShape + hasDanger;
   return [row, html('tr', { class: 'accepted' }, html('td', { colspan: width },
@@ -89,8 +88,11 @@ function comparison(candidate, played) {
   return [...part('candidates.gained', more(candidate, played)), ...part('candidates.lost', more(played, candidate))];
 }
 
-function dangerLevel(danger) {
-  return danger === null || danger < 0.03 ? 0 : danger < 0.08 ? 1 : danger < 0.15 ? 2 : 3;
+function dangerCell(danger) {
+  if (danger === null) return html('td', { class: 'danger' });
+  const level = danger < 0.03 ? 0 : danger < 0.08 ? 1 : danger < 0.15 ? 2 : 3;
+  const title = `${t('candidates.danger')} ${share(danger)}${cameTrue('deal_in', danger)}`;
+  return html('td', { class: `danger level-${level}`, title }, share(danger));
 }
 
 // Without the name of the tile, which is drawn next to it.
@@ -169,8 +171,7 @@ function legend(model) {
     ? t('legend.probability', { name: modelName(model) })
     : t('legend.value', { unit: unitOf(model), scale: grouped(data.models[model].scale, digitsOf(model)) });
   const floor = file.policy_model === null ? null : t('legend.floor', { share: percent(file.floor) });
-  const danger = file.estimates_danger ? null : t('legend.no_danger');
-  return [bars, hasProbabilities(model) ? null : floor, t('legend.best'), danger].filter(Boolean).join(' ');
+  return [bars, hasProbabilities(model) ? null : floor, t('legend.best')].filter(Boolean).join(' ');
 }
 
 function caveat(model) {

@@ -60,6 +60,14 @@ function share(value) {
   return percent(value, value < 0.0995 || (value > 0.99 && value < 1) ? 1 : 0);
 }
 
+// How often chances like this one came true in games that the network had not seen, in brackets.
+function cameTrue(kind, chance) {
+  const bins = file.chances?.[kind];
+  if (!bins) return '';
+  const [, happened, number] = bins.reduce((best, bin) => (Math.abs(bin[0] - chance) < Math.abs(best[0] - chance) ? bin : best));
+  return t('chance.happened', { happened: share(happened), number: grouped(number) });
+}
+
 function tileName(name) {
   const number = Number(name[0]);
   if (name[1] === 'z') return t(`honour.${number}`);

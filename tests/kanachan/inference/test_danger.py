@@ -98,6 +98,19 @@ def test_a_riichi_makes_what_is_not_safe_more_dangerous() -> None:
     assert after.deal_in_BHK[0, 0, unsafe] <= before.deal_in_BHK[0, 0, unsafe]  # it wins more seldom
 
 
+def test_melds_are_near_a_win_and_closed_hands_against_a_riichi_are_not() -> None:
+    policy = policy_of()
+    policy.network.encoder.token_embedding.weight.data.zero_()  # the same hands and winner are predicted in all
+    pon = V.progression["pon"].token(1, 0, EAST)
+    quiet, called, declared = (
+        estimate_danger(policy, columns_of_annotations([seen(discard(2, EAST, riichi=riichi), *more)], V))
+        for riichi, more in ((False, ()), (False, (pon,)), (True, ()))
+    )
+    assert declared.win_BO[0, 1] < quiet.win_BO[0, 1] < called.win_BO[0, 1]
+    assert declared.win_BO[0, 2] > quiet.win_BO[0, 2]
+    assert quiet.tenpai_BH[0, 0] < called.tenpai_BH[0, 0] < declared.tenpai_BH[0, 1] == 1
+
+
 def test_the_hidden_hands_of_an_annotation_change_nothing() -> None:
     (annotation,) = random_annotations(1, seed=1)
     hidden = tuple(V.hidden["hand"].token(seat, slot) for seat in range(3) for slot in (3, 40, 90))

@@ -170,6 +170,25 @@ def test_the_page_has_words_for_players(page: Browser) -> None:
         assert "log p" not in text
 
 
+def test_chances_stand_beside_how_often_they_came_true(page: Browser) -> None:
+    page.run("file.chances = { win: [[0.1, 0.12, 90], [0.3, 0.25, 1000]], tenpai: [[0.5, 0.4, 80]] }")
+    page.run("data.decisions[3].opponents.forEach((one) => { one.win = 0.28; one.tenpai = 0.6; }); go(3)")
+    titles = page.run("[...document.querySelectorAll('[data-plate] title')].map((title) => title.textContent)")
+    wanted = "wins 28% (in 1,000 cases like this: 25%), tenpai 60% (in 80 cases like this: 40%)"
+    assert sum(wanted in title for title in titles) == 3
+
+
+def test_each_round_has_the_rating_of_its_decisions(page: Browser, made: tuple[Path, Any]) -> None:
+    review = made[1]["reviews"][0]
+    page.run("selectModel(0)")
+    cells = page.run("[...document.querySelectorAll('#rounds-table tbody tr')].map((row) => row.lastChild.textContent)")
+    for number, cell in enumerate(cells):
+        own = [decision for decision in review["decisions"] if decision["round"] == number]
+        shown = [(decision["answers"][0]["shown"], decision["chosen"]) for decision in own]
+        rating = 100 * sum(of[chosen] / max(of) for of, chosen in shown) / max(1, len(own))
+        assert cell == "" if not own else float(cell) == pytest.approx(rating, abs=0.06)
+
+
 def test_all_decisions_stand_below_each_other_and_the_differences_are_printed(
     page: Browser, made: tuple[Path, Any]
 ) -> None:
