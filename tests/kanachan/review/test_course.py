@@ -29,7 +29,8 @@ def replayed(request: pytest.FixtureRequest) -> tuple[Game, ReplayResult]:
 
 
 def decisions_of(found: ReviewedRound, seat: int) -> list[dict[str, Any]]:
-    unknown = Danger([], [None] * found.game.vocabulary.num_seats)
+    nobody: list[float | None] = [None] * found.game.vocabulary.num_seats
+    unknown = Danger([], nobody, nobody)
     return found.decisions(seat, [unknown._replace(deal_in=[None] * len(a.actions)) for a in found.own(seat)])
 
 
