@@ -42,12 +42,9 @@ class Labeller(Protocol):
         """Returns labels [B, L] of decisions as annotated, before seats are rotated."""
 
 
-class TrainLoader:
-    """The micro-batches of this rank, epoch after epoch, prepared one chunk ahead in a thread.
-
-    Step t of an epoch consists of the rows at places t * batch … of the epoch's order. They are sorted by length and
-    divided into micro-batches, of which this rank gets every `world`-th. Each iterator ends with the epoch; rows that
-    do not fill a last batch are skipped, different ones in each epoch.
+class StepLoader:
+    """The micro-batches of this rank, epoch after epoch, and how to resume them. Each iterator ends with the epoch;
+    rows that do not fill a last batch are skipped, different ones in each epoch.
 
     The state is the number of complete steps that were yielded. It is the same on every rank and for any number of
     ranks. A state taken within a step does not include that step, so save at the end of one.
@@ -55,6 +52,45 @@ class TrainLoader:
     Args:
         batch: rows of a step, over all ranks.
         micro_batch: rows of one yielded batch; all ranks get equally many.
+        identity: plain values that determine the order of the rows, besides batch and seed.
+    """
+
+    def __init__(
+        self, num_rows: int, batch: int, micro_batch: int, seed: int, rank: int, world: int, identity: dict[str, Any]
+    ) -> None:
+        assert batch % (micro_batch * world) == 0
+        self.steps_per_epoch = num_rows // batch
+        self.step = 0
+        """steps yielded since the start of the run, over all epochs"""
+        self._batch, self._micro_batch, self._seed, self._rank, self._world = batch, micro_batch, seed, rank, world
+        self._micro_batches_per_step = batch // (micro_batch * world)
+        self._identity = {**identity, "batch": batch, "seed": seed}
+
+    def __len__(self) -> int:
+        """Returns the micro-batches of an epoch on this rank. (Without it Lightning would take one batch too many.)"""
+        return self.steps_per_epoch * self._micro_batches_per_step
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"step": self.step, **self._identity}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Resumes after the step of the state; raises ValueError if data, batch or seed, and so the order, differ."""
+        for name, value in self._identity.items():
+            if state_dict.get(name) != value:
+                raise ValueError(
+                    f"the run was started with {name}={state_dict.get(name)} of the train data, now it is {value}: it "
+                    "cannot be resumed in the same order"
+                )
+        self.step = state_dict["step"]
+
+
+class TrainLoader(StepLoader):
+    """Micro-batches of decisions, prepared one chunk ahead in a thread.
+
+    Step t of an epoch consists of the rows at places t * batch … of the epoch's order. They are sorted by length and
+    divided into micro-batches, of which this rank gets every `world`-th.
+
+    Args:
         neighbours: rows that are sampled as one unit, parts of one or two rounds; divides BLOCK.
         varlen: for varlen attention (`kanachan.data.batch.with_varlen_layout`). Rows are not sorted by length then,
             so that all batches need about equally much memory and time.
@@ -90,47 +126,18 @@ class TrainLoader:
             raise ValueError(
                 f"the {shards.split} split has {len(shards)} decisions, fewer than one batch of data.batch={batch}"
             )
-        assert batch % (micro_batch * world) == 0
-        self.steps_per_epoch = len(shards) // batch
-        self.step = 0
-        """steps yielded since the start of the run, over all epochs"""
+        labels = {} if labeller is None else {"labels": labeller.fingerprint}
+        identity = {"rows": len(shards), "checksum": shards.checksum, **labels}
+        super().__init__(len(shards), batch, micro_batch, seed, rank, world, identity)
         self._shards = shards
         self._layout = TokenLayout(shards.vocabulary, hidden=sees_hidden)
         self._hidden_share = hidden_share
-        self._batch = batch
-        self._micro_batch = micro_batch
-        self._seed = seed
         self._suits = suit_permutations(shards.vocabulary) if exchange_suits else None
         self._seats = SeatRotation(shards.vocabulary) if actor_first else None
-        self._rank = rank
-        self._world = world
         self._varlen = varlen
         self._pin = pin
         self._labeller = labeller
         self._order = EpochSampler(len(shards), seed, unit=neighbours)
-
-    def __len__(self) -> int:
-        """Returns the micro-batches of an epoch on this rank. (Without it Lightning would take one batch too many.)"""
-        return self.steps_per_epoch * self._micro_batches_per_step
-
-    def state_dict(self) -> dict[str, int | str]:
-        shards = self._shards
-        labels = {} if self._labeller is None else {"labels": self._labeller.fingerprint}
-        of_data: dict[str, int | str] = {"step": self.step, "rows": len(shards), "checksum": shards.checksum}
-        return {**of_data, "batch": self._batch, "seed": self._seed, **labels}
-
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Resumes after the step of the state.
-
-        Raises ValueError if data, batch or seed differ, so that the order would differ.
-        """
-        for name, value in self.state_dict().items():
-            if name != "step" and state_dict.get(name) != value:
-                raise ValueError(
-                    f"the run was started with {name}={state_dict.get(name)} of the {self._shards.split} data, now it "
-                    f"is {value}: it cannot be resumed in the same order"
-                )
-        self.step = state_dict["step"]
 
     def __iter__(self) -> Iterator[Batch]:
         # Lightning may make iterators from which it takes no batch: nothing happens before the first.
@@ -144,10 +151,6 @@ class TrainLoader:
                     # before it is yielded: a checkpoint is made while the generator waits here
                     self.step = epoch * steps + start + number // self._micro_batches_per_step
                 yield batch
-
-    @property
-    def _micro_batches_per_step(self) -> int:
-        return self._batch // (self._micro_batch * self._world)
 
     def _prepare(self, epoch: int, first: int, last: int) -> list[Batch]:
         """Prepares the micro-batches of this rank in the steps `first` up to, but not including, `last`."""

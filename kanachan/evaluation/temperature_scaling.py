@@ -19,10 +19,10 @@ from torch import Tensor
 from kanachan.data.columns import Columns
 from kanachan.evaluation.bootstrap import REPLICATES, Estimate, cluster_bootstrap, ratio_statistic
 from kanachan.evaluation.calibration import calibration_statistic
-from kanachan.inference.bisection import bisected_exponential
 from kanachan.inference.policy import NetworkPolicy, stacked
 
 LOWEST, HIGHEST = 0.01, 100.0
+_PRECISION = 1e-9  # of the logarithm
 _ROWS_AT_ONCE = 1 << 16
 
 
@@ -75,9 +75,11 @@ def fitted_temperature(logit_BA: Tensor, target_B: Tensor) -> float:
             f"no temperature up to {HIGHEST:g} is best: on these decisions the network is no better than chance; train "
             "it longer, or take more decisions"
         )
-    return bisected_exponential(
-        lambda temperature: _slope(logit_BA, target_B, temperature) > 0, math.log(LOWEST), math.log(HIGHEST)
-    )
+    low, high = math.log(LOWEST), math.log(HIGHEST)
+    while high - low > _PRECISION:
+        middle = (low + high) / 2
+        low, high = (middle, high) if _slope(logit_BA, target_B, math.exp(middle)) > 0 else (low, middle)
+    return math.exp((low + high) / 2)
 
 
 def _slope(logit_BA: Tensor, target_B: Tensor, temperature: float) -> float:

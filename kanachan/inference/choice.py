@@ -5,7 +5,7 @@ Shapes: A candidates, R ranks.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,14 +43,6 @@ class Action(NamedTuple):
     """that the action was chosen by; None of agents without a network"""
 
 
-def log_probabilities(score_A: NDArray[Any], temperature: float | None) -> NDArray[np.float64]:
-    """Returns log_probability_A: log softmax of the scores divided by the temperature; with None all on the highest."""
-    if temperature is None:
-        return np.where(np.arange(len(score_A)) == score_A.argmax(), 0.0, -np.inf)
-    logit_A = _logits(score_A, temperature)
-    return np.asarray(logit_A - np.log(np.exp(logit_A).sum()), np.float64)
-
-
 def choose(
     actions: Sequence[int],
     prediction: Prediction,
@@ -72,7 +64,7 @@ def choose(
         place = int(score_A.argmax())
         return Action(actions[place], 0.0, prediction.value, prediction)
     assert uniform is not None, "sampling needs a random number"
-    weight_A = np.exp(_logits(score_A, temperature))
+    weight_A = np.exp((score_A - score_A.max()).astype(np.float64) / temperature)
     if explore:
         weight_A = (1 - explore) * weight_A + explore * weight_A.sum() / len(weight_A)
     total = weight_A.sum()
@@ -80,7 +72,3 @@ def choose(
     place = min(int(below), len(score_A) - 1)
     log_probability = float(np.log(weight_A[place] / total))
     return Action(actions[place], log_probability, prediction.value, prediction)
-
-
-def _logits(score_A: NDArray[Any], temperature: float) -> NDArray[np.float64]:
-    return np.asarray((score_A - score_A.max()).astype(np.float64) / temperature)

@@ -47,10 +47,6 @@ class CriticModule(LoggedModule):
         self.add_losses({"loss": loss.detach()}, len(batch))
         return loss
 
-    def on_validation_epoch_start(self) -> None:
-        self._sums = DistributedSums()
-        super().on_validation_epoch_start()
-
     def validation_step(self, batch: Batch, batch_idx: int) -> None:
         error_BS, is_known_B = self._errors(batch)
         assert batch.label_BL is not None
@@ -62,7 +58,7 @@ class CriticModule(LoggedModule):
 
     @torch.no_grad()
     def on_validation_epoch_end(self) -> None:
-        row, count = means_of(self._sums.totals(self.trainer))
+        row, count = means_of(self._sums.take(self.trainer))
         self.log_validation({**with_explained_variance(row), f"{PREFIX}rows": count})
 
     def _errors(self, batch: Batch) -> tuple[Tensor, Tensor]:

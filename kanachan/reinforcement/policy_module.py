@@ -107,10 +107,6 @@ class PolicyModule(LoggedModule):
             self.entropy_weight = self.entropy_weight + _ENTROPY_RATE * gap
             self._entropy_gap = []
 
-    def on_validation_epoch_start(self) -> None:
-        self._sums = DistributedSums()
-        super().on_validation_epoch_start()
-
     def validation_step(self, batch: Batch, batch_idx: int) -> None:
         parts = self._parts(batch)
         del parts["old_entropy"]
@@ -118,7 +114,7 @@ class PolicyModule(LoggedModule):
 
     @torch.no_grad()
     def on_validation_epoch_end(self) -> None:
-        means, count = means_of(self._sums.totals(self.trainer))
+        means, count = means_of(self._sums.take(self.trainer))
         weight = means.pop("row_weight")
         means = {name: mean / weight for name, mean in means.items()}
         means["covariance"] = means.pop("advantage_change") - means["advantage"] * means.pop("change")

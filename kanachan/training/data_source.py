@@ -56,29 +56,17 @@ class TrainBatches(Protocol):
 class DataSource(Protocol):
     """The source of the batches of a run."""
 
-    @property
-    def name(self) -> str:
-        """The name of the source in messages."""
-
-    @property
-    def vocabulary(self) -> Vocabulary:
-        """The vocabulary of the tokens in the batches."""
-
-    @property
-    def steps_per_epoch(self) -> int:
-        """Optimiser steps of an epoch."""
-
-    @property
-    def num_train_rows(self) -> int:
-        """Decisions of an epoch."""
-
-    @property
-    def num_validation_rows(self) -> int:
-        """Decisions to validate on; 0 for none."""
-
-    @property
-    def description(self) -> dict[str, Any]:
-        """Location and origin of the data, as plain values, for the log and the card of the weights."""
+    name: str
+    """in messages"""
+    vocabulary: Vocabulary
+    """of the tokens in the batches, which the weights will have"""
+    steps_per_epoch: int
+    num_train_rows: int
+    """decisions of an epoch"""
+    num_validation_rows: int
+    """decisions to validate on; 0 for none"""
+    description: dict[str, Any]
+    """location and origin of the data, as plain values, for the log and the card of the weights"""
 
     @property
     def learned_games(self) -> NDArray[np.uint64]:

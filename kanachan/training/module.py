@@ -60,10 +60,6 @@ class StageModule(LoggedModule):
         self.add_losses(parts, len(batch))
         return parts["loss"]
 
-    def on_validation_epoch_start(self) -> None:
-        self.metrics.start()
-        super().on_validation_epoch_start()
-
     def validation_step(self, batch: Batch, batch_idx: int) -> None:
         self.metrics.update(batch, self.network(batch))
 

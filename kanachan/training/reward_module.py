@@ -48,10 +48,6 @@ class RewardModule(LoggedModule):
         self.add_losses(parts, len(batch))
         return parts["loss"]
 
-    def on_validation_epoch_start(self) -> None:
-        self._sums = DistributedSums()
-        super().on_validation_epoch_start()
-
     def validation_step(self, batch: RoundBatch, batch_idx: int) -> None:
         output = self.network(batch.state)
         parts = self.objective.loss(output, batch, self.network)
@@ -65,5 +61,5 @@ class RewardModule(LoggedModule):
 
     @torch.no_grad()
     def on_validation_epoch_end(self) -> None:
-        row, count = means_of(self._sums.totals(self.trainer))
+        row, count = means_of(self._sums.take(self.trainer))
         self.log_validation({**with_explained_variance(row), f"{PREFIX}rows": count})

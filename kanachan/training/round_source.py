@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from annotate.vocabulary import Vocabulary, vocabulary_named
+from annotate.vocabulary import vocabulary_named
 from kanachan.config import DataConfig
+from kanachan.data.loader import StepLoader
 from kanachan.data.round_batch import Games, RoundBatch
 from kanachan.data.round_columns import RoundColumns
 from kanachan.data.round_shards import open_rounds
@@ -41,36 +42,17 @@ class RoundSource:
         }
         self._games = {split: Games.of(rounds) for split, rounds in self._rounds.items()}
         self._shard = open_shard_file(present["train"][0])[0]
-        self._batch, _ = config.sizes
-        if self.num_train_rows < self._batch:
+        self.name = config.path
+        self.vocabulary = vocabulary_named(self._shard["vocabulary"])
+        self.num_train_rows = len(self._games["train"])
+        self.num_validation_rows = len(self._games["validation"]) if "validation" in self._games else 0
+        self.steps_per_epoch = self.num_train_rows // config.sizes[0]
+        self.description = {"path": config.path, **self._shard["made"]}
+        if not self.steps_per_epoch:
             raise ValueError(
                 f"{config.path}: {self.num_train_rows} games to train on, fewer than one batch of "
-                f"data.batch={self._batch}: lower it"
+                f"data.batch={config.sizes[0]}: lower it"
             )
-
-    @property
-    def name(self) -> str:
-        return self.config.path
-
-    @property
-    def vocabulary(self) -> Vocabulary:
-        return vocabulary_named(self._shard["vocabulary"])
-
-    @property
-    def steps_per_epoch(self) -> int:
-        return self.num_train_rows // self._batch
-
-    @property
-    def num_train_rows(self) -> int:
-        return len(self._games["train"])
-
-    @property
-    def num_validation_rows(self) -> int:
-        return len(self._games["validation"]) if "validation" in self._games else 0
-
-    @property
-    def description(self) -> dict[str, Any]:
-        return {"path": self.config.path, **self._shard["made"]}
 
     @cached_property
     def learned_games(self) -> NDArray[np.uint64]:
@@ -111,15 +93,8 @@ class GameBatches:
         return (RoundBatch.of(self._rounds, self._games, game_G) for game_G in self._parts)
 
 
-class RoundLoader:
-    """The micro-batches of a process, epoch after epoch, in an order that depends on seed, epoch and step alone.
-
-    Games that do not fill a last batch are skipped, different ones in each epoch. The state is the number of complete
-    steps that were yielded.
-
-    Args:
-        identity: plain values that identify the games, for the state.
-    """
+class RoundLoader(StepLoader):
+    """Micro-batches of games; `identity` as of `StepLoader`."""
 
     def __init__(
         self,
@@ -131,33 +106,10 @@ class RoundLoader:
         world: int,
         identity: dict[str, Any],
     ) -> None:
-        self.step = 0
-        """steps yielded since the start of the run, over all epochs"""
-        self._batch, self._micro_batch = config.sizes
-        self.steps_per_epoch = len(games) // self._batch
+        super().__init__(len(games), *config.sizes, seed, rank, world, identity)
         self._rounds = rounds
         self._games = games
-        self._rank = rank
-        self._world = world
-        self._identity = {**identity, "batch": self._batch, "seed": seed}
         self._order = EpochSampler(len(games), seed, unit=1)
-
-    def __len__(self) -> int:
-        """Returns the micro-batches of an epoch on this rank."""
-        return self.steps_per_epoch * self._batch // (self._micro_batch * self._world)
-
-    def state_dict(self) -> dict[str, Any]:
-        return {"step": self.step, **self._identity}
-
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Resumes after the step of the state; raises ValueError if data, batch or seed differ."""
-        for name, value in self._identity.items():
-            if state_dict[name] != value:
-                raise ValueError(
-                    f"the run was started with {name}={state_dict[name]} of the train data, now it is {value}: it "
-                    "cannot be resumed in the same order"
-                )
-        self.step = state_dict["step"]
 
     def __iter__(self) -> Iterator[RoundBatch]:
         epoch, first = divmod(self.step, self.steps_per_epoch)

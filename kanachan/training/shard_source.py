@@ -2,12 +2,10 @@
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from annotate.vocabulary import Vocabulary
 from kanachan.config import DataConfig
 from kanachan.data.batch import Batch
 from kanachan.data.loader import EvalLoader, Labeller, TrainLoader
@@ -61,6 +59,8 @@ class ShardSource:
             for split in ("train", "validation")
             if split == "train" or split in present
         }
+        self.name, self.vocabulary = config.path, self._shards["train"].vocabulary
+        self.description = {"path": config.path, **self._shards["train"].made}
         for shards in self._shards.values():
             shards.require(self.vocabulary, "the train split")
         if selecting is not None:
@@ -68,37 +68,14 @@ class ShardSource:
         self._labellers: dict[str, Labeller] = {}
         if labelling is not None:
             self._labellers = {split: labelling(shards) for split, shards in self._shards.items()}
-        self._steps_per_epoch = self._batches(rank=0, world=world, pin=False).steps_per_epoch
-
-    @property
-    def name(self) -> str:
-        return self.config.path
-
-    @property
-    def steps_per_epoch(self) -> int:
-        return self._steps_per_epoch
-
-    @property
-    def vocabulary(self) -> Vocabulary:
-        """The vocabulary of the training split, which the weights will have."""
-        return self._shards["train"].vocabulary
+        self.num_train_rows = len(self._shards["train"])
+        self.num_validation_rows = len(self._shards["validation"]) if "validation" in self._shards else 0
+        self.steps_per_epoch = self._batches(rank=0, world=world, pin=False).steps_per_epoch
 
     @property
     def has_walls(self) -> bool:
         """Whether all decisions have hidden tokens of the wall."""
         return self._sees_hidden and all(shards.has_behaviour for shards in self._shards.values())
-
-    @property
-    def num_train_rows(self) -> int:
-        return len(self._shards["train"])
-
-    @property
-    def num_validation_rows(self) -> int:
-        return len(self._shards["validation"]) if "validation" in self._shards else 0
-
-    @property
-    def description(self) -> dict[str, Any]:
-        return {"path": self.config.path, **self._shards["train"].made}
 
     @cached_property
     def learned_games(self) -> NDArray[np.uint64]:

@@ -40,10 +40,6 @@ class ValidationMetrics:
         """outcomes over predictions, of the last validation that was computed"""
         self._objective = objective
         self._meter = DecisionMeter(objective.vocabulary)
-        self.start()
-
-    def start(self) -> None:
-        """Starts a validation."""
         self._sums, self._values = DistributedSums(), Values()
 
     def update(self, batch: Batch, output: Output) -> None:
@@ -65,9 +61,9 @@ class ValidationMetrics:
         self._sums.add({_KINDS: kind_sums(measures)})
 
     def compute(self, trainer: L.Trainer) -> dict[str, float]:
-        """Returns the row of all batches of all ranks. Every rank must call it."""
+        """Returns the row of all batches of all ranks, and starts the next one. Every rank must call it."""
         has_value = self._objective.has_value
-        totals = self._sums.totals(trainer)
+        totals = self._sums.take(trainer)
         kinds_SK, confidence_GS = totals.pop(_KINDS), totals.pop(_CONFIDENCE, None)
         row, count = means_of(totals)
         if has_value:
@@ -143,8 +139,9 @@ class Values:
         ]
 
     def _of_all_ranks(self, trainer: L.Trainer) -> Tensor:
-        """Gathers [2, N]: each rank writes its part into a table of zeros, and the tables are summed."""
+        """Gathers [2, N] and removes it: each rank writes its part into a table of zeros, and the tables are summed."""
         mine, strategy, rank = torch.cat(self._pairs, dim=1), trainer.strategy, trainer.global_rank
+        self._pairs = []
         counts = torch.zeros(trainer.world_size, dtype=torch.int64, device=mine.device)
         counts[rank] = mine.shape[1]
         stops = strategy.reduce(counts, reduce_op="sum").cumsum(dim=0).tolist()
