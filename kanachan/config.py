@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from kanachan.policy_config import CriticConfig, PolicyConfig, SelfPlayConfig, require
+from kanachan.policy_config import CriticConfig, PolicyConfig, SelfPlayConfig, require, require_each
 
 StageName = str  # one of kanachan.objectives.stages.trained_stages
 SPLITS = ("train", "validation", "test")
@@ -70,8 +70,9 @@ class ModelConfig:
     """dropout rate, 0 to 1"""
 
     def __post_init__(self) -> None:
-        for name in ("width", "layers", "heads", "feedforward", "decoder_layers"):
-            require(getattr(self, name) >= 1, f"model.{name} must be at least 1, not {getattr(self, name)}")
+        sizes = ("width", "layers", "heads", "feedforward", "decoder_layers")
+        require_each(self, "model", 1, *sizes)
+        for name in sizes:
             most = _MOST_LAYERS if "layers" in name else _MOST_WIDTH
             require(getattr(self, name) <= most, f"model.{name} must be at most {most:,}, not {getattr(self, name)}")
         require(self.width % self.heads == 0, f"model.heads={self.heads} does not divide model.width={self.width}")
@@ -126,11 +127,8 @@ class ObjectiveConfig:
 
     def __post_init__(self) -> None:
         require(self.bins >= 3 and self.bins % 2 == 1, f"objective.bins must be odd and at least 3, not {self.bins}")
-        require(self.sigma > 0, f"objective.sigma must be positive, not {self.sigma}")
-        require(self.conservative >= 0, f"objective.conservative must not be negative, not {self.conservative}")
-        require(self.baseline >= 0, f"objective.baseline must not be negative, not {self.baseline}")
-        for name in ("hidden_hands", "round_winner"):
-            require(getattr(self, name) >= 0, f"objective.{name} must not be negative, not {getattr(self, name)}")
+        require_each(self, "objective", None, "sigma")
+        require_each(self, "objective", 0, "conservative", "baseline", "hidden_hands", "round_winner")
         require(
             self.target == "game" or not (self.prior is None and self.reward is None),
             "objective.target=round needs a reward predictor: --objective.reward WEIGHTS, or --objective.prior WEIGHTS",
@@ -155,8 +153,7 @@ class RewardConfig:
     """layers"""
 
     def __post_init__(self) -> None:
-        for name in ("width", "layers"):
-            require(getattr(self, name) >= 1, f"reward.{name} must be at least 1, not {getattr(self, name)}")
+        require_each(self, "reward", 1, "width", "layers")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,9 +184,7 @@ class DataConfig:
     later stages)"""
 
     def __post_init__(self) -> None:
-        for name in ("batch", "micro_batch", "validation_batch"):
-            value = getattr(self, name)
-            require(value is None or value >= 1, f"data.{name} must be at least 1, not {value}")
+        require_each(self, "data", 1, "batch", "micro_batch", "validation_batch")
         require(
             self.batch is None or self.micro_batch is None or self.batch % self.micro_batch == 0,
             f"data.micro_batch={self.micro_batch} does not divide data.batch={self.batch}",
@@ -236,11 +231,8 @@ class OptimConfig:
     and written; 0 for none"""
 
     def __post_init__(self) -> None:
-        require(self.learning_rate > 0, f"optim.learning_rate must be positive, not {self.learning_rate}")
-        require(
-            self.encoder_learning_rate is None or self.encoder_learning_rate >= 0,
-            f"optim.encoder_learning_rate must not be negative, not {self.encoder_learning_rate}",
-        )
+        require_each(self, "optim", None, "learning_rate")
+        require_each(self, "optim", 0, "encoder_learning_rate", "weight_decay", "clip")
         for part in self.frozen:
             require(part in PARTS, f"optim.frozen: {part} is none of the parts {', '.join(PARTS)}")
         require(
@@ -251,8 +243,6 @@ class OptimConfig:
             0 <= self.cooldown <= 1 or (self.cooldown > 1 and self.cooldown % 1 == 0),
             f"optim.cooldown must be a share of the steps from 0 to 1, or a number of steps, not {self.cooldown}",
         )
-        require(self.weight_decay >= 0, f"optim.weight_decay must not be negative, not {self.weight_decay}")
-        require(self.clip >= 0, f"optim.clip must not be negative, not {self.clip}")
         require(0 <= self.average < 1, f"optim.average must be in [0, 1), not {self.average}")
 
     def warmup_steps(self, total_steps: int) -> int:
@@ -334,16 +324,10 @@ class RunConfig:
 
     def __post_init__(self) -> None:
         require(self.out != "", "run.out is empty: name a folder, as in --output runs/imitation")
-        require(self.log_every >= 1, f"run.log_every must be at least 1, not {self.log_every}")
-        require(
-            self.checkpoint_minutes >= 0, f"run.checkpoint_minutes must not be negative, not {self.checkpoint_minutes}"
-        )
         counts = ("steps", "threads", "validation_interval", "validate_batches", "early_stopping", "devices")
-        for name in counts:
-            value = getattr(self, name)
-            require(value is None or value >= 1, f"run.{name} must be at least 1, not {value}")
-        require(self.profile >= 0, f"run.profile must not be negative, not {self.profile}")
-        require(self.passes is None or self.passes > 0, f"run.passes must be positive, not {self.passes}")
+        require_each(self, "run", 1, "log_every", *counts)
+        require_each(self, "run", 0, "checkpoint_minutes", "profile")
+        require_each(self, "run", None, "passes")
         require(0 <= self.seed < 1 << 32, f"run.seed must be from 0 to {(1 << 32) - 1}, not {self.seed}")
 
 

@@ -27,6 +27,16 @@ def require(condition: bool, message: str) -> None:
         raise ValueError(message)
 
 
+def require_each(config: object, section: str, least: int | None, *names: str) -> None:
+    """Raises ValueError if one of these settings, where it is not None, is below `least`; None: is not positive."""
+    for name in names:
+        value = getattr(config, name)
+        if value is not None:
+            bound = "positive" if least is None else f"at least {least}" if least else "zero or more"
+            is_valid = value > 0 if least is None else value >= least
+            require(is_valid, f"{section}.{name} must be {bound}, not {value}")
+
+
 @dataclass(frozen=True, kw_only=True)
 class CriticConfig:
     """Stage critic: what it predicts of every round of self-play, for every seat."""
@@ -78,10 +88,8 @@ class PolicyConfig:
 
     def __post_init__(self) -> None:
         require(0 <= self.oracle <= 1, f"policy.oracle must be in [0, 1], not {self.oracle}")
-        for name in ("kl", "magnet_kl"):
-            require(getattr(self, name) >= 0, f"policy.{name} must not be negative, not {getattr(self, name)}")
-        for name in ("clip", "kl_limit"):
-            require(getattr(self, name) > 0, f"policy.{name} must be positive, not {getattr(self, name)}")
+        require_each(self, "policy", 0, "kl", "magnet_kl")
+        require_each(self, "policy", None, "clip", "kl_limit")
         require(0 < self.keep <= 1, f"policy.keep must be a share above 0 and at most 1, not {self.keep}")
         _require_effect("policy", self)
 
@@ -133,9 +141,7 @@ class SelfPlayConfig:
     games are those of its actions"""
 
     def __post_init__(self) -> None:
-        for name in ("games", "iterations", "processes"):
-            value = getattr(self, name)
-            require(value is None or value >= 1, f"selfplay.{name} must be at least 1, not {value}")
+        require_each(self, "selfplay", 1, "games", "iterations", "processes")
         require(
             self.temperature > 0,
             f"selfplay.temperature must be positive, not {self.temperature}: the games need chance",

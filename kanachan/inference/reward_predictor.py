@@ -10,12 +10,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from annotate.vocabulary import Vocabulary, vocabulary_named
+from annotate.vocabulary import Vocabulary
 from kanachan.data.columns import ObservationColumns
 from kanachan.data.round_columns import RoundColumns
 from kanachan.data.round_state import RoundState
 from kanachan.models.reward_network import RewardNetwork
-from kanachan.models.weights import load_tensors, read_weights
+from kanachan.models.weights import load_tensors, read_weights, reward_settings
 from kanachan.objectives.reward import Outcome, RewardObjective, build_reward_predictor
 from kanachan.objectives.stages import REWARD
 
@@ -46,8 +46,8 @@ class RewardPredictor:
                 f"{weights.path}: weights of stage {weights.stage}; a reward predictor is expected here "
                 f"(kanachan-train --stage {REWARD})"
             )
-        vocabulary = vocabulary_named(weights.card["vocabulary"])
-        network, objective = build_reward_predictor(weights.reward_model, weights.objective, vocabulary)
+        vocabulary, model = weights.vocabulary, reward_settings(weights.card, weights.path)
+        network, objective = build_reward_predictor(model, weights.objective, vocabulary)
         load_tensors(network, weights.tensors, weights.path)
         return cls(network.to(device), objective.to(device), vocabulary, weights.card)
 

@@ -53,11 +53,6 @@ class Weights:
         return _settings(ModelConfig, self.card["model"], self.path)
 
     @property
-    def reward_model(self) -> RewardConfig:
-        """Those of a reward predictor, in place of `model`."""
-        return reward_settings(self.card, self.path)
-
-    @property
     def learned_games(self) -> LearnedGames:
         return LearnedGames.of_card(self.card, self.path)
 

@@ -65,9 +65,6 @@ class Objective(nn.Module, ABC):
     has_point_table: bool = False
     """whether the target follows from the final rank, so that an evaluation compares it with the probabilities of a
     network that predicts ranks and the mean grading points of each rank"""
-    takes_prior: bool = False
-    """whether `prior_outputs`, `label_of_prediction` and `label_of_results` exist, as a reward predictor predicts the
-    target too"""
     shared_with_reward: tuple[str, ...] = ()
     """settings of ObjectiveConfig that must be the same for that reward predictor"""
     temperatures: tuple[str, ...] = ()

@@ -27,7 +27,6 @@ class Rank(RankObjective):
         "rank_probabilities": PredictionField(f"{PER_CANDIDATE} × ranks", "of the final ranks, the first one first"),
     }
     temperatures = ("temperature", "summary_temperature")
-    takes_prior = True
     uses = frozenset({"conservative", "baseline", "keep_decoder", "rank_points", "prior", "target", "reward"})
 
     def __init__(self, config: ObjectiveConfig, vocabulary: Vocabulary) -> None:

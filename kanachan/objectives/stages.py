@@ -25,11 +25,11 @@ CRITIC = "critic"
 tokens, and outside the curriculum"""
 
 OTHER_KINDS: dict[str, str] = {
-    REWARD: "kanachan.training.reward_stage:RewardStage",
-    CRITIC: "kanachan.reinforcement.critic_stage:CriticStage",
-    POLICY: "kanachan.reinforcement.policy_stage:PolicyStage",
+    REWARD: "kanachan.training.reward_stage",
+    CRITIC: "kanachan.reinforcement.critic_stage",
+    POLICY: "kanachan.reinforcement.policy_stage",
 }
-"""By the name of a stage outside the curriculum, the module and the class that make its data and its learner
+"""By the name of a stage outside the curriculum, the module that makes its data and its learner
 (`kanachan.training.learner.StageKind`)."""
 
 _OUTSIDE = {POLICY: "kanachan.reinforcement.policy_objective:PolicyObjective"}

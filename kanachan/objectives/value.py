@@ -80,7 +80,6 @@ class Grading(ValueObjective):
     meaning = "expected grading points"
     prediction_fields = {"scores": PredictionField(PER_CANDIDATE, meaning)}
     has_point_table = True
-    takes_prior = True
     shared_with_reward = ("bins", "sigma")
     uses = ValueObjective.uses | {"prior", "target", "reward"}
     unit = 100.0

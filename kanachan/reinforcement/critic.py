@@ -53,7 +53,8 @@ class Critic:
             ValueError: it is missing, cut off or damaged, or not a critic; names the file.
         """
         weights = read_critic(path)
-        utility = utility_of(weights.card[CRITIC_KEY])
+        utility = weights.card[CRITIC_KEY]["utility"]
+        utility = Utility(utility["kind"], tuple(utility["points"]))
         network = build_critic(weights.model, utility, weights.vocabulary)
         load_tensors(network, weights.tensors, weights.path)
         return cls(network.to(device), utility, weights.vocabulary, weights.card)
@@ -109,8 +110,3 @@ def critic_card(utility: Utility, reward: str | None, sha256: str | None) -> dic
         reward: the reward predictor's path, and of its file the `sha256`; None if the utility needs none.
     """
     return {"utility": asdict(utility), "reward": reward, "sha256": sha256}
-
-
-def utility_of(card: Mapping[str, Any]) -> Utility:
-    """Returns the utility in the entry `CRITIC_KEY` of a card."""
-    return Utility(card["utility"]["kind"], tuple(card["utility"]["points"]))

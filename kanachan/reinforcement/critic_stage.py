@@ -21,33 +21,27 @@ from kanachan.training.learner import Learner
 from kanachan.training.shard_source import ShardSource
 
 
-class CriticStage:
-    """Trains a critic, from scratch, from another one, or from the encoder of a stage of the curriculum."""
+def open_data(config: TrainConfig, devices: Devices) -> DataSource:
+    return CriticSource(config, devices)
 
-    @staticmethod
-    def open_data(config: TrainConfig, devices: Devices) -> DataSource:
-        return CriticSource(config, devices)
 
-    @staticmethod
-    def make_learner(
-        config: TrainConfig, devices: Devices, data: DataSource, steps: int, *, is_resumed: bool
-    ) -> Learner:
-        assert isinstance(data, CriticSource)
-        labelling = data.labelling
-        network = build_critic(config.model, labelling.utility, data.vocabulary)
-        network.encoder.set_up(config.run)
-        origin, lineage, games = (
-            ("network from scratch", [], NONE)
-            if config.init is None or is_resumed
-            else _inherit(network, config, data.vocabulary)
-        )
-        return Learner(
-            CriticModule(network, config.model, config.optim, steps, config.run.log_every),
-            origin,
-            lineage=lineage,
-            ancestors_games=games,
-            card={CRITIC_KEY: critic_card(labelling.utility, config.critic.reward, labelling.sha256)},
-        )
+def make_learner(config: TrainConfig, devices: Devices, data: DataSource, steps: int, *, is_resumed: bool) -> Learner:
+    assert isinstance(data, CriticSource)
+    labelling = data.labelling
+    network = build_critic(config.model, labelling.utility, data.vocabulary)
+    network.encoder.set_up(config.run)
+    origin, lineage, games = (
+        ("network from scratch", [], NONE)
+        if config.init is None or is_resumed
+        else _inherit(network, config, data.vocabulary)
+    )
+    return Learner(
+        CriticModule(network, config.model, config.optim, steps, config.run.log_every),
+        origin,
+        lineage=lineage,
+        ancestors_games=games,
+        card={CRITIC_KEY: critic_card(labelling.utility, config.critic.reward, labelling.sha256)},
+    )
 
 
 class CriticSource(ShardSource):

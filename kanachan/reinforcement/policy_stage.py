@@ -27,53 +27,47 @@ _MOST_COMPARED = 256
 _MOST_DIFFERENCE = 0.05
 
 
-class PolicyStage:
-    """Trains a policy, from the weights that played."""
+def open_data(config: TrainConfig, devices: Devices) -> DataSource:
+    source = PlayedSource(config, devices)
+    source.guide(HiddenShare.of_run(config, steps_of(config.run, config.data.sizes[0], source)))
+    return source
 
-    @staticmethod
-    def open_data(config: TrainConfig, devices: Devices) -> DataSource:
-        source = PlayedSource(config, devices)
-        source.guide(HiddenShare.of_run(config, steps_of(config.run, config.data.sizes[0], source)))
-        return source
 
-    @staticmethod
-    def make_learner(
-        config: TrainConfig, devices: Devices, data: DataSource, steps: int, *, is_resumed: bool
-    ) -> Learner:
-        assert isinstance(data, PlayedSource)
-        initial = initial_network(config, data.vocabulary, inherits=not is_resumed)
-        old, card = load_tempered(data.played_by, data.behaviour.temperature)
-        difference = data.difference_of(old)
-        if not difference <= _MOST_DIFFERENCE:
-            raise ValueError(
-                f"{data.name}: the log probabilities of its actions differ by {difference:.3f} on average from those "
-                f"of --init {config.init}: other weights, or another version of this program, played"
-            )
-        network = initial.network
-        network.encoder.set_up(config.run)
-        if config.run.compile:
-            compile_network(network, is_gpu=devices.is_gpu)
-        module = PolicyModule(
-            TemperedNetwork(network, initial.objective, old.temperature),
-            old,
-            _magnet(config, data),
-            PolicyGradient(config.policy),
-            config.optim,
-            steps,
-            config.run.log_every,
-            config.model,
-            data.played_by,
-            HiddenShare.of_run(config, steps),
+def make_learner(config: TrainConfig, devices: Devices, data: DataSource, steps: int, *, is_resumed: bool) -> Learner:
+    assert isinstance(data, PlayedSource)
+    initial = initial_network(config, data.vocabulary, inherits=not is_resumed)
+    old, card = load_tempered(data.played_by, data.behaviour.temperature)
+    difference = data.difference_of(old)
+    if not difference <= _MOST_DIFFERENCE:
+        raise ValueError(
+            f"{data.name}: the log probabilities of its actions differ by {difference:.3f} on average from those "
+            f"of --init {config.init}: other weights, or another version of this program, played"
         )
-        return Learner(
-            module,
-            f"{initial.origin}, whose log probabilities are those of the games within {difference:.2g} on average",
-            about=f", {sum(p.numel() for p in network.encoder.parameters()):,} of them in the encoder",
-            lineage=initial.lineage,
-            ancestors_games=initial.ancestors_games,
-            card={"temperature": card["temperature"]} if "temperature" in card else {},
-            previous_settings=initial.settings,
-        )
+    network = initial.network
+    network.encoder.set_up(config.run)
+    if config.run.compile:
+        compile_network(network, is_gpu=devices.is_gpu)
+    module = PolicyModule(
+        TemperedNetwork(network, initial.objective, old.temperature),
+        old,
+        _magnet(config, data),
+        PolicyGradient(config.policy),
+        config.optim,
+        steps,
+        config.run.log_every,
+        config.model,
+        data.played_by,
+        HiddenShare.of_run(config, steps),
+    )
+    return Learner(
+        module,
+        f"{initial.origin}, whose log probabilities are those of the games within {difference:.2g} on average",
+        about=f", {sum(p.numel() for p in network.encoder.parameters()):,} of them in the encoder",
+        lineage=initial.lineage,
+        ancestors_games=initial.ancestors_games,
+        card={"temperature": card["temperature"]} if "temperature" in card else {},
+        previous_settings=initial.settings,
+    )
 
 
 class PlayedSource(ShardSource):

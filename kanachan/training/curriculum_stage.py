@@ -14,43 +14,35 @@ from kanachan.training.round_labels import RoundLabelling
 from kanachan.training.shard_source import ShardSource
 
 
-class CurriculumStage:
-    """Trains one stage, from the encoder of another or from scratch."""
+def open_data(config: TrainConfig, devices: Devices) -> DataSource:
+    return ShardSource(
+        config.data,
+        config.run.seed,
+        world=devices.world.size,
+        varlen=devices.use_varlen,
+        hidden=config.objective.hidden_hands > 0,
+        labelling=RoundLabelling(config.stage, config.objective) if config.objective.target == "round" else None,
+    )
 
-    @staticmethod
-    def open_data(config: TrainConfig, devices: Devices) -> DataSource:
-        return ShardSource(
-            config.data,
-            config.run.seed,
-            world=devices.world.size,
-            varlen=devices.use_varlen,
-            hidden=config.objective.hidden_hands > 0,
-            labelling=RoundLabelling(config.stage, config.objective) if config.objective.target == "round" else None,
-        )
 
-    @staticmethod
-    def make_learner(
-        config: TrainConfig, devices: Devices, data: DataSource, steps: int, *, is_resumed: bool
-    ) -> Learner:
-        initial = initial_network(config, data.vocabulary, inherits=not is_resumed)
-        network = initial.network
-        network.encoder.set_up(config.run)
-        card = {} if initial.prior is None else {PRIOR_KEY: initial.prior}
-        teacher = open_teacher(config, data.vocabulary)
-        if teacher is not None:
-            card[TEACHER_KEY] = teacher.card
-        if config.run.compile:
-            for each in [network] if teacher is None else [network, teacher.network.network]:
-                compile_network(each, is_gpu=devices.is_gpu)
-        module = StageModule(
-            network, initial.objective, config.optim, steps, config.run.log_every, config.model, teacher
-        )
-        return Learner(
-            module,
-            initial.origin,
-            about=f", {sum(p.numel() for p in network.encoder.parameters()):,} of them in the encoder",
-            lineage=initial.lineage,
-            ancestors_games=initial.ancestors_games | (teacher.learned_games if teacher else NONE),
-            card=card,
-            previous_settings=initial.settings,
-        )
+def make_learner(config: TrainConfig, devices: Devices, data: DataSource, steps: int, *, is_resumed: bool) -> Learner:
+    initial = initial_network(config, data.vocabulary, inherits=not is_resumed)
+    network = initial.network
+    network.encoder.set_up(config.run)
+    card = {} if initial.prior is None else {PRIOR_KEY: initial.prior}
+    teacher = open_teacher(config, data.vocabulary)
+    if teacher is not None:
+        card[TEACHER_KEY] = teacher.card
+    if config.run.compile:
+        for each in [network] if teacher is None else [network, teacher.network.network]:
+            compile_network(each, is_gpu=devices.is_gpu)
+    module = StageModule(network, initial.objective, config.optim, steps, config.run.log_every, config.model, teacher)
+    return Learner(
+        module,
+        initial.origin,
+        about=f", {sum(p.numel() for p in network.encoder.parameters()):,} of them in the encoder",
+        lineage=initial.lineage,
+        ancestors_games=initial.ancestors_games | (teacher.learned_games if teacher else NONE),
+        card=card,
+        previous_settings=initial.settings,
+    )

@@ -33,14 +33,12 @@ class Learner:
 
 
 class StageKind(Protocol):
-    """How the data and the learner of a stage are made."""
+    """A module that makes the data and the learner of a stage."""
 
-    @staticmethod
-    def open_data(config: TrainConfig, devices: Devices) -> DataSource:
+    def open_data(self, config: TrainConfig, devices: Devices) -> DataSource:
         """Opens the source of the run's batches; raises ValueError if it cannot be read."""
 
-    @staticmethod
     def make_learner(
-        config: TrainConfig, devices: Devices, data: DataSource, steps: int, *, is_resumed: bool
+        self, config: TrainConfig, devices: Devices, data: DataSource, steps: int, *, is_resumed: bool
     ) -> Learner:
         """Makes the learner of a run; a resumed run loads the tensors from its checkpoint."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from annotate.runtime.files import MISSING
-from kanachan.config import ModelConfig, ObjectiveConfig, RunConfig, TrainConfig
+from kanachan.config import ObjectiveConfig, RunConfig, TrainConfig
 from kanachan.data.shard_folder import ROUNDS, splits_in
 from kanachan.models.card import SIZES_OF_ENCODER, read_card, require_encoder_sizes
 from kanachan.objectives.stages import CRITIC, POLICY, REWARD, STAGES, previous_stage
@@ -16,26 +16,20 @@ from kanachan.policy_config import needs_reward
 
 _PLAYING = ("imitation", POLICY)
 """the stages whose networks have probabilities of actions"""
-_UNUSED_BY_REWARD: Mapping[str, Collection[str]] = {
-    "model": [f.name for f in fields(ModelConfig)],
-    "objective": [f.name for f in fields(ObjectiveConfig) if f.name not in ("bins", "sigma")],
-    "data": ("exchange_suits", "actor_first", "neighbours"),
-    "optim": ("optimizer", "encoder_learning_rate", "frozen"),
-    "run": ("attention", "compile", "recompute"),
+_ALL = None
+_UNUSED: Mapping[str, Mapping[str, Collection[str] | None]] = {
+    REWARD: {
+        "model": _ALL,
+        "objective": [f.name for f in fields(ObjectiveConfig) if f.name not in ("bins", "sigma")],
+        "data": ("exchange_suits", "actor_first", "neighbours"),
+        "optim": ("optimizer", "encoder_learning_rate", "frozen"),
+        "run": ("attention", "compile", "recompute"),
+    },
+    CRITIC: {"objective": _ALL, "optim": ("frozen",), "run": ("compile",)},
+    # with dropout probabilities could not be compared
+    POLICY: {"model": ("dropout",), "objective": _ALL, "optim": ("frozen",)},
 }
-"""settings of the encoder-decoder and its stages"""
-_UNUSED_BY_CRITIC: Mapping[str, Collection[str]] = {
-    "objective": [f.name for f in fields(ObjectiveConfig)],
-    "optim": ("frozen",),
-    "run": ("compile",),
-}
-"""settings of the decoder and the stages of the curriculum"""
-_UNUSED_BY_POLICY: Mapping[str, Collection[str]] = {
-    "model": ("dropout",),
-    "objective": [f.name for f in fields(ObjectiveConfig)],
-    "optim": ("frozen",),
-}
-"""settings of the losses of the curriculum, and dropout, with which probabilities could not be compared"""
+"""settings without effect, by stage and section, besides the sections of other stages"""
 
 
 def require_source(config: TrainConfig) -> None:
@@ -98,26 +92,15 @@ def _splits(stage: str, data_path: str) -> Collection[str]:
 def require_effect(config: TrainConfig) -> None:
     """Raises ValueError if a setting without effect in the stage differs from its default. Objectives check their own
     settings."""
-    unused: dict[str, Collection[str]] = {}
-    if config.stage == REWARD:
-        unused |= _UNUSED_BY_REWARD
-    else:
-        unused["reward"] = [f.name for f in fields(config.reward)]
-    if config.stage == CRITIC:
-        unused |= _UNUSED_BY_CRITIC
-    else:
-        unused["critic"] = [f.name for f in fields(config.critic)]
-    if config.stage != POLICY or config.selfplay.games is None:
-        unused["selfplay"] = [f.name for f in fields(config.selfplay)]
-    if config.stage == POLICY:
-        unused |= _UNUSED_BY_POLICY
-    else:
-        unused["policy"] = [f.name for f in fields(config.policy)]
+    plays = config.stage == POLICY and config.selfplay.games is not None
+    unused = dict(_UNUSED.get(config.stage, {}))
+    unused |= {section: _ALL for section in (REWARD, CRITIC, POLICY) if section != config.stage}
+    unused |= {} if plays else {"selfplay": _ALL}
     for section, names in unused.items():
         given = getattr(config, section)
         for setting in fields(given):
             value = getattr(given, setting.name)
-            if setting.name in names and value != setting.default:
+            if (names is _ALL or setting.name in names) and value != setting.default:
                 default = "null" if setting.default is None else setting.default
                 raise ValueError(
                     f"{section}.{setting.name}={value} has no effect in stage {config.stage}; leave it at {default}"

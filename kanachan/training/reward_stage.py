@@ -9,17 +9,11 @@ from kanachan.training.reward_module import RewardModule
 from kanachan.training.round_source import RoundSource
 
 
-class RewardStage:
-    """Trains a reward predictor from scratch, on the rounds of a folder of shards."""
+def open_data(config: TrainConfig, devices: Devices) -> DataSource:
+    return RoundSource(config.data, config.run.seed)
 
-    @staticmethod
-    def open_data(config: TrainConfig, devices: Devices) -> DataSource:
-        return RoundSource(config.data, config.run.seed)
 
-    @staticmethod
-    def make_learner(
-        config: TrainConfig, devices: Devices, data: DataSource, steps: int, *, is_resumed: bool
-    ) -> Learner:
-        network, objective = build_reward_predictor(config.reward, config.objective, data.vocabulary)
-        module = RewardModule(network, objective, config.optim, steps, config.run.log_every)
-        return Learner(module, "network from scratch", samples="games")
+def make_learner(config: TrainConfig, devices: Devices, data: DataSource, steps: int, *, is_resumed: bool) -> Learner:
+    network, objective = build_reward_predictor(config.reward, config.objective, data.vocabulary)
+    module = RewardModule(network, objective, config.optim, steps, config.run.log_every)
+    return Learner(module, "network from scratch", samples="games")

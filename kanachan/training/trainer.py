@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import lightning as L
 import torch
@@ -17,10 +17,11 @@ from lightning.pytorch.strategies import Strategy
 from annotate.runtime.files import locking
 from annotate.runtime.garbage import no_search_of_what_is_there
 from annotate.runtime.terminal import is_out_of_memory
-from kanachan.config import WEIGHTS_NAME, RunConfig, StageName, TrainConfig
+from kanachan.config import WEIGHTS_NAME, RunConfig, TrainConfig
 from kanachan.models.card import read_card
 from kanachan.models.device import set_up_kernels
 from kanachan.objectives.stages import OTHER_KINDS
+from kanachan.training import curriculum_stage
 from kanachan.training.batch_sizes import chosen_batch
 from kanachan.training.best_weights import BestCheckpoint
 from kanachan.training.checkpointing import (
@@ -35,7 +36,6 @@ from kanachan.training.checkpointing import (
 )
 from kanachan.training.command_line import Request
 from kanachan.training.compilation import require_compiler
-from kanachan.training.curriculum_stage import CurriculumStage
 from kanachan.training.data_source import DataSource, SourceData
 from kanachan.training.deepspeed import ZERO_STAGES
 from kanachan.training.devices import Devices, devices_of
@@ -104,7 +104,9 @@ class _Run:
             # before the checkpoint is read, which another process of this folder could replace meanwhile
             held.enter_context(_locked(self.out))
         config, self.about_batch = _chosen_settings(request.config, self.devices, is_resumed=request.resume)
-        kind = _kind(config.stage)
+        kind: StageKind = curriculum_stage
+        if config.stage in OTHER_KINDS:
+            kind = cast("StageKind", import_module(OTHER_KINDS[config.stage]))
         self.data = kind.open_data(config, self.devices)
         self.steps = steps_of(config.run, config.data.sizes[0], self.data)
         self.schedule = Schedule(config.optim.cooldown_start(self.steps), self.steps)
@@ -345,14 +347,6 @@ def _strategy(config: TrainConfig, devices: Devices, stage: LoggedModule) -> tup
     summary = f"{world.size} x {'GPU' if devices.is_gpu else 'CPU'}"
     summary += f" on {world.nodes} machines" if world.nodes > 1 else ""
     return strategy, f"{summary}, {name} ({reason}), {config.run.precision}, {attention}"
-
-
-def _kind(stage: StageName) -> type[StageKind]:
-    if stage not in OTHER_KINDS:
-        return CurriculumStage
-    module, _, name = OTHER_KINDS[stage].partition(":")
-    kind: type[StageKind] = getattr(import_module(module), name)
-    return kind
 
 
 def _finish_wandb(loggers: list[Logger], lineage: list[dict[str, Any]]) -> None:
