@@ -48,11 +48,8 @@ def annotations_of(rows: Rows) -> list[Annotation]:
 
 
 def observations_of(rows: Rows, vocabulary: Vocabulary) -> list[Observation]:
-    """Returns what the players saw, checked, in the order of the rows, which need not have the other columns.
-
-    Raises:
-        ValueError: a row is not a decision of this vocabulary; gives its number, from 1, and the reason.
-    """
+    """Returns what the players saw, checked, in the order of the rows, which need not have the other columns. Raises
+    ValueError: a row is not a decision of this vocabulary; gives its number, from 1, and the reason."""
 
     def observation(row: Row) -> Observation:
         if isinstance(row, str):

@@ -200,11 +200,7 @@ def _joined(parts: list[_Rows]) -> _Rows:
 
 class Merge:
     """The merge of runs into shards of decisions and of rounds. Of rows with equal key and content only the first is
-    written.
-
-    Args:
-        rounds: of the games in the runs, as far as they are known; None: those that the runs hold.
-    """
+    written. `rounds`: of the games in the runs, as far as they are known; None: those that the runs hold."""
 
     def __init__(self, runs: Runs, vocabulary: Vocabulary, packing: Packing, rounds: RoundMerge | None = None) -> None:
         self._runs = runs

@@ -33,11 +33,8 @@ class RoundPart(NamedTuple):
 
 
 class RoundMerge:
-    """The merge of rounds into shards; of a game that several files hold, the rounds of the first are taken.
-
-    Args:
-        parts: by the split that their games are packed into.
-    """
+    """The merge of rounds into shards; of a game that several files hold, the rounds of the first are taken. `parts`:
+    by the split that their games are packed into."""
 
     def __init__(self, parts: Mapping[str, Sequence[RoundPart]]) -> None:
         self._parts = parts

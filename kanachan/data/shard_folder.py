@@ -37,11 +37,8 @@ def require_no_shards(folder: Path) -> None:
 
 
 def shards_of(folder: str | Path, split: str) -> list[Path]:
-    """Returns the shard files of a split, in order, without opening them.
-
-    Raises:
-        ValueError: the folder or the split is missing; names the splits that there are.
-    """
+    """Returns the shard files of a split, in order, without opening them. Raises ValueError: the folder or the split is
+    missing; names the splits that there are."""
     folder = Path(folder)
     if not folder.is_dir():
         what = "a file, not a folder of shards" if folder.exists() else MISSING

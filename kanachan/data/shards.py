@@ -243,11 +243,8 @@ class Shards:
         return _gather(self._parts(rows), "game", len(rows))
 
     def gather(self, rows: NDArray[np.int64]) -> Columns:
-        """Copies `rows` [B], in their order; each column by one gather per shard that they touch.
-
-        Raises:
-            OSError: a file is shorter than when it was opened; names it.
-        """
+        """Copies `rows` [B], in their order; each column by one gather per shard that they touch. Raises OSError: a
+        file is shorter than when it was opened; names it."""
         parts = self._parts(rows)
         columns: dict[str, Any] = {name: _gather(parts, name, len(rows)) for name in self._plain_names}
         columns |= {name: _gather_ragged(parts, name, len(rows)) for name in self._ragged_names}

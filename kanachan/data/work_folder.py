@@ -19,11 +19,8 @@ def clear_work(work: Path) -> None:
 
 
 def remove_work(work: Path, *, was_there: bool) -> None:
-    """Removes a work folder, and the folder that it is in if that is empty.
-
-    Args:
-        was_there: whether the outer folder is older than this run, so that it stays.
-    """
+    """Removes a work folder, and the folder that it is in if that is empty. `was_there`: whether the outer folder is
+    older than this run, so that it stays."""
     shutil.rmtree(work)
     if not was_there and not any(work.parent.iterdir()):
         work.parent.rmdir()

@@ -112,10 +112,7 @@ class _Graph:
 
     def attend(self, query: str, key: str, value: str, mask: str, *past: str) -> str:
         """Adds attention of heads, written out: the operator `MultiHeadAttention` is slower for rows as short as these.
-
-        Args:
-            past: cached keys and values [B, H, E, W], which come before the others.
-        """
+        `past`: cached keys and values [B, H, E, W], which come before the others."""
         query, key, value = (
             self.node("Transpose", self.node("Reshape", each, self._divided), perm=[0, 2, 1, 3])
             for each in (query, key, value)

@@ -262,11 +262,8 @@ def divergence(policy: NetworkPolicy, exact: NetworkPolicy, batches: Iterable[Ba
 
 
 def checked_divergence(policy: NetworkPolicy, exact: NetworkPolicy, name: str) -> Divergence:
-    """Computes the divergence of an int8 policy from the network's, on the decisions of a simulated game.
-
-    Raises:
-        ValueError: it is too large.
-    """
+    """Computes the divergence of an int8 policy from the network's, on the decisions of a simulated game. Raises
+    ValueError: it is too large."""
     found = divergence(policy, exact, _simulated(exact, _CHECKING_SEED))
     if not found.nats <= _MOST_NATS:
         raise ValueError(

@@ -254,10 +254,7 @@ def _metadata(policy: NetworkPolicy) -> dict[str, str]:
 @torch.inference_mode()
 def check(path: Path, graph: Graph, policy: NetworkPolicy, columns: Columns, tolerance: float) -> float:
     """Computes the largest difference between the outputs of a file and of the graph, over batches of several sizes.
-
-    Raises:
-        ValueError: the difference exceeds the tolerance.
-    """
+    Raises ValueError: the difference exceeds the tolerance."""
     from onnxruntime import InferenceSession
 
     session = InferenceSession(path, providers=["CPUExecutionProvider"])

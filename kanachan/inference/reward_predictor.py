@@ -35,11 +35,8 @@ class RewardPredictor:
 
     @classmethod
     def load(cls, path: str | Path, device: torch.device | str = "cpu") -> "RewardPredictor":
-        """Loads a weights file, or that of a run folder or of a name (`kanachan.models.reference`).
-
-        Raises:
-            ValueError: it is missing, cut off or damaged, or not a reward predictor; names the file.
-        """
+        """Loads a weights file, or that of a run folder or of a name (`kanachan.models.reference`). Raises ValueError:
+        it is missing, cut off or damaged, or not a reward predictor; names the file."""
         weights = read_weights(path)
         if weights.stage != REWARD:
             raise ValueError(
@@ -61,10 +58,7 @@ class RewardPredictor:
     @torch.no_grad()
     def of_observations(self, columns: ObservationColumns) -> Outcome:
         """Predicts the outcome for the deciding seat at each decision [B, …], from the scores as they are then.
-
-        Args:
-            columns: as annotated: seats not canonicalised.
-        """
+        `columns`: as annotated: seats not canonicalised."""
         whole, seat_B = RoundState.of_observations(columns, self.vocabulary), torch.from_numpy(columns.seat)
         parts = []
         for first in range(0, len(columns), _ROWS_AT_ONCE):

@@ -20,11 +20,8 @@ from kanachan.models.transformer import Network, Output
 
 
 class SuitAverage(Network):
-    """Raw outputs of a network, averaged over the suit permutations: logits, or values.
-
-    Args:
-        network: with batches that are not packed.
-    """
+    """Raw outputs of a network, averaged over the suit permutations: logits, or values. `network`: with batches that
+    are not packed."""
 
     token_PV: Tensor
     candidate_PC: Tensor

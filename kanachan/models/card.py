@@ -24,11 +24,8 @@ TEMPERATURES = ("temperature", "summary_temperature")
 
 
 def weights_file(path: str | Path) -> Path:
-    """Returns the weights file of a path to it or to its run folder, or of a name (`kanachan.models.reference`).
-
-    Raises:
-        ValueError: there is no such file, or the folder holds none.
-    """
+    """Returns the weights file of a path to it or to its run folder, or of a name (`kanachan.models.reference`). Raises
+    ValueError: there is no such file, or the folder holds none."""
     given = resolved(path)
     if not given.is_dir():
         require_exists(given)
@@ -47,10 +44,7 @@ def vocabulary_of(path: str | Path) -> Vocabulary:
 
 def weights_hash(path: str | Path) -> str:
     """Computes a hash of the weights file of a path or name, 16 hexadecimal digits: games record it of their players.
-
-    Raises:
-        ValueError: there is no such file.
-    """
+    Raises ValueError: there is no such file."""
     return hashlib.sha256(weights_file(path).read_bytes()).hexdigest()[:16]
 
 

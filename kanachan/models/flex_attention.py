@@ -27,11 +27,8 @@ _HEAD_MULTIPLE = 16
 
 @dataclass(frozen=True)
 class Ranges:
-    """The keys that each query sees: those of two ranges, of which one or the other may be empty.
-
-    Args:
-        bounds_4Q: int32, first and last (exclusive) key of one range, then of the other.
-    """
+    """The keys that each query sees: those of two ranges, of which one or the other may be empty. `bounds_4Q`: int32,
+    first and last (exclusive) key of one range, then of the other."""
 
     bounds_4Q: Tensor
     num_keys: int

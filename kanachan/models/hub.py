@@ -15,10 +15,7 @@ PREFIX = "hf:"
 @cache
 def hub_file(name: str) -> Path:
     """Returns the local copy of the weights of a name, such as `hf:someone/mahjong`; downloads them if they are new.
-
-    Raises:
-        ValueError: there are no such weights, or the Hub cannot be reached and they were not downloaded before.
-    """
+    Raises ValueError: there are no such weights, or the Hub cannot be reached and they were not downloaded before."""
     require("hub", ("huggingface_hub",), name)
     from huggingface_hub import hf_hub_download
     from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
@@ -32,11 +29,8 @@ def hub_file(name: str) -> Path:
 
 
 def push_folder(folder: Path, repository: str) -> str:
-    """Uploads a folder to a repository of models, which is made if it is missing; returns its address.
-
-    Raises:
-        ValueError: the Hub refuses it, or cannot be reached.
-    """
+    """Uploads a folder to a repository of models, which is made if it is missing; returns its address. Raises
+    ValueError: the Hub refuses it, or cannot be reached."""
     require("hub", ("huggingface_hub",), repository)
     import httpx2
     from huggingface_hub import HfApi

@@ -67,11 +67,8 @@ class CachedNetwork(Network):
         """by layer of encoder and decoder, keys and values [*, 2 D]: of the current batch, then of every slot"""
 
     def reserve(self, num_slots: int) -> None:
-        """Allocates the cache of `num_slots` slots; cached values are preserved.
-
-        Raises:
-            ValueError: the GPU has too little memory for them.
-        """
+        """Allocates the cache of `num_slots` slots; cached values are preserved. Raises ValueError: the GPU has too
+        little memory for them."""
         size = self._num_rows + num_slots * self._num_events
         _require_memory(self._layers, size, num_slots, self._num_events)
         for place, layer in enumerate(self._layers):  # one by one, so that no more than one is there twice

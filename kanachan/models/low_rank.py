@@ -75,11 +75,8 @@ class LowRankNetwork(Network):
 
 
 class CachedLowRankNetwork(CachedNetwork):
-    """A `CachedNetwork` with additions that belong to the slots of its cache.
-
-    Args:
-        rank: of the additions; the others are as for `CachedNetwork`.
-    """
+    """A `CachedNetwork` with additions that belong to the slots of its cache. `rank`: of the additions; the others are
+    as for `CachedNetwork`."""
 
     def __init__(self, network: Network, num_events: int, num_rows: int, *, use_bf16: bool, rank: int) -> None:
         super().__init__(LowRankNetwork(network), num_events, num_rows, use_bf16=use_bf16)

@@ -39,11 +39,7 @@ def is_reference_name(text: str) -> bool:
 
 def resolved(given: str | Path) -> Path:
     """Returns the file of a name, also of one on the Hub (`kanachan.models.hub`), and other texts as the path that they
-    are. A `Path` is never a name.
-
-    Raises:
-        ValueError: the package, or the Hub, has no weights of that name.
-    """
+    are. A `Path` is never a name. Raises ValueError: the package, or the Hub, has no weights of that name."""
     if isinstance(given, str) and given.startswith(PREFIX):
         return hub_file(given)
     match = _NAME.fullmatch(given) if isinstance(given, str) else None

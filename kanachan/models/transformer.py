@@ -52,11 +52,8 @@ class Encoded(NamedTuple):
 
 
 class Encoder(nn.Module):
-    """The encoder of tokens of situations to vectors. The tiles form a set: their order changes nothing.
-
-    Args:
-        is_guided: with embeddings of hidden tokens for oracle guiding, which are 0 before the first step.
-    """
+    """The encoder of tokens of situations to vectors. The tiles form a set: their order changes nothing. `is_guided`:
+    with embeddings of hidden tokens for oracle guiding, which are 0 before the first step."""
 
     scale_N: Tensor
     frequency_F: Tensor

@@ -201,11 +201,8 @@ def _divergence(log_policy_BA: Tensor, log_adapted_BA: Tensor) -> Tensor:
 
 
 class AdaptingAgent(PolicyAgent):
-    """Plays by the scores of a policy that is adapted to a round at the seat's first request in it.
-
-    Args:
-        policy: with additions of the rank that `adapter` has; the others are as for `PolicyAgent`.
-    """
+    """Plays by the scores of a policy that is adapted to a round at the seat's first request in it. `policy`: with
+    additions of the rank that `adapter` has; the others are as for `PolicyAgent`."""
 
     def __init__(
         self,
@@ -243,11 +240,8 @@ def load_adapting_agent(
     use_bf16: bool,
     explore: float,
 ) -> AdaptingAgent:
-    """Loads the agent of a specification with `:adapt`.
-
-    Raises:
-        ValueError: weights that cannot be read, of another vocabulary or without probabilities.
-    """
+    """Loads the agent of a specification with `:adapt`. Raises ValueError: weights that cannot be read, of another
+    vocabulary or without probabilities."""
     assert spec.rollouts is not None
     policy = load_policy(spec, vocabulary, device)
     config = AdaptationConfig(rollouts=spec.rollouts)

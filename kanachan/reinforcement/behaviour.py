@@ -31,11 +31,8 @@ class Behaviour:
 
 
 def divergence(log_BA: Tensor, reference_BA: Tensor) -> Tensor:
-    """Computes the Kullback-Leibler divergence of each row from that of a reference [B], in nats.
-
-    Args:
-        log_BA, reference_BA: log-probabilities; -inf at padding.
-    """
+    """Computes the Kullback-Leibler divergence of each row from that of a reference [B], in nats. `log_BA,
+    reference_BA`: log-probabilities; -inf at padding."""
     probability_BA = log_BA.exp()
     # where there is nothing to sum, the difference of infinite numbers would give gradients that are not numbers
     difference_BA = (log_BA - reference_BA).masked_fill(probability_BA == 0, 0.0)

@@ -47,11 +47,8 @@ class Critic:
 
     @classmethod
     def load(cls, path: str | Path, device: torch.device | str = "cpu") -> "Critic":
-        """Loads a weights file, or that of a run folder.
-
-        Raises:
-            ValueError: it is missing, cut off or damaged, or not a critic; names the file.
-        """
+        """Loads a weights file, or that of a run folder. Raises ValueError: it is missing, cut off or damaged, or not a
+        critic; names the file."""
         weights = read_critic(path)
         utility = weights.card[CRITIC_KEY]["utility"]
         utility = Utility(utility["kind"], tuple(utility["points"]))
@@ -61,11 +58,8 @@ class Critic:
 
     @torch.no_grad()
     def values(self, batch: Batch) -> Tensor:
-        """Predicts the returns of the seats value_BS, that of the actor first.
-
-        Args:
-            batch: on the critic's device, of its `layout`, with the seats as in its training.
-        """
+        """Predicts the returns of the seats value_BS, that of the actor first. `batch`: on the critic's device, of its
+        `layout`, with the seats as in its training."""
         value_BS: Tensor = self.network(batch)
         return value_BS
 
@@ -104,9 +98,6 @@ def read_critic(path: str | Path) -> Weights:
 
 
 def critic_card(utility: Utility, reward: str | None, sha256: str | None) -> dict[str, Any]:
-    """Returns the entry `CRITIC_KEY` of the card of a critic.
-
-    Args:
-        reward: the reward predictor's path, and of its file the `sha256`; None if the utility needs none.
-    """
+    """Returns the entry `CRITIC_KEY` of the card of a critic. `reward`: the reward predictor's path, and of its file
+    the `sha256`; None if the utility needs none."""
     return {"utility": asdict(utility), "reward": reward, "sha256": sha256}

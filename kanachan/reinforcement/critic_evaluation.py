@@ -29,14 +29,8 @@ class CriticEvaluation:
 def evaluate_critic(
     value_BS: NDArray[np.float32], return_BS: NDArray[np.float32], columns: Columns, replicates: int = REPLICATES
 ) -> CriticEvaluation:
-    """Computes the metrics on the decisions whose return is known.
-
-    Args:
-        value_BS: as predicted; seats are counted from seat 0, as in `columns`.
-
-    Raises:
-        ValueError: there are no such decisions.
-    """
+    """Computes the metrics on the decisions whose return is known. `value_BS`: as predicted; seats are counted from
+    seat 0, as in `columns`. Raises ValueError: there are no such decisions."""
     is_known_B = np.isfinite(return_BS).all(axis=1)
     if not is_known_B.any():
         raise ValueError("no decision is of a round whose return is known")

@@ -45,11 +45,8 @@ def make_learner(config: TrainConfig, devices: Devices, data: DataSource, steps:
 
 
 class CriticSource(ShardSource):
-    """The decisions of a folder of shards with hidden tokens and the returns of the seats.
-
-    Raises:
-        ValueError: as `ShardSource`, or the shards are not of self-play, or there is no reward predictor.
-    """
+    """The decisions of a folder of shards with hidden tokens and the returns of the seats. Raises ValueError: as
+    `ShardSource`, or the shards are not of self-play, or there is no reward predictor."""
 
     def __init__(self, config: TrainConfig, devices: Devices) -> None:
         if config.critic.reward is None and needs_reward(config.critic.utility):

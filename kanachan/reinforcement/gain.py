@@ -174,12 +174,8 @@ class GainMeter:
         return rounds
 
     def measure(self, columns: Columns) -> SeatRounds:
-        """Weighs some rounds.
-
-        Args:
-            columns: all decisions of the old policy in rounds of its seats, those of a seat in a round together and in
-                their order; as annotated.
-        """
+        """Weighs some rounds. `columns`: all decisions of the old policy in rounds of its seats, those of a seat in a
+        round together and in their order; as annotated."""
         assert columns.log_probability is not None
         key_B = round_keys(columns, self._old.vocabulary)
         first_R = np.flatnonzero(np.append(True, key_B[1:] != key_B[:-1]))

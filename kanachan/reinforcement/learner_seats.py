@@ -84,14 +84,8 @@ class LearnerSeats:
         return _Games(key_G[order_G], is_own_GS[order_G])
 
     def are_of(self, columns: Columns) -> NDArray[np.bool_]:
-        """Returns whether each decision [B] is the network's own, drawn from its scores.
-
-        Args:
-            columns: as annotated, before seats are rotated.
-
-        Raises:
-            ValueError: a game is not one of the settings in the shards.
-        """
+        """Returns whether each decision [B] is the network's own, drawn from its scores. `columns`: as annotated,
+        before seats are rotated. Raises ValueError: a game is not one of the settings in the shards."""
         games = self._games
         place_B = np.minimum(np.searchsorted(games.key_G, columns.game), len(games.key_G) - 1)
         if not np.array_equal(games.key_G[place_B], columns.game):

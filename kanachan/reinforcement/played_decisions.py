@@ -102,11 +102,8 @@ class PlayedDecisions:
         return self._behaviour
 
     def select(self, shards: Shards) -> Shards:
-        """Returns the learner's decisions whose return is known, of those with a dominating action only a share.
-
-        Raises:
-            ValueError: there are none, or the shards are not of self-play of the learner.
-        """
+        """Returns the learner's decisions whose return is known, of those with a dominating action only a share. Raises
+        ValueError: there are none, or the shards are not of self-play of the learner."""
         seats = LearnerSeats(shards, self._weights)
         self._behaviour = seats.behaviour
         returns = self._returns[shards.split] = self._labelling(shards)

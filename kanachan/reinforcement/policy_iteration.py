@@ -260,11 +260,7 @@ def _announce(iteration: Iteration, what: str) -> None:
 
 
 def _row(iteration: Iteration, gate: Gate, seconds: Mapping[str, float]) -> dict[str, float]:
-    """Returns the metrics of an iteration.
-
-    Args:
-        seconds: how long its phases took; none where they were interrupted.
-    """
+    """Returns the metrics of an iteration. `seconds`: how long its phases took; none where they were interrupted."""
     whole = gate.measured.get(1.0)
     update = read_card(iteration.update)
     games = iteration.config.selfplay.games

@@ -71,11 +71,8 @@ def make_learner(config: TrainConfig, devices: Devices, data: DataSource, steps:
 
 
 class PlayedSource(ShardSource):
-    """The decisions of --init in a folder of shards of self-play, with what they are credited with.
-
-    Raises:
-        ValueError: as `ShardSource`, or the shards are not of self-play of these weights or have no validation split.
-    """
+    """The decisions of --init in a folder of shards of self-play, with what they are credited with. Raises ValueError:
+    as `ShardSource`, or the shards are not of self-play of these weights or have no validation split."""
 
     def __init__(self, config: TrainConfig, devices: Devices) -> None:
         assert config.init is not None, "checked before"

@@ -19,10 +19,7 @@ from kanachan.reinforcement.returns import RoundReturns, Utility, counted_from_a
 
 class ReturnLabels:
     """Soft labels label_BS of decisions: the returns of the actor, the next seat and so on, NaN if they are unknown.
-
-    Args:
-        fingerprint: of what computed them.
-    """
+    `fingerprint`: of what computed them."""
 
     def __init__(self, returns: RoundReturns, fingerprint: str) -> None:
         self.fingerprint = fingerprint
@@ -34,14 +31,8 @@ class ReturnLabels:
 
 
 class ReturnLabelling:
-    """Makes the labels of a split.
-
-    Args:
-        reward: weights of a reward predictor; None if the utility needs none.
-
-    Raises:
-        ValueError: it is not one.
-    """
+    """Makes the labels of a split. `reward`: weights of a reward predictor; None if the utility needs none. Raises
+    ValueError: it is not one."""
 
     def __init__(self, reward: str | None, utility: Utility) -> None:
         self.utility = utility

@@ -27,11 +27,8 @@ from kanachan.policy_config import RANK_POINTS, UtilityKind, needs_reward
 
 @dataclass(frozen=True)
 class Utility:
-    """What the end of a game, or of a round, is worth to a seat.
-
-    Raises:
-        ValueError: the kind is unknown, or the points are not finite or all equal.
-    """
+    """What the end of a game, or of a round, is worth to a seat. Raises ValueError: the kind is unknown, or the points
+    are not finite or all equal."""
 
     kind: UtilityKind = "ranks"
     """ranks: `points` of the final rank; grading_points: those of the platform; round_points: what a round changes in
@@ -120,11 +117,8 @@ class RoundReturns:
             self.return_NS = np.where(rounds.is_whole[:, None], after_NS - before_NS, np.float32(np.nan))
 
     def of(self, columns: Columns) -> NDArray[np.float32]:
-        """Returns return_BS: those of the seats in the round of each decision, NaN where it is not known.
-
-        Args:
-            columns: as annotated, before seats are rotated; seat 0 is the first dealer of the game.
-        """
+        """Returns return_BS: those of the seats in the round of each decision, NaN where it is not known. `columns`: as
+        annotated, before seats are rotated; seat 0 is the first dealer of the game."""
         row_B = self._index.rows_of(columns, self._vocabulary)
         return_BS = np.full((len(columns), self._vocabulary.num_seats), np.nan, np.float32)
         return_BS[row_B >= 0] = self.return_NS[row_B[row_B >= 0]]

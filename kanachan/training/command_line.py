@@ -97,10 +97,7 @@ def requested(argv: Sequence[str]) -> Request:
 
 def stage_defaults(stage: StageName, vocabulary: Vocabulary) -> TrainConfig:
     """Returns the settings of a run that names its stage and, as the path of its data, the current folder.
-
-    Args:
-        vocabulary: of its data.
-    """
+    `vocabulary`: of its data."""
     given = _Given(["--data.path=."])
     given.read_defaults([stage_file(stage), *files_of_players(stage, vocabulary)])
     return _config(given.merged())
@@ -167,11 +164,7 @@ class _Given:
         return any(name in layer for layer in (*self._of_files, self.line))
 
     def merged(self, inherited: Layer | None = None) -> dict[str, Any]:
-        """Returns all settings.
-
-        Args:
-            inherited: sizes of the model, which override those of the default files alone.
-        """
+        """Returns all settings. `inherited`: sizes of the model, which override those of the default files alone."""
         below = [*self._defaults, inherited or {}, *self._of_files]
         size = next((layer[SIZE] for layer in reversed(below) if SIZE in layer), all_settings()[SIZE].default)
         values: dict[str, Any] = {name: setting.default for name, setting in all_settings().items()}
@@ -288,10 +281,7 @@ def _in_its_folder(config: TrainConfig, given: _Given, folder: Path) -> TrainCon
 
 def _resumed(config: TrainConfig, given: _Given, *, is_named: bool) -> TrainConfig:
     """Returns the configuration of a run that is resumed; raises ValueError if it would compute something else.
-
-    Args:
-        is_named: the run was named (--resume RUN), so that it may be given another length.
-    """
+    `is_named`: the run was named (--resume RUN), so that it may be given another length."""
     saved = load_config(Path(config.run.out) / CONFIG_NAME)
     # what was chosen for the saved run
     if config.run.precision == "auto":

@@ -40,10 +40,7 @@ class Panel(NamedTuple):
 
 def find_runs(patterns: Sequence[str]) -> list[Path]:
     """Returns the run folders that folders and patterns name, each once; a folder of runs stands for all of them.
-
-    Raises:
-        ValueError: there is no run.
-    """
+    Raises ValueError: there is no run."""
     folders: dict[Path, None] = {}
     for pattern in patterns:
         named = [Path(pattern)] if Path(pattern).exists() else [Path(name) for name in sorted(glob(pattern))]

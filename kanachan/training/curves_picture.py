@@ -15,14 +15,8 @@ _COLOURS = ("#2f6fd0", "#c0392b", "#0f8a6a", "#7b3fb5", "#b7791f", "#556070", "#
 
 
 def draw_picture(runs: Sequence[Run], path: Path, kind: str) -> None:
-    """Writes the curves as a picture.
-
-    Args:
-        kind: the format, png, svg or pdf.
-
-    Raises:
-        ValueError: matplotlib is not installed.
-    """
+    """Writes the curves as a picture. `kind`: the format, png, svg or pdf. Raises ValueError: matplotlib is not
+    installed."""
     try:
         from matplotlib.figure import Figure
     except ModuleNotFoundError:

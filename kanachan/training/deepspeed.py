@@ -51,11 +51,7 @@ _OURS = {
 
 
 def zero_strategy(stage: int, run: RunConfig, devices: Devices, micro_batch: int, timeout: timedelta) -> "ZeroStrategy":
-    """Returns the strategy of a ZeRO stage.
-
-    Raises:
-        ValueError: the file `run.deepspeed` is not valid for this run.
-    """
+    """Returns the strategy of a ZeRO stage. Raises ValueError: the file `run.deepspeed` is not valid for this run."""
     is_gpu = devices.is_gpu
     config: dict[str, Any] = {
         "zero_optimization": {

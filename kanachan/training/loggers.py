@@ -70,11 +70,7 @@ class MetricsFile(Logger):
 
 
 def tensorboard_logger(out: Path, last_step: int = -1) -> Logger:
-    """Returns the logger that writes TensorBoard's event file into the run folder.
-
-    Args:
-        last_step: TensorBoard ignores what an earlier process wrote after this step (a resumed run passes that of its
-            checkpoint).
-    """
+    """Returns the logger that writes TensorBoard's event file into the run folder. `last_step`: TensorBoard ignores
+    what an earlier process wrote after this step (a resumed run passes that of its checkpoint)."""
     purge: dict[str, Any] = {} if last_step < 0 else {"purge_step": last_step + 1}
     return TensorBoardLogger(out, name="", version=TENSORBOARD_NAME, **purge)

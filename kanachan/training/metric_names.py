@@ -81,10 +81,7 @@ _PARTS = {
 
 def in_words(metrics: Mapping[str, float]) -> str:
     """Returns the metrics of a validation as a line to read: the loss, its parts where it has several, and the rest.
-
-    Args:
-        metrics: by their names in metrics.csv, without "validation/".
-    """
+    `metrics`: by their names in metrics.csv, without "validation/"."""
     parts = {_PARTS.get(name, name): value for name, value in metrics.items() if name not in (_LOSS, *_SHARES)}
     words = [f"loss {metrics[_LOSS]:.4f}"] if _LOSS in metrics else []
     if words and len(parts) > 1:

@@ -104,11 +104,8 @@ class MuonWithAdamW(AdamW):
 
 
 def _shared_out(matrix_KMN: Tensor, first_rank: int) -> list[Tensor]:
-    """Makes matrices orthogonal, each in one process, and returns all of them in every process.
-
-    Args:
-        first_rank: of the process of the first matrices.
-    """
+    """Makes matrices orthogonal, each in one process, and returns all of them in every process. `first_rank`: of the
+    process of the first matrices."""
     world = dist.get_world_size() if dist.is_initialized() else 1
     if world == 1:
         return list(orthogonalize(matrix_KMN).to(matrix_KMN.dtype).unbind())

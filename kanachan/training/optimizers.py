@@ -113,11 +113,7 @@ class SkippedSteps:
         self._longest = torch.maximum(torch.as_tensor(self._longest), torch.as_tensor(self._in_a_row))
 
     def checked_total(self, step: int) -> int:
-        """Returns the number of skipped steps up to `step`.
-
-        Raises:
-            ValueError: too many in a row.
-        """
+        """Returns the number of skipped steps up to `step`. Raises ValueError: too many in a row."""
         if float(self._longest) >= self.limit:
             raise ValueError(
                 f"gradients were not finite in {int(float(self._longest))} optimiser steps in a row before step "

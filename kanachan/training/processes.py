@@ -85,11 +85,8 @@ class Placement(NamedTuple):
 
 
 def placement_of(world: World, gpu: int | None) -> Placement:
-    """Returns how Lightning has to place the processes of a run.
-
-    Args:
-        gpu: that this process computes on; None: it computes on a CPU.
-    """
+    """Returns how Lightning has to place the processes of a run. `gpu`: that this process computes on; None: it
+    computes on a CPU."""
     if world.size == 1 or not is_launched():
         return Placement(world.devices, world.nodes, LightningEnvironment())
     if _is_slurms():

@@ -16,11 +16,8 @@ _SECONDS_BETWEEN_LINES = 30
 
 
 class Progress(L.Callback):
-    """Shows a progress bar on a terminal; elsewhere prints a line at intervals.
-
-    Args:
-        samples: what batches consist of, in words.
-    """
+    """Shows a progress bar on a terminal; elsewhere prints a line at intervals. `samples`: what batches consist of, in
+    words."""
 
     def __init__(self, total_steps: int, samples: str = "decisions") -> None:
         self.total_steps = total_steps

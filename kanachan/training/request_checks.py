@@ -174,11 +174,8 @@ def without_needless_stopping(config: TrainConfig) -> TrainConfig:
 
 
 def warnings_of(config: TrainConfig, config_files: Iterable[tuple[Path, Mapping[str, Any]]]) -> list[str]:
-    """Returns what is unusual in the settings of a new run, and what to do.
-
-    Args:
-        config_files: the --config files and their settings.
-    """
+    """Returns what is unusual in the settings of a new run, and what to do. `config_files`: the --config files and
+    their settings."""
     found = [_config_of_another_stage(config.stage, path, values) for path, values in config_files]
     before, names = previous_stage(config.stage), list(STAGES)
     card = None if config.init is None else _card(config.init)

@@ -68,14 +68,8 @@ class RoundLabels:
 
 
 class RoundLabelling:
-    """Computes the soft labels of decisions, those of each split once.
-
-    Args:
-        stage: of `config`, whose reward predictor computes them.
-
-    Raises:
-        ValueError: it is not a reward predictor.
-    """
+    """Computes the soft labels of decisions, those of each split once. `stage`: of `config`, whose reward predictor
+    computes them. Raises ValueError: it is not a reward predictor."""
 
     def __init__(self, stage: StageName, config: ObjectiveConfig) -> None:
         self._stage, self._config = stage, config
@@ -85,11 +79,8 @@ class RoundLabelling:
         self._fingerprint = hashlib.sha256(weights_file(self._name).read_bytes()).hexdigest()
 
     def __call__(self, shards: Shards) -> RoundLabels:
-        """Returns the labels of a split.
-
-        Raises:
-            ValueError: there are no rounds of it, or the reward predictor does not fit the decisions or the objective.
-        """
+        """Returns the labels of a split. Raises ValueError: there are no rounds of it, or the reward predictor does not
+        fit the decisions or the objective."""
         objective = objective_class(self._stage)(self._config, shards.vocabulary)
         require_reward_predictor(self._predictor.card, objective, f"the reward predictor {self._name}")
         rounds = open_rounds(shards.folder, shards.split)

@@ -25,11 +25,8 @@ from kanachan.training.data_source import Share
 
 
 class RoundSource:
-    """The games of the train and validation splits of `config.path`.
-
-    Raises:
-        ValueError: there are no rounds to train on, they cannot be read, or their games do not fill one batch.
-    """
+    """The games of the train and validation splits of `config.path`. Raises ValueError: there are no rounds to train
+    on, they cannot be read, or their games do not fill one batch."""
 
     def __init__(self, config: DataConfig, seed: int) -> None:
         self.config = config

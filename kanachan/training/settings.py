@@ -68,11 +68,8 @@ class Setting(NamedTuple):
     help: str
 
     def value(self, given: Any) -> Any:
-        """Converts a text, or a value of a YAML file.
-
-        Raises:
-            ValueError: it is not of the type; in words that name the setting.
-        """
+        """Converts a text, or a value of a YAML file. Raises ValueError: it is not of the type; in words that name the
+        setting."""
         if isinstance(given, Mapping):
             raise ValueError(f"{self.name}: one value expected, not {given}")
         text = yaml.safe_dump(given).split()[0] if given is None or isinstance(given, bool) else str(given)
@@ -143,11 +140,8 @@ def _settings(stages: tuple[str, ...]) -> dict[str, Setting]:
 
 
 def settings_of(values: Mapping[str, Any], path: Path) -> dict[str, Any]:
-    """Returns the settings in the contents of a YAML file, by their names.
-
-    Raises:
-        ValueError: one is unknown or not of its type; names the file and the setting.
-    """
+    """Returns the settings in the contents of a YAML file, by their names. Raises ValueError: one is unknown or not of
+    its type; names the file and the setting."""
     sections = {name.partition(".")[0] for name in all_settings() if "." in name}
     given: dict[str, Any] = {}
     for key, value in values.items():
@@ -160,11 +154,8 @@ def settings_of(values: Mapping[str, Any], path: Path) -> dict[str, Any]:
 
 
 def known_setting(name: str, prefix: str = "") -> Setting:
-    """Returns a setting; raises ValueError, which names the one that was probably meant, if there is none.
-
-    Args:
-        prefix: of the names in the message.
-    """
+    """Returns a setting; raises ValueError, which names the one that was probably meant, if there is none. `prefix`: of
+    the names in the message."""
     settings = all_settings()
     if name in settings:
         return settings[name]

@@ -28,11 +28,8 @@ _PREFIX = "network."  # of the names of the network's tensors in the state of a 
 
 
 def chosen_strategy(run: RunConfig, devices: Devices, num_parameters: int) -> tuple[StrategyName, str]:
-    """Resolves `run.strategy` for these devices; returns the strategy and the reason for it.
-
-    Raises:
-        ValueError: the strategy is for one process, and there are several.
-    """
+    """Resolves `run.strategy` for these devices; returns the strategy and the reason for it. Raises ValueError: the
+    strategy is for one process, and there are several."""
     world = devices.world
     if run.strategy == "plain" and world.size > 1:
         raise ValueError(f"--run.strategy plain: it is for one process, and there are {world.size}")
@@ -64,11 +61,7 @@ class _DDP(DDPStrategy):
 
 
 def make_strategy(name: StrategyName, run: RunConfig, devices: Devices, micro_batch: int) -> Strategy:
-    """Makes the strategy for Lightning's trainer.
-
-    Raises:
-        ValueError: `run.deepspeed` does not fit the strategy.
-    """
+    """Makes the strategy for Lightning's trainer. Raises ValueError: `run.deepspeed` does not fit the strategy."""
     is_gpu = devices.is_gpu
     if run.deepspeed is not None and name not in ZERO_STAGES:
         raise ValueError(f"--run.deepspeed is for --run.strategy zero1, zero2 or zero3, not for {name}")

@@ -30,11 +30,8 @@ class TemperedNetwork:
         return self
 
     def __call__(self, batch: Batch, encoded: Encoded | None = None) -> Tensor:
-        """Returns log_BA of the candidates, -inf at padding.
-
-        Args:
-            encoded: the batch, by a network with the same encoder; None: it is encoded here.
-        """
+        """Returns log_BA of the candidates, -inf at padding. `encoded`: the batch, by a network with the same encoder;
+        None: it is encoded here."""
         output = self.network(batch) if encoded is None else self.network.decoded(batch, encoded)
         return log_probabilities(self.objective.score(output), self.temperature)
 
@@ -55,11 +52,8 @@ def load_tempered(path: Path, temperature: float) -> tuple[TemperedNetwork, dict
 def open_tempered(
     setting: str, path: str, config: TrainConfig, vocabulary: Vocabulary, temperature: float = 1.0
 ) -> tuple[TemperedNetwork, dict[str, Any]]:
-    """Loads the network that a setting of a run names, as `load_tempered` does.
-
-    Raises:
-        ValueError: the weights do not fit the run; names the setting.
-    """
+    """Loads the network that a setting of a run names, as `load_tempered` does. Raises ValueError: the weights do not
+    fit the run; names the setting."""
     network, card = load_tempered(weights_file(path), temperature)
     objective = network.objective
     if not has_same_heads(objective.stage, config.stage):

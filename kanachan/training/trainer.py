@@ -90,11 +90,8 @@ def _has_ended(config: TrainConfig, out: Path) -> bool:
 
 
 class _Run:
-    """One run: what it is made of, from its settings, which are resolved for the devices.
-
-    Args:
-        held: holds, in both methods, the lock on the run folder.
-    """
+    """One run: what it is made of, from its settings, which are resolved for the devices. `held`: holds, in both
+    methods, the lock on the run folder."""
 
     def __init__(self, request: Request, held: ExitStack) -> None:
         self.out, self.is_zero = Path(request.config.run.out), this_rank() == 0
@@ -165,11 +162,7 @@ class _Run:
         return 0
 
     def _loggers(self, mode: str) -> list[Logger]:
-        """Opens the outputs of the metrics; only the first process may call it.
-
-        Args:
-            mode: of wandb.
-        """
+        """Opens the outputs of the metrics; only the first process may call it. `mode`: of wandb."""
         config, resumption = self.config, self.resumption
         step = resumption.step if resumption else -1
         # a run that is trained further does not repeat its last validation, unless one is due

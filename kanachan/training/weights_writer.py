@@ -21,11 +21,7 @@ _OF_HIDDEN_TOKENS = "encoder.hidden_embedding.weight"
 
 
 class WeightsWriter:
-    """Writes the network of a run with a card that records its origin.
-
-    Args:
-        more: further entries of the card.
-    """
+    """Writes the network of a run with a card that records its origin. `more`: further entries of the card."""
 
     def __init__(
         self, config: TrainConfig, data: DataSource, checkpoints: CheckpointCallback, more: Mapping[str, Any]
