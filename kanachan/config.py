@@ -15,10 +15,10 @@ PARTS = ("encoder", "decoder", "head", "summary_head")
 """of a network, as its attributes; the heads of auxiliary targets are another one"""
 WEIGHTS_NAME = "weights.safetensors"
 """file of the weights in the folder of a finished run"""
-FORMER_DEFAULTS = {"conservative": 0.1}
-"""of settings of the objective, which earlier weights have without effect"""
 RETIRED: dict[str, Any] = {
     "objective.loss": "hl_gauss",
+    "objective.bins": 101,
+    "objective.sigma": 0.75,
     "objective.label_smoothing": 0.0,
     "optim.encoder_frozen": 0,
     "optim.skip_limit": 10,
@@ -93,10 +93,6 @@ MODEL_SIZES = {
 class ObjectiveConfig:
     """The loss of the stage; a setting that the stage does not use must keep its default."""
 
-    bins: int = 101
-    """round_delta and grading: bins of the compressed target (odd: one bin is centred at zero)"""
-    sigma: float = 0.75
-    """round_delta and grading: width of the Gaussian around the target, in bins"""
     conservative: float = 0.0
     """round_delta, rank, grading: weight of the CQL regulariser, which lowers the scores of actions not taken"""
     baseline: float = 0.5
@@ -126,8 +122,6 @@ class ObjectiveConfig:
     """all stages: weight of an auxiliary target, the winner of the round, predicted from the summary token"""
 
     def __post_init__(self) -> None:
-        require(self.bins >= 3 and self.bins % 2 == 1, f"objective.bins must be odd and at least 3, not {self.bins}")
-        require_each(self, "objective", None, "sigma")
         require_each(self, "objective", 0, "conservative", "baseline", "hidden_hands", "round_winner")
         require(
             self.target == "game" or not (self.prior is None and self.reward is None),

@@ -44,7 +44,7 @@ class RewardPredictor:
                 f"(kanachan-train --stage {REWARD})"
             )
         vocabulary, model = weights.vocabulary, reward_settings(weights.card, weights.path)
-        network, objective = build_reward_predictor(model, weights.objective, vocabulary)
+        network, objective = build_reward_predictor(model, vocabulary)
         load_tensors(network, weights.tensors, weights.path)
         return cls(network.to(device), objective.to(device), vocabulary, weights.card)
 

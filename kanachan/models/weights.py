@@ -100,11 +100,8 @@ def write_card(path: Path, card: Mapping[str, Any]) -> None:
 
 
 def read_weights(path: str | Path) -> Weights:
-    """Reads a weights file, or that of a run folder or of a name (`kanachan.models.reference`).
-
-    Raises ValueError, naming the file, if it is cut off, is not a weights file of this program, or has another
-    format version or vocabulary.
-    """
+    """Reads a weights file, or that of a run folder or of a name (`kanachan.models.reference`); raises ValueError as
+    `read_card`."""
     file = weights_file(path)
     card = read_card(file)
     with safe_open(file, framework="pt") as opened:
@@ -162,7 +159,7 @@ def reward_settings(card: Mapping[str, Any], path: Path | str) -> RewardConfig:
 
 
 def _settings(kind: type[_Settings], values: Mapping[str, Any], path: Path | str) -> _Settings:
-    for setting in ("objective.loss", "reward.network", "reward.last_leads"):
+    for setting in ("objective.loss", "objective.bins", "objective.sigma", "reward.network", "reward.last_leads"):
         name = setting.partition(".")[2]
         if values.get(name, RETIRED[setting]) != RETIRED[setting]:
             raise ValueError(f"{path}: made with {setting}={values[name]}, which is no more: train it again")

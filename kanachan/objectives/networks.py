@@ -58,11 +58,7 @@ def build_network(
     is_guided: bool = False,
 ) -> tuple[Network, Objective]:
     """Builds a new network with the heads that the stage's objective needs; torch's seed determines its weights.
-
-    Args:
-        prior: the card of the weights of `objective.prior`, which are not read.
-        is_guided: for oracle guiding (`kanachan.models.transformer.Encoder`).
-    """
+    `prior`: the card of the weights of `objective.prior`, which are not read; `is_guided`: as of `Encoder`."""
     target = objective_class(stage)(objective, vocabulary)
     if objective.prior is None:
         frozen = None

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from torch import Tensor, nn
 
 from annotate.vocabulary import Vocabulary
-from kanachan.config import FORMER_DEFAULTS, ObjectiveConfig, StageName
+from kanachan.config import ObjectiveConfig, StageName
 from kanachan.data.batch import Batch
 from kanachan.models.seat_orders import SeatOrders
 from kanachan.models.transformer import Output
@@ -65,8 +65,6 @@ class Objective(nn.Module, ABC):
     has_point_table: bool = False
     """whether the target follows from the final rank, so that an evaluation compares it with the probabilities of a
     network that predicts ranks and the mean grading points of each rank"""
-    shared_with_reward: tuple[str, ...] = ()
-    """settings of ObjectiveConfig that must be the same for that reward predictor"""
     temperatures: tuple[str, ...] = ()
     """the names that `calibratable` may return; a stage without any predicts nothing that can be calibrated"""
     scale: float = 1.0
@@ -80,8 +78,7 @@ class Objective(nn.Module, ABC):
         super().__init__()
         for setting in fields(ObjectiveConfig):
             value = getattr(config, setting.name)
-            usual = (setting.default, FORMER_DEFAULTS.get(setting.name, setting.default))
-            if setting.name not in self.uses | AUXILIARY_TARGETS.keys() and value not in usual:
+            if setting.name not in self.uses | AUXILIARY_TARGETS.keys() and value != setting.default:
                 raise ValueError(
                     f"objective.{setting.name}={value} has no effect in stage {self.stage}; leave it at "
                     f"{'null' if setting.default is None else setting.default}"
@@ -127,12 +124,8 @@ class Objective(nn.Module, ABC):
 
     def prior_outputs(self, order_BO: Tensor, grading_BK: Tensor, seat_B: Tensor) -> tuple[Tensor, Tensor]:
         """Returns what is added to the outputs of every candidate [B, K] and of the summary [B, K], so that outputs of
-        zero predict what a reward predictor does.
-
-        Args:
-            order_BO: its log probabilities of the orders counted from the actor.
-            grading_BK: its outputs for the actor's grading points.
-        """
+        zero predict what a reward predictor does: of its log probabilities of the orders counted from the actor, and
+        its outputs for the actor's grading points."""
         raise NotImplementedError(f"stage {self.stage} has no prior")
 
     def label_of_prediction(self, order_XO: Tensor, points_X: Tensor, grading_XK: Tensor) -> Tensor:

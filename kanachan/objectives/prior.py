@@ -15,19 +15,15 @@ from torch import Tensor, nn
 from kanachan.data.batch import Batch, TokenLayout
 from kanachan.data.round_state import RoundState
 from kanachan.models.reward_network import RewardNetwork
-from kanachan.models.weights import objective_settings, reward_settings
+from kanachan.models.weights import reward_settings
 from kanachan.objectives.objective import Objective
 from kanachan.objectives.reward import build_reward_predictor
 from kanachan.objectives.stages import REWARD
 
 
 class Prior(nn.Module):
-    """What is added to the outputs of a network: the predictions of a reward predictor, in fp32.
-
-    Args:
-        network: is frozen.
-        objective: converts its predictions to outputs.
-    """
+    """What is added to the outputs of a network: the predictions of a reward predictor, which is frozen, in fp32, as
+    the objective converts them."""
 
     def __init__(self, network: RewardNetwork, objective: Objective) -> None:
         super().__init__()
@@ -78,23 +74,16 @@ def round_states(batch: Batch, layout: TokenLayout) -> RoundState:
 
 
 def make_prior(card: Mapping[str, Any], objective: Objective, name: str) -> Prior:
-    """Makes the prior of weights of a reward predictor, without their values.
-
-    Args:
-        card: of the weights.
-        name: of the weights, in messages.
-
-    Raises:
-        ValueError: the weights cannot be the prior of this objective.
-    """
+    """Makes the prior of the weights of a reward predictor with this card and name, without their values. Raises
+    ValueError if they cannot be the prior of this objective."""
     what = f"objective.prior {name}"
     try:
         require_reward_predictor(card, objective, what)
     except ValueError as error:
         raise ValueError(f"{error}; --objective.prior null trains without one") from None
-    reward, settings = reward_settings(card, what), objective_settings(card, what)
+    reward = reward_settings(card, what)
     with torch.random.fork_rng(devices=[]):  # the stage initialises the same weights with and without a prior
-        return Prior(build_reward_predictor(reward, settings, objective.vocabulary)[0], objective)
+        return Prior(build_reward_predictor(reward, objective.vocabulary)[0], objective)
 
 
 def require_reward_predictor(card: Mapping[str, Any], objective: Objective, what: str) -> None:
@@ -107,10 +96,3 @@ def require_reward_predictor(card: Mapping[str, Any], objective: Objective, what
         raise ValueError(
             f"{what}: made for the vocabulary {card['vocabulary']}, but the decisions are in {vocabulary.name}"
         )
-    theirs, ours = objective_settings(card, what), objective.config
-    for setting in objective.shared_with_reward:
-        if getattr(theirs, setting) != getattr(ours, setting):
-            raise ValueError(
-                f"{what}: was trained with objective.{setting}={getattr(theirs, setting)}, this stage has "
-                f"{getattr(ours, setting)}: give both the same"
-            )

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from annotate.vocabulary import Vocabulary
-from kanachan.config import ObjectiveConfig, RewardConfig
+from kanachan.config import RewardConfig
 from kanachan.data.round_batch import RoundBatch
 from kanachan.models.reward_network import RewardNetwork, RewardOutput
 from kanachan.objectives.value import Grading, HLGauss
@@ -39,18 +39,13 @@ class RewardObjective(nn.Module):
     A module without parameters: its tables move with the network. Each seat's view of a round counts as one row.
     """
 
-    def __init__(self, config: ObjectiveConfig) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self.bins = HLGauss(config.bins, config.sigma, Grading.unit, Grading.reach)
-        self.num_grading_outputs = config.bins
+        self.bins = HLGauss(Grading.unit, Grading.reach)
 
     def loss(self, output: RewardOutput, batch: RoundBatch, orders_of: RewardNetwork) -> dict[str, Tensor]:
-        """Returns the loss and its parts, `cross_entropy` of the order and `grading_points`, means over the rounds.
-
-        Args:
-            output: of views, to be trained, or of predictions, to be measured.
-            orders_of: the network, for its numbering of the orders.
-        """
+        """Returns the loss, of views or of predictions, and its parts, `cross_entropy` of the order as `orders_of`
+        numbers them and `grading_points`: means over the rounds."""
         order_GS = true_orders(orders_of, batch.rank_GS)
         is_round_GTS = batch.is_round_GT[..., None].expand(-1, -1, order_GS.shape[-1])
         order_GTS, grading_GTS = (each_GS[:, None].expand_as(is_round_GTS) for each_GS in (order_GS, batch.grading_GS))
@@ -80,9 +75,6 @@ def true_orders(network: RewardNetwork, rank_XS: Tensor) -> Tensor:
     return network.orders.number_from_SO.T[order_X]
 
 
-def build_reward_predictor(
-    reward: RewardConfig, objective: ObjectiveConfig, vocabulary: Vocabulary
-) -> tuple[RewardNetwork, RewardObjective]:
+def build_reward_predictor(reward: RewardConfig, vocabulary: Vocabulary) -> tuple[RewardNetwork, RewardObjective]:
     """Builds a new network and its objective; torch's seed determines its weights."""
-    target = RewardObjective(objective)
-    return RewardNetwork(reward, vocabulary, target.num_grading_outputs), target
+    return RewardNetwork(reward, vocabulary, HLGauss.COUNT), RewardObjective()

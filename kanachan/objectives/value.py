@@ -24,16 +24,16 @@ class ValueObjective(Objective):
     and sigma 0.75 that is 0.28 % for the round delta (25 points of 8000) and 0.07 % for grading points.
     """
 
-    uses = frozenset({"bins", "sigma", "conservative", "baseline", "keep_decoder"})
+    uses = frozenset({"conservative", "baseline", "keep_decoder"})
     unit: float
     reach: float
     bins: "HLGauss"
 
     def __init__(self, config: ObjectiveConfig, vocabulary: Vocabulary) -> None:
         super().__init__(config, vocabulary)
-        self.bins = HLGauss(config.bins, config.sigma, self.unit, self.reach)
-        self.num_candidate_outputs = config.bins
-        self.num_summary_outputs = config.bins if config.baseline else 0
+        self.bins = HLGauss(self.unit, self.reach)
+        self.num_candidate_outputs = HLGauss.COUNT
+        self.num_summary_outputs = HLGauss.COUNT if config.baseline else 0
 
     def loss(self, output: Output, batch: Batch) -> dict[str, Tensor]:
         """Returns the loss and its parts: `cross_entropy`, `conservative`, `baseline`."""
@@ -80,7 +80,6 @@ class Grading(ValueObjective):
     meaning = "expected grading points"
     prediction_fields = {"scores": PredictionField(PER_CANDIDATE, meaning)}
     has_point_table = True
-    shared_with_reward = ("bins", "sigma")
     uses = ValueObjective.uses | {"prior", "target", "reward"}
     unit = 100.0
     reach = 1_000.0
@@ -109,15 +108,19 @@ class HLGauss(nn.Module):
     (arXiv:2403.03950).
     """
 
+    COUNT = 101
+    """of bins; odd, so that one is centred at zero"""
+    SIGMA = 0.75
+    """of the Gaussian around the target, in bins"""
     points_K: Tensor
     inner_edge_E: Tensor
 
-    def __init__(self, count: int, sigma: float, unit: float, reach: float) -> None:
+    def __init__(self, unit: float, reach: float) -> None:
         super().__init__()
         self.unit, self.reach = unit, reach
         limit = math.log1p(reach / unit)
-        centre_K = torch.linspace(-limit, limit, count, dtype=torch.float64)
-        self.sigma = sigma * 2 * limit / (count - 1)
+        centre_K = torch.linspace(-limit, limit, self.COUNT, dtype=torch.float64)
+        self.sigma = self.SIGMA * 2 * limit / (self.COUNT - 1)
         points_K = centre_K.sign() * unit * centre_K.abs().expm1()
         self.register_buffer("points_K", points_K.float(), persistent=False)
         self.register_buffer("inner_edge_E", ((centre_K[1:] + centre_K[:-1]) / 2).float(), persistent=False)

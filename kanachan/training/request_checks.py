@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from annotate.runtime.files import MISSING
-from kanachan.config import ObjectiveConfig, RunConfig, TrainConfig
+from kanachan.config import RunConfig, TrainConfig
 from kanachan.data.shard_folder import ROUNDS, splits_in
 from kanachan.models.card import SIZES_OF_ENCODER, read_card, require_encoder_sizes
 from kanachan.objectives.stages import CRITIC, POLICY, REWARD, STAGES, previous_stage
@@ -20,7 +20,7 @@ _ALL = None
 _UNUSED: Mapping[str, Mapping[str, Collection[str] | None]] = {
     REWARD: {
         "model": _ALL,
-        "objective": [f.name for f in fields(ObjectiveConfig) if f.name not in ("bins", "sigma")],
+        "objective": _ALL,
         "data": ("exchange_suits", "actor_first", "neighbours"),
         "optim": ("optimizer", "encoder_learning_rate", "frozen"),
         "run": ("attention", "compile", "recompute"),

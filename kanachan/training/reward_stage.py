@@ -14,6 +14,6 @@ def open_data(config: TrainConfig, devices: Devices) -> DataSource:
 
 
 def make_learner(config: TrainConfig, devices: Devices, data: DataSource, steps: int, *, is_resumed: bool) -> Learner:
-    network, objective = build_reward_predictor(config.reward, config.objective, data.vocabulary)
+    network, objective = build_reward_predictor(config.reward, data.vocabulary)
     module = RewardModule(network, objective, config.optim, steps, config.run.log_every)
     return Learner(module, "network from scratch", samples="games")

@@ -120,7 +120,7 @@ def test_the_experiment_resumes_where_it_was_interrupted(tmp_path: Path) -> None
     command = (
         f"{LAUNCH}/curriculum.sh {shards} --imitation-steps 3 --later-steps 2 -- --config {ROOT}/configs/debug.yaml"
     )
-    stopped = run(f"{command} --objective.bins 100", tmp_path)  # the second stage refuses it, the first even sooner
+    stopped = run(f"{command} --objective.sigma 1", tmp_path)  # the second stage refuses it, the first even sooner
     assert stopped.returncode != 0
     first = run(command, tmp_path)
     assert first.returncode == 0, first.stderr

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from annotate.vocabulary import FOUR_PLAYERS
-from kanachan.config import ObjectiveConfig, RewardConfig
+from kanachan.config import RewardConfig
 from kanachan.data.columns import columns_of_annotations
 from kanachan.data.round_columns import concatenated
 from kanachan.data.round_state import RoundState
@@ -24,7 +24,7 @@ COLUMNS = columns_of_annotations(random_annotations(50, seed=1), FOUR_PLAYERS)
 
 def predictor() -> RewardPredictor:
     torch.manual_seed(0)
-    built, objective = build_reward_predictor(RewardConfig(width=8), ObjectiveConfig(), FOUR_PLAYERS)
+    built, objective = build_reward_predictor(RewardConfig(width=8), FOUR_PLAYERS)
     torch.nn.init.normal_(built.head.weight, std=0.3)  # zero before training
     return RewardPredictor(built, objective, FOUR_PLAYERS, {})
 

@@ -74,8 +74,7 @@ def test_rank_and_grading_take_their_targets_from_the_results(batch: Batch) -> N
     [
         ("imitation", {"conservative": 0.5}),
         ("round_delta", {"rank_points": (1.0, 0.0, 0.0, -1.0)}),
-        ("imitation", {"bins": 51}),
-        ("rank", {"sigma": 1.0}),
+        ("rank", {"teacher": "reference"}),
         ("grading", {"rank_points": (1.0, 0.0, 0.0, -1.0)}),
     ],
 )

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.data.columns import Columns, columns_of_played
-from kanachan.inference.choice import log_probabilities
 from kanachan.inference.policy import NetworkPolicy, Policy
 from kanachan.reinforcement.behaviour import Behaviour
 from kanachan.reinforcement.gain import GainMeter, SeatRounds, gain_of, weighed
@@ -35,7 +34,8 @@ def policies(
 
 def probabilities(policy: Policy) -> list[Floats]:
     """By decision, of its candidates as `BEHAVIOUR` samples them, by the code of the players."""
-    softmax = [np.exp(log_probabilities(score_A, BEHAVIOUR.temperature)) for score_A in policy.scores(ANNOTATIONS)]
+    weight = [np.exp(score_A.astype(np.float64) / BEHAVIOUR.temperature) for score_A in policy.scores(ANNOTATIONS)]
+    softmax = [weight_A / weight_A.sum() for weight_A in weight]
     return [(1 - BEHAVIOUR.explore) * p_A + BEHAVIOUR.explore / len(p_A) for p_A in softmax]
 
 

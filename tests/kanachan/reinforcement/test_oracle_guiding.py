@@ -11,12 +11,12 @@ from kanachan.config import MODEL_SIZES, DataConfig, ObjectiveConfig
 from kanachan.data.batch import WALL_TILES, Batch, TokenLayout, collate, with_hidden
 from kanachan.data.shards import open_shards
 from kanachan.objectives.networks import build_network
-from kanachan.reinforcement.oracle_guiding import HiddenShare
+from kanachan.reinforcement.oracle_guiding import hidden_share
 from kanachan.training.data_source import Share
 from kanachan.training.shard_source import ShardSource
 
 ALONE = Share(0, 1)
-SHARE = HiddenShare(1.0, 20)
+SHARE = hidden_share(1.0, 20)
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,8 @@ def hidden_per_decision(batch: Batch) -> float:
 
 
 def test_the_share_of_hidden_tokens_falls_from_the_start_to_nothing(games: Path) -> None:
-    share = HiddenShare(0.8, 80)
+    share = hidden_share(0.8, 80)
+    assert share is not None
     assert [share(step) for step in (0, 30, 60, 79)] == [0.8, 0.4, 0, 0]
     counts = [hidden_per_decision(batch) for batch in batches(games)]
     assert min(counts[:2]) > 40 and all(30 > count > 0 for count in counts[18:29])

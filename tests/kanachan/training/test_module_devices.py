@@ -146,7 +146,7 @@ def test_critic(batch: Batch) -> None:
 
 def test_reward() -> None:
     settings = RewardConfig(width=8)
-    predictor, objective = build_reward_predictor(settings, ObjectiveConfig(), FOUR_PLAYERS)
+    predictor, objective = build_reward_predictor(settings, FOUR_PLAYERS)
     rounds = random_rounds(3, 0)
     games = RoundBatch.of(rounds, Games.of(rounds), np.arange(3))
     train_elsewhere(RewardModule(predictor, objective, OPTIM, STEPS, STEPS), games)
