@@ -86,9 +86,7 @@ def _export(arguments: argparse.Namespace) -> None:
             raise ValueError(f"{folder}: not empty: name another folder, or replace files in it with --force")
     # Heavy imports come only now, after the arguments have been found valid.
     if arguments.onnx is not None:
-        from kanachan.inference.onnx_export import require_packages
-
-        require_packages()
+        require("onnx", ("onnx", "onnxscript", "onnxruntime"), "--onnx")
     if arguments.output is not None or arguments.push_to_hub is not None:
         require("encoder", ("transformers",))
     from kanachan.inference.policy import Policy

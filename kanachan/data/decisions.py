@@ -37,13 +37,8 @@ Rows = Row | Iterable[Row] | ArrowRows
 
 def annotations_of(rows: Rows) -> list[Annotation]:
     """Returns the decisions, checked unless they were parsed before, in their order; the vocabulary of each is
-    recognised by its numbers.
-
-    Games of rows of shards are their keys, as 16 hexadecimal digits.
-
-    Raises:
-        ValueError: a row is not a decision; gives its number, from 1, and the reason.
-    """
+    recognised by its numbers. Games of rows of shards are their keys, as 16 hexadecimal digits. Raises ValueError, with
+    the number of the row, from 1, and the reason, if it is not a decision."""
     return _converted(rows, _annotation)
 
 

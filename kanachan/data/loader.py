@@ -197,16 +197,9 @@ def held_out_columns(
     without: Callable[[NDArray[np.uint64]], NDArray[np.bool_]] | None = None,
     hidden: bool = False,
 ) -> Columns:
-    """Reads the decisions of a split of a folder of shards, or the first `limit`, in the order of `by_round`.
-
-    Args:
-        without: which games, by their keys, are left out.
-        hidden: with the hidden hands.
-
-    Raises:
-        ValueError: the split is missing or empty, or a shard is damaged or of another vocabulary, or all games are left
-            out; names the file.
-    """
+    """Reads the decisions of a split of a folder of shards, or the first `limit`, in the order of `by_round`, without
+    the games, by their keys, for which `without` is true. Raises ValueError, which names the file, if none are left or
+    a shard is damaged or of another vocabulary."""
     shards = open_shards(folder, split, verify=True, hidden=hidden)
     shards.require(vocabulary, "the weights")
     if not len(shards):
@@ -221,17 +214,9 @@ def held_out_columns(
 
 
 class EvalLoader:
-    """All rows once, or the first `limit`, always in the same batches; for validation and tests.
-
-    Rows are sorted by length among those of a window of batches. Ranks get equally many batches, which may differ by
-    one row; no row is repeated.
-
-    Args:
-        sees_hidden: with hidden tokens among the tiles (`kanachan.data.batch.TokenLayout`).
-
-    Raises:
-        ValueError: there are fewer rows than ranks.
-    """
+    """All rows once, or the first `limit`, always in the same batches, for validation and tests. Rows are sorted by
+    length among those of a window of batches. Ranks get equally many batches, which may differ by one row; no row is
+    repeated. Raises ValueError if there are fewer rows than ranks."""
 
     def __init__(
         self,

@@ -74,11 +74,8 @@ def pack(
 
 
 def unpack(folder: Path, out: str, split: str | None = None, *, force: bool = False) -> int:
-    """Writes a split, or all that exist, as annotation text; returns the number of lines.
-
-    The id of a game becomes 16 hexadecimal digits, its key in the shards; the hidden field is written if they have
-    it, with the wall if they are of self-play.
-    """
+    """Writes a split, or all that exist, as annotation text; returns the number of lines. The id of a game becomes its
+    key, 16 hexadecimal digits; the hidden field is written if they have it, with the wall if they are of self-play."""
     check_output(out, may_stream=True, force=force)
     splits = [split] if split else splits_in(folder) or SPLITS[:1]
     opened = [open_shards(folder, name, hidden=None, behaviour=True) for name in splits]
@@ -93,13 +90,8 @@ def unpack(folder: Path, out: str, split: str | None = None, *, force: bool = Fa
 
 @contextmanager
 def _temporary_folder(folder: Path) -> Iterator[Path]:
-    """Makes a folder inside `folder` and removes it afterwards, and `folder` too if it is new and empty.
-
-    Removes the files that killed runs have left there.
-
-    Raises:
-        ValueError: another process uses it.
-    """
+    """Makes a folder inside `folder`, empty even after a killed run, and removes it afterwards, and `folder` too if it
+    is new and empty. Raises ValueError if another process uses it."""
     was_there = folder.exists()
     temporary = folder / _TEMPORARY
     temporary.mkdir(parents=True, exist_ok=True)

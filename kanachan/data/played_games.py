@@ -69,14 +69,8 @@ class _Chunk:
 
 
 class PlayedGames:
-    """The games of a run of self-play, in a folder of shards that are not published yet.
-
-    Args:
-        folder: of the shards.
-        num_games: how many games there will be, numbered from 0.
-        settings: JSON values: all that the games depend on.
-        description: of the games, for the shards.
-    """
+    """The games of a run of self-play, numbered from 0, in a folder of shards that are not published yet. `settings`
+    are JSON values, all that the games depend on; `description` is for the shards."""
 
     def __init__(
         self,
@@ -106,16 +100,9 @@ class PlayedGames:
 
     @contextmanager
     def opened(self, *, force: bool = False, restart: bool = False) -> Iterator[None]:
-        """Prepares the folder, and finds the games of an interrupted run; in the end writes the games that wait.
-
-        Args:
-            force: whether shards in the folder are replaced in the end.
-            restart: whether the games of an interrupted run are discarded.
-
-        Raises:
-            ValueError: there are shards and `force` is not given, or an interrupted run had other settings, or another
-                process is at work on the folder.
-        """
+        """Prepares the folder, and finds the games of an interrupted run, which `restart` discards; in the end writes
+        the games that wait. Raises ValueError if there are shards, unless `force` replaces them, or an interrupted run
+        had other settings, or another process is at work on the folder."""
         require_folder(self.folder / ROUNDS)
         is_resumed = (self._temporary / _SETTINGS).exists() and not restart
         if not force and not is_resumed:

@@ -43,14 +43,9 @@ class RoundMerge:
 
     @classmethod
     def of_folders(cls, games: Mapping[tuple[str, str], Games]) -> Self:
-        """Returns the merge of the rounds that folders of shards hold.
-
-        Args:
-            games: by the path of a source, of which files of lines have no rounds, and the split.
-
-        Raises:
-            ValueError: the rounds of a folder are damaged, or were not packed together with its decisions.
-        """
+        """Returns the merge of the rounds that folders of shards hold, for the games of each source, by its path, and
+        split. Raises ValueError if the rounds of a folder are damaged, or were not packed together with its
+        decisions."""
         parts: dict[str, list[RoundPart]] = defaultdict(list)
         files = {path: _rounds_in(path) for path, _ in games}
         for (path, split), game_G in games.items():

@@ -74,12 +74,8 @@ def rounds_of_rows(rows: pa.RecordBatch) -> RoundColumns:
 def write_rounds(
     folder: Path, split: str, number: int, of: int, rounds: RoundColumns, vocabulary: Vocabulary, made: dict[str, Any]
 ) -> Path:
-    """Writes shard `number` of `of` of the rounds of a split into the subfolder of a folder of shards.
-
-    Args:
-        rounds: sorted; those of a game are in one shard.
-        made: how the data were made, as JSON values; the same as in the shards of decisions.
-    """
+    """Writes shard `number` of `of` of the rounds of a split, sorted and of whole games, into the subfolder of a folder
+    of shards; `made` as in the shards of decisions."""
     rows = rows_of_rounds(rounds, vocabulary)
     description = describe_shard(vocabulary, split, number, of, len(rounds), _checksum(rounds), made)
     path = folder / ROUNDS / shard_name(split, number)
@@ -95,15 +91,8 @@ def open_rounds(folder: str | Path, split: str, *, verify: bool = False) -> Roun
 
 
 def open_round_files(folder: Path, split: str, *, verify: bool = False) -> list[RoundColumns]:
-    """Returns the rounds of each file of a split, in memory that is mapped.
-
-    Args:
-        verify: compare checksums.
-
-    Raises:
-        ValueError: there are none, or a file is cut off, missing, damaged or not packed together with the decisions
-            next to it; names it.
-    """
+    """Returns the rounds of each file of a split, in memory that is mapped. Raises ValueError, which names the file, if
+    there are none, or a file is cut off, missing, damaged or not packed together with the decisions next to it."""
     present = splits_in(folder / ROUNDS)
     if split not in present:
         advice = f"there are: {', '.join(present)}: {SPLIT_ADVICE}" if present else _PACK_AGAIN

@@ -37,16 +37,7 @@ class RoundState(NamedTuple):
     @classmethod
     def of_rounds(cls, rounds: RoundColumns) -> "RoundState":
         """Returns the states at the starts of rounds [N]."""
-        return cls(
-            score_XS=_integers(rounds.score),
-            grade_XS=_integers(rounds.grade),
-            wind_X=_integers(rounds.wind),
-            dealer_X=_integers(rounds.dealer),
-            honba_X=_integers(rounds.honba),
-            deposits_X=_integers(rounds.deposits),
-            room_X=_integers(rounds.room),
-            style_X=_integers(rounds.style),
-        )
+        return cls(*(_integers(getattr(rounds, name.rpartition("_")[0])) for name in cls._fields))
 
     @classmethod
     def of_observations(cls, columns: ObservationColumns, vocabulary: Vocabulary) -> "RoundState":

@@ -68,12 +68,8 @@ def write_shard_file(path: Path, rows: pa.RecordBatch, description: dict[str, An
 
 
 def open_shard_file(path: Path) -> tuple[dict[str, Any], pa.RecordBatch]:
-    """Maps a file into memory (`MappedFile`) and returns its description and rows.
-
-    Raises:
-        ValueError: the file is cut off, of another format version or not a shard, or made with a vocabulary that this
-            program does not have; names it.
-    """
+    """Maps a file into memory (`MappedFile`) and returns its description and rows. Raises ValueError, which names it,
+    if it is cut off, of another format version or vocabulary, or not a shard."""
     try:
         with pa.ipc.open_stream(pa.memory_map(str(path))) as stream:
             description = _description(path, stream.schema)

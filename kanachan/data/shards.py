@@ -76,12 +76,8 @@ def rows_of_columns(columns: Columns, vocabulary: Vocabulary) -> pa.RecordBatch:
 def write_shard(
     folder: Path, split: str, number: int, of: int, rows: pa.RecordBatch, vocabulary: Vocabulary, made: dict[str, Any]
 ) -> Path:
-    """Writes shard `number` of `of` of a split.
-
-    Args:
-        rows: in the columns of `schema`.
-        made: how the data were made, as JSON values; stored in every shard.
-    """
+    """Writes shard `number` of `of` of a split, rows in the columns of `schema`. `made`: how the data were made, as
+    JSON values; stored in every shard."""
     of_shard = schema(vocabulary, hidden=has_hidden(rows), behaviour=has_behaviour(rows))
     rows = pa.RecordBatch.from_arrays(rows.columns, schema=of_shard)
     checksum = _checksum(_ShardBuffers(rows))
@@ -91,15 +87,9 @@ def write_shard(
 
 
 def publish_shards(temporary: Path, new: Iterable[str], old: Iterable[str], folder: Path) -> None:
-    """Moves new shards and their card from a temporary folder into `folder`, then removes those of the old names that
-    are not among them.
-
-    It may be repeated after an interruption. A README.md that is not a card is kept.
-
-    Args:
-        new: names of files below `temporary`.
-        old: names of files below `folder`.
-    """
+    """Moves new shards and their card, by their names below a temporary folder, into `folder`, then removes those of
+    the old names that are not among them. It may be repeated after an interruption. A README.md that is not a card is
+    kept."""
     for name in new:
         path = temporary / name
         if name == CARD_NAME and not may_replace(folder / CARD_NAME):

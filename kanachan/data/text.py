@@ -33,17 +33,10 @@ class _Refused(Exception):
 
 
 def read_blocks(path: str, progress: Callable[[int], object]) -> Iterator[tuple[int, bytes]]:
-    """Reads whole lines of a text file (.gz, .zst or plain; "-" is standard input), some megabytes at a time.
-
-    Yields:
-        the number of the first line, from 1; the lines, each ended by a line feed.
-
-    Args:
-        progress: called with the number of bytes of the file that were read since the last call.
-
-    Raises:
-        ValueError: a file is missing, cut off or detectably damaged, or there are no line breaks.
-    """
+    """Reads a text file (.gz, .zst or plain; "-" is standard input), some megabytes at a time; yields the number of the
+    first line, from 1, and whole lines, each ended by a line feed. Calls `progress` with the number of bytes of the
+    file read since the last call. Raises ValueError if a file is missing, cut off or detectably damaged, or has no line
+    breaks."""
     if path != "-":
         require_exists(path)
     if os.path.isdir(path):
@@ -93,14 +86,8 @@ def vocabulary_of_block(path: str, first_line: int, block: bytes) -> Vocabulary:
 
 
 def parse_block(path: str, first_line: int, block: bytes, vocabulary: Vocabulary) -> tuple[Columns, list[str]]:
-    """Parses and checks all lines of a block.
-
-    Returns:
-        the rows; the ids of the games in them.
-
-    Raises:
-        ValueError: "path:line: …", for the first line that is not an annotation.
-    """
+    """Parses and checks all lines of a block; returns the rows, and the ids of the games in them. Raises ValueError,
+    "path:line: …", for the first line that is not an annotation."""
     hidden = block.partition(b"\n")[0].count(b"\t") >= len(FIELDS)
     try:
         return _parse(block, vocabulary, hidden)

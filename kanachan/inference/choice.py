@@ -50,13 +50,9 @@ def choose(
     uniform: float | None = None,
     explore: float = 0.0,
 ) -> Action:
-    """Chooses one of the actions by their scores.
-
-    Args:
-        temperature: the scores are divided by it, and their softmax is sampled from; None takes the highest score.
-        uniform: a random number in 0 ... 1, 1 excluded; needed with a temperature.
-        explore: the share of actions that are drawn from all with equal probabilities; needs a temperature.
-    """
+    """Chooses the action of the highest score, or with a temperature samples the softmax of the scores divided by it,
+    by a random number `uniform` (0 to 1, 1 excluded). A share `explore` is drawn from all actions with equal
+    probabilities."""
     score_A = prediction.score
     assert len(actions) == len(score_A)
     if temperature is None:

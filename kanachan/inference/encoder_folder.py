@@ -23,12 +23,8 @@ _AUTO_MAP = {"AutoConfig": f"{_CODE}.{KanachanConfig.__name__}", "AutoModel": f"
 
 def export_encoder(policy: NetworkPolicy, folder: Path, name: str | None = None) -> int:
     """Writes the encoder of a network to a folder, which is made if it is missing; returns its number of parameters.
-
-    Args:
-        name: by which the model card opens it (default: that of the folder).
-
-    Raises ValueError if the folder holds a README.md of something else.
-    """
+    The model card opens it by `name`, if that is not the folder's. Raises ValueError if the folder holds a README.md of
+    something else."""
     if (folder / ABOUT_NAME).exists() and not (folder / _WEIGHTS).exists():
         raise ValueError(f"{folder / ABOUT_NAME} is not of an export, and would be overwritten: name another folder")
     sizes = {key: size for key, size in policy.card["model"].items() if key != "decoder_layers"}

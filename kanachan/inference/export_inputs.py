@@ -13,14 +13,8 @@ if TYPE_CHECKING:
 
 
 def onnx_inputs_of(rows: Rows, session: "InferenceSession") -> dict[str, NDArray]:
-    """Returns the inputs for `session.run` of a network that `kanachan-export --onnx` wrote.
-
-    Args:
-        rows: annotation lines, or rows of a shard.
-
-    Raises:
-        ValueError: as of `inputs_of_rows`; or the network is not an export, or is of another vocabulary.
-    """
+    """Returns the inputs for `session.run` of a network that `kanachan-export --onnx` wrote. Raises ValueError as
+    `inputs_of_rows`, or if the network is not an export, or is of another vocabulary."""
     metadata = session.get_modelmeta().custom_metadata_map
     fingerprint = metadata.get("fingerprint")
     vocabulary = vocabulary_with(metadata.get("vocabulary"), fingerprint)

@@ -52,13 +52,8 @@ class Divergence(NamedTuple):
 
 
 class Int8Network(Network):
-    """A network whose encoder and decoder are an ONNX graph; it caches events as `CachedNetwork` does, and computes
-    batches without cached events as well.
-
-    Args:
-        network: is not changed.
-        ranges: of the inputs of its linear layers; None keeps fp32 matrices.
-    """
+    """A network whose encoder and decoder are an ONNX graph, with fp32 matrices if `ranges` is None; it caches events
+    as `CachedNetwork` does, and computes batches without cached events as well."""
 
     def __init__(self, network: Network, vocabulary: Vocabulary, ranges: "Ranges | None") -> None:
         from onnxruntime import InferenceSession, SessionOptions
@@ -225,15 +220,8 @@ def _measured_ranges(policy: NetworkPolicy) -> "Ranges":
 
 
 def with_int8(policy: NetworkPolicy, name: str) -> NetworkPolicy:
-    """Returns the policy on the CPU with int8 matrices.
-
-    Args:
-        policy: on the CPU.
-        name: of the weights, for errors.
-
-    Raises:
-        ValueError: a package is missing, or the weights are not of imitation.
-    """
+    """Returns a policy, which is on the CPU, with int8 matrices. Raises ValueError, which starts with the name of the
+    weights, if a package is missing, or they are not of imitation."""
     require("onnx", _PACKAGES, f"{name}: int8")
     if "probabilities" not in policy.objective.prediction_fields:
         raise ValueError(

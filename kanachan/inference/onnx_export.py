@@ -8,7 +8,6 @@ import math
 import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
@@ -34,7 +33,6 @@ _TRACED = {
     "candidates": 11,
 }  # arbitrary sizes, all different, except 0 and 1
 _MOST_BYTES = (1 << 31) - (1 << 24)  # of tensors: an ONNX file holds 2 GiB
-_PACKAGES = ("onnx", "onnxscript", "onnxruntime")
 
 
 class _Input(NamedTuple):
@@ -122,13 +120,6 @@ class PolicyGraph(nn.Module):
 Graph = EncoderGraph | PolicyGraph
 
 
-def require_packages() -> None:
-    """Raises ValueError, naming what to install, if a package is missing that the export requires."""
-    missing = [name for name in _PACKAGES if find_spec(name) is None]
-    if missing:
-        raise ValueError(f"--onnx needs {' and '.join(missing)}: pip install {' '.join(missing)}")
-
-
 def simulated_situations(vocabulary: Vocabulary) -> Columns:
     """Returns decisions of a game between rule-based players, the same at each call."""
     annotations = simulate_game(vocabulary, seed=1).annotations
@@ -136,16 +127,9 @@ def simulated_situations(vocabulary: Vocabulary) -> Columns:
 
 
 def export_onnx(policy: NetworkPolicy, folder: Path, columns: Columns, tolerance: float) -> list[Checked]:
-    """Writes `encoder.onnx`, `policy.onnx` and a README.md that explains them into `folder`, all or none.
-
-    Args:
-        policy: on the CPU.
-        columns: two decisions or more, on which the files are compared with the network.
-        tolerance: the largest difference allowed (`Checked.difference`).
-
-    Raises:
-        ValueError: a file differs from the network, or the network is too large for one file.
-    """
+    """Writes `encoder.onnx`, `policy.onnx` and a README.md that explains them into `folder`, all or none; the policy is
+    on the CPU, and there are two decisions or more. Raises ValueError if a file differs from the network on them by
+    more than `tolerance` (`Checked.difference`), or the network is too large for one file."""
     if sum(tensor.nbytes for tensor in policy.network.state_dict().values()) > _MOST_BYTES:
         raise ValueError("an ONNX file holds at most 2 GiB, and the network is larger")
     if (folder / ABOUT_NAME).exists() and not (folder / POLICY_NAME).exists():

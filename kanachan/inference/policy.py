@@ -111,14 +111,8 @@ class Policy(ABC):
         return annotations
 
     def predictions(self, rows: Rows, batch: int = DEFAULT_BATCH) -> list[Prediction]:
-        """Returns the prediction for each decision, in their order; evaluates `batch` of them at once.
-
-        Args:
-            rows: annotation lines, parsed annotations, or rows of shards (`kanachan.data.decisions`).
-
-        Raises:
-            ValueError: one is not a decision of the policy's vocabulary; gives its number, from 1.
-        """
+        """Returns the prediction for each decision, in their order; evaluates `batch` of them at once. Raises
+        ValueError, with the number of the row, from 1, if one is not a decision of the policy's vocabulary."""
         annotations = self._decisions(rows)
         if not annotations:
             return []
@@ -152,15 +146,8 @@ class Policy(ABC):
         seats: Sequence[Hashable] | None = None,
         batch: int = DEFAULT_BATCH,
     ) -> list[Action]:
-        """Chooses an action for each observation, for the arena, the bot and the review.
-
-        Args:
-            temperature: scores are divided by it, and their softmax is sampled from; None takes the highest score.
-            uniforms: a random number in 0 ... 1, 1 excluded, for each observation; needed with a temperature.
-            explore: the share of actions that are drawn from all with equal probabilities; needs a temperature.
-            seats: see `evaluate`.
-            batch: how many are evaluated at once.
-        """
+        """Chooses an action for each observation, for the arena, the bot and the review. `temperature`, `explore` and,
+        for each observation, a random number: as of `choose`; `seats` and `batch`: as of `evaluate`."""
         predictions = self.evaluate(observations, seats, batch)
         drawn = [None] * len(observations) if uniforms is None else uniforms
         return [
@@ -174,12 +161,8 @@ class Policy(ABC):
         seats: Sequence[Hashable] | None = None,
         batch: int = DEFAULT_BATCH,
     ) -> list[Prediction]:
-        """Returns the prediction for each observation, in their order.
-
-        Args:
-            seats: keys of table and seat of each observation; required only by policies that cache a seat's events.
-            batch: how many are evaluated at once.
-        """
+        """Returns the prediction for each observation, in their order; `batch` are evaluated at once. `seats`, keys of
+        the table and seat of each, are required only by policies that cache a seat's events."""
         predictions: list[Prediction] = []
         for first in range(0, len(observations), batch):
             columns = columns_of_observations(observations[first : first + batch], self.vocabulary)

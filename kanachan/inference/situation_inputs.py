@@ -28,15 +28,8 @@ DECISION_INPUTS = {**SITUATION_INPUTS, "candidates": "candidate_BA"}
 
 
 def inputs_of_rows(rows: Rows, vocabulary: Vocabulary, *, actor_first: bool) -> dict[str, Tensor]:
-    """Returns decisions as tensors, in their order.
-
-    Args:
-        rows: annotation lines, or rows of a shard.
-        actor_first: as in the network's training settings.
-
-    Raises:
-        ValueError: a row is not a decision; gives its number, from 1, and the reason.
-    """
+    """Returns decisions as tensors, in their order; `actor_first` as in the network's training settings. Raises
+    ValueError, with the number of the row, from 1, and the reason, if one is not a decision."""
     observations = observations_of(rows, vocabulary)
     if not observations:
         raise ValueError("there are no lines or rows; one decision each expected")

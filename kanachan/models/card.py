@@ -49,12 +49,8 @@ def weights_hash(path: str | Path) -> str:
 
 
 def read_card(path: str | Path) -> dict[str, Any]:
-    """Reads the card of the weights file of a path or name, and nothing else of it.
-
-    Raises:
-        ValueError: the file is missing, is cut off, is not a weights file of this program, or has another format
-            version or vocabulary; names it.
-    """
+    """Reads the card of the weights file of a path or name, and nothing else of it. Raises ValueError, which names it,
+    if it is missing, cut off, not a weights file of this program, or has another format version or vocabulary."""
     file = weights_file(path)
     try:
         with safe_open(file, framework="np") as opened:

@@ -41,13 +41,8 @@ def chosen_device(name: str, *, is_exact: bool = False) -> torch.device:
 
 
 def require_no_gpu(advice: str, setting: str | None = None) -> None:
-    """Raises ValueError, with torch's reason, if a GPU was meant although torch sees none: by a setting, by a job of
-    Slurm, or because the machine has one.
-
-    Args:
-        advice: how to do without.
-        setting: that means a GPU, if one does.
-    """
+    """Raises ValueError, with torch's reason and advice, if a GPU was meant although torch sees none: by a setting, by
+    a job of Slurm, or because the machine has one."""
     meant = setting
     if meant is None and os.environ.get("CUDA_VISIBLE_DEVICES") not in ("", "-1"):  # otherwise hidden on purpose
         of_job = [

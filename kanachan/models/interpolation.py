@@ -8,12 +8,9 @@ from kanachan.models.weights import Weights
 
 
 def interpolated(old: Weights, new: Weights, share: float) -> Mapping[str, Tensor]:
-    """Returns the tensors that are `share` of the way from `old` to `new`, or beyond it, of the kinds of `new`. What
-    `old` alone has, as heads of auxiliary targets, is left out.
-
-    Raises:
-        ValueError: `old` lacks a tensor of `new`, or has it in another shape.
-    """
+    """Returns the tensors that are `share` of the way from `old` to `new`, or beyond it, of the kinds of `new`. Heads
+    of auxiliary targets that only `old` has are left out. Raises ValueError if `old` lacks a tensor of `new`, or has it
+    in another shape."""
     assert share > 0, share
     shape_of = {name: tensor.shape for name, tensor in old.tensors.items()}
     if any(shape_of.get(name) != tensor.shape for name, tensor in new.tensors.items()):

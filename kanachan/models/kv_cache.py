@@ -45,14 +45,9 @@ class IncrementalBatch(Batch):
 
 
 class CachedNetwork(Network):
-    """A network that caches keys and values of events.
-
-    Args:
-        network: the network whose parts it shares.
-        num_events: the maximum number of events of a round.
-        num_rows: the maximum number of rows of own tokens and new events in a batch.
-        use_bf16: multiply in bf16, except in the heads, whose close outputs must not become equal.
-    """
+    """A network that shares the parts of another and caches keys and values of events: of rounds of at most
+    `num_events`, with at most `num_rows` rows of own tokens and new events in a batch. `use_bf16`: multiply in bf16,
+    except in the heads, whose close outputs must not become equal."""
 
     def __init__(self, network: Network, num_events: int, num_rows: int, *, use_bf16: bool = False) -> None:
         nn.Module.__init__(self)

@@ -31,13 +31,8 @@ class VocabularyChange:
         self._actor_first = actor_first
 
     def tensors(self, given: Mapping[str, Tensor], current: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """Returns the tensors of an encoder or a decoder for the new vocabulary.
-
-        Args:
-            given: those for the old one.
-            current: those of a new network, whose rows stay where the old vocabulary, or `given`, has nothing of the
-                same meaning.
-        """
+        """Returns the tensors of an encoder or a decoder for the new vocabulary: those given for the old one, and rows
+        of the current ones of a new network where the old vocabulary, or `given`, has nothing of the same meaning."""
         old_rows, new_rows = (
             self._meanings(vocabulary, has_hidden=len(tensors.get(_TOKENS, ())) > TokenLayout(vocabulary).num_tokens)
             for vocabulary, tensors in ((self.old, given), (self.new, current))

@@ -77,15 +77,8 @@ class _Encoded(NamedTuple):
 
 
 class Adapter:
-    """Adapts a policy to rounds, each from its unadapted state.
-
-    Args:
-        policy: with probabilities.
-        use_bf16: multiply in bf16 in the roll-outs.
-
-    Raises:
-        ValueError: the weights have no probabilities.
-    """
+    """Adapts a policy to rounds, each from its unadapted state; `use_bf16`: multiply in bf16 in the roll-outs. Raises
+    ValueError if the weights have no probabilities."""
 
     def __init__(self, policy: NetworkPolicy, config: AdaptationConfig, *, use_bf16: bool = False) -> None:
         if "probabilities" not in policy.objective.prediction_fields:

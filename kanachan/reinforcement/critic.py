@@ -64,12 +64,8 @@ class Critic:
         return value_BS
 
     def of(self, columns: Columns, batch: int = 1024) -> NDArray[np.float32]:
-        """Predicts value_BS of the seats, counted from seat 0.
-
-        Args:
-            columns: of self-play, as annotated, before seats are rotated.
-            batch: decisions in one forward pass.
-        """
+        """Predicts value_BS of the seats, counted from seat 0, for decisions of self-play as annotated, before seats
+        are rotated, `batch` of them at a time."""
         device = next(self.network.parameters()).device
         rotated = columns if self._seats is None else self._seats.actor_first(columns)
         value_BS = np.empty((len(columns), self.vocabulary.num_seats), np.float32)

@@ -12,14 +12,8 @@ from kanachan.models.transformer import Encoder, attention_backend
 
 
 class CriticNetwork(nn.Module):
-    """Predicts a number of every seat, that of the actor first, from what all seats see together.
-
-    Before the first step it predicts 0.
-
-    Args:
-        scale: of the numbers; outputs of the head are multiplied by it.
-        is_zero_sum: whether the numbers of a decision add up to 0.
-    """
+    """Predicts a number of every seat, that of the actor first, from what all seats see together; before the first
+    step, 0. Outputs of the head are multiplied by `scale`; `is_zero_sum`: the numbers of a decision add up to 0."""
 
     def __init__(self, config: ModelConfig, vocabulary: Vocabulary, *, scale: float, is_zero_sum: bool) -> None:
         super().__init__()

@@ -26,15 +26,9 @@ class _Games(NamedTuple):
 
 
 class LearnerSeats:
-    """The seats that a network had, and how its actions were sampled.
-
-    Args:
-        shards: opened with the columns of self-play.
-        weights: of the network: a path or a name.
-
-    Raises:
-        ValueError: the shards are not of self-play, or the network did not play with a temperature, or with several.
-    """
+    """The seats that a network, named by its weights, had in shards with the columns of self-play, and how its actions
+    were sampled. Raises ValueError if the shards are not of self-play, or it played without a temperature or with
+    several."""
 
     def __init__(self, shards: Shards, weights: str) -> None:
         self.shards = shards

@@ -8,28 +8,15 @@ embeddings are: the policy `reference` would start 0.5 nats from itself. When th
 embeddings are dropped, and the weights are like any others.
 """
 
-from kanachan.config import TrainConfig
+from collections.abc import Callable
 
+HiddenShare = Callable[[int], float]
+"""the probability with which a hidden token is in the batches of a step"""
 _DECAY = 0.75
 """share of the steps in which the probability falls"""
 
 
-class HiddenShare:
-    """The probability with which a hidden token is in the batches of a step: falls linearly, then is 0.
-
-    Args:
-        start: at the first step.
-        total_steps: of the run.
-    """
-
-    def __init__(self, start: float, total_steps: int) -> None:
-        self._start = start
-        self._last = max(1, round(_DECAY * total_steps))
-
-    def __call__(self, step: int) -> float:
-        return self._start * max(0.0, 1 - step / self._last)
-
-    @classmethod
-    def of_run(cls, config: TrainConfig, total_steps: int) -> "HiddenShare | None":
-        """Returns that of a run; None if it is not guided."""
-        return cls(config.policy.oracle, total_steps) if config.policy.oracle else None
+def hidden_share(start: float, total_steps: int) -> HiddenShare | None:
+    """Returns a probability that falls linearly from `start` to 0; None if that is 0: the run is not guided."""
+    last = max(1, round(_DECAY * total_steps))
+    return (lambda step: start * max(0.0, 1 - step / last)) if start else None

@@ -21,13 +21,7 @@ class PhaseStopped(Exception):
 
 @dataclass(frozen=True)
 class Phase:
-    """One command.
-
-    Args:
-        module: of `kanachan.cli`, which is run.
-        arguments: of the command.
-        is_done: tells whether the command has nothing left to do.
-    """
+    """One command of `kanachan.cli`, which has nothing left to do if `is_done` returns true."""
 
     module: str
     arguments: Sequence[str]
@@ -40,15 +34,10 @@ class Phase:
 
 
 def run_phase(phase: Phase, log: Path, stop: StopRequest) -> None:
-    """Runs a phase in a process of its own, unless it is done; what it prints is shown and goes to the log too.
-
-    A process of its own frees all memory between phases, may start further ones (one for each GPU), and is what a
-    user can repeat by hand: its command is written to the log.
-
-    Raises:
-        PhaseStopped: a stop was requested, and the phase is not complete; the same phase resumes.
-        ChildProcessError: the command failed; its message has been shown.
-    """
+    """Runs a phase in a process of its own, unless it is done: so all memory is freed between phases, it may start
+    further ones (one for each GPU), and a user can repeat its command, which is written to the log. Raises PhaseStopped
+    if a stop was requested before the phase was complete, and ChildProcessError if the command failed, whose message
+    has been shown."""
     if phase.is_done():
         return
     print(phase.as_typed, flush=True)

@@ -38,13 +38,9 @@ class Scales(NamedTuple):
 
 
 class PlayedLabels:
-    """Labels decisions of the learner (`kanachan.reinforcement.policy_gradient.Played`).
-
-    Args:
-        critic: its expectation is subtracted from returns; None: nothing is.
-        keep: `PolicyConfig.keep`.
-        fingerprint: of the settings that determine the labels.
-    """
+    """Labels decisions of the learner (`kanachan.reinforcement.policy_gradient.Played`); the critic's expectation, if
+    there is one, is subtracted from returns. `keep`: `PolicyConfig.keep`; `fingerprint`: of the settings that determine
+    the labels."""
 
     def __init__(
         self,
@@ -70,15 +66,8 @@ class PlayedLabels:
 
 
 class PlayedDecisions:
-    """Selects the learner's decisions of self-play, and labels them with advantages.
-
-    Args:
-        weights: of the learner: a path or a name.
-        device: of the critic.
-
-    Raises:
-        ValueError: weights are missing or of another kind, or the critic expects another utility.
-    """
+    """Selects the decisions of self-play of the learner, named by its weights, and labels them with advantages. Raises
+    ValueError if weights are missing or of another kind, or the critic expects another utility."""
 
     def __init__(self, config: PolicyConfig, weights: str, device: torch.device | str = "cpu") -> None:
         self._config = config

@@ -47,13 +47,7 @@ POLICY_NAME = "policy.safetensors"
 
 
 class Iteration:
-    """The phases of one iteration, as commands.
-
-    Args:
-        config: of the run.
-        number: from 0.
-        policy: weights that play, and are improved.
-    """
+    """The phases of iteration `number`, from 0, as commands; `policy` are the weights that play, and are improved."""
 
     def __init__(self, config: TrainConfig, number: int, policy: str) -> None:
         self.config = config
@@ -152,13 +146,9 @@ class Iteration:
 
 
 def run_iterations(config: TrainConfig) -> int:
-    """Runs the iterations that the folder lacks; returns the exit status.
-
-    Raises:
-        ValueError: this is one of several processes, the folder has more iterations, or
-            there are too few games for all splits.
-        OSError: something cannot be written, another process uses the folder, or a command failed.
-    """
+    """Runs the iterations that the folder lacks; returns the exit status. Raises ValueError if this is one of several
+    processes, the folder has more iterations, or there are too few games for all splits; OSError if something cannot be
+    written, another process uses the folder, or a command failed."""
     policy = config.init
     assert policy is not None, "checked with the settings"
     world = devices_of(config.run).world

@@ -9,7 +9,7 @@ from kanachan.data.batch import TokenLayout, collate
 from kanachan.data.symmetry import SeatRotation
 from kanachan.models.card import weights_file
 from kanachan.reinforcement.behaviour import Behaviour
-from kanachan.reinforcement.oracle_guiding import HiddenShare
+from kanachan.reinforcement.oracle_guiding import hidden_share
 from kanachan.reinforcement.played_decisions import PlayedDecisions, spread_rows
 from kanachan.reinforcement.policy_gradient import PolicyGradient
 from kanachan.reinforcement.policy_module import INIT_NAME, PolicyModule
@@ -29,7 +29,7 @@ _MOST_DIFFERENCE = 0.05
 
 def open_data(config: TrainConfig, devices: Devices) -> DataSource:
     source = PlayedSource(config, devices)
-    source.guide(HiddenShare.of_run(config, steps_of(config.run, config.data.sizes[0], source)))
+    source.guide(hidden_share(config.policy.oracle, steps_of(config.run, config.data.sizes[0], source)))
     return source
 
 
@@ -57,7 +57,7 @@ def make_learner(config: TrainConfig, devices: Devices, data: DataSource, steps:
         config.run.log_every,
         config.model,
         data.played_by,
-        HiddenShare.of_run(config, steps),
+        hidden_share(config.policy.oracle, steps),
     )
     return Learner(
         module,

@@ -88,15 +88,8 @@ class Utility:
 
 
 class RoundReturns:
-    """The returns of rounds, and of the decisions in them.
-
-    Args:
-        rounds: sorted by game and, within a game, by their order.
-        predictor: None if the utility does not need it.
-
-    Raises:
-        ValueError: the utility does not fit the number of seats.
-    """
+    """The returns of rounds, sorted by game and by their order in it, and of the decisions in them; without a predictor
+    if the utility does not need it. Raises ValueError if the utility does not fit the number of seats."""
 
     def __init__(
         self, rounds: RoundColumns, predictor: RewardPredictor | None, utility: Utility, vocabulary: Vocabulary

@@ -20,15 +20,10 @@ _DECISIONS_PER_GB = 12  # of `large` in bf16, in the stages that need the most m
 
 
 def chosen_batch(config: TrainConfig, devices: Devices, *, is_resumed: bool) -> tuple[DataConfig, str]:
-    """Chooses the batch and the micro-batch where they are not given; returns the settings and an explanation.
-
-    A batch that is not given is that of the stage, or the next larger one that the devices can share. A micro-batch
-    that is not given is the largest one up to a limit of the device. A resumed run keeps both, but where the devices
-    cannot share its batch in micro-batches of this size, they are smaller.
-
-    Raises:
-        ValueError: the devices cannot share the batch equally; names the nearest batches that they can.
-    """
+    """Chooses the batch of the stage, or the next larger one that the devices can share, and the largest micro-batch up
+    to a limit of the device, where they are not given; returns the settings and an explanation. A resumed run keeps
+    both, but where the devices cannot share its batch in micro-batches of this size, they are smaller. Raises
+    ValueError, which names the nearest batches that they can share, if they cannot share it equally."""
     data, world = config.data, devices.world.size
     batch, micro_batch = data.batch, data.micro_batch
     most, reason = _most_at_once(devices)

@@ -49,11 +49,8 @@ class Stopped(Exception):
 
 class CheckpointFiles(CheckpointIO):
     """Writes a checkpoint to a temporary file, then moves it to its path; keeps the one before as the previous one.
-
-    Args:
-        resumed: the checkpoint that the run is resumed from, and its content, which is not read again. If it is the
-            previous one, as the last one is damaged, the first checkpoint written replaces the last one alone.
-    """
+    `resumed`: the checkpoint that the run is resumed from, and its content, which is not read again; if it is the
+    previous one, as the last one is damaged, the first checkpoint written replaces only the last one."""
 
     def __init__(self, resumed: tuple[Path, dict[str, Any]] | None = None) -> None:
         self._resumed = resumed
@@ -219,13 +216,8 @@ class _Agreement:
 
 
 class CheckpointCallback(L.Callback):
-    """Writes checkpoints, and stops the run after one if any process has received a signal to stop.
-
-    Args:
-        folder: where they are written.
-        minutes: between two of them.
-        steps_between_validations: of the run.
-    """
+    """Writes checkpoints into `folder`, every `minutes`, and stops the run after one if any process has received a
+    signal to stop."""
 
     def __init__(
         self,

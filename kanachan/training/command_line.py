@@ -104,15 +104,8 @@ def stage_defaults(stage: StageName, vocabulary: Vocabulary) -> TrainConfig:
 
 
 class _Given:
-    """The settings of a call, in layers.
-
-    Args:
-        argv: its arguments.
-
-    Raises:
-        ValueError: an argument is wrong, or a --config file, or cannot be read.
-        OSError: likewise.
-    """
+    """The settings of a call, in layers. Raises ValueError or OSError if an argument or a --config file is wrong or
+    cannot be read."""
 
     def __init__(self, argv: Sequence[str]) -> None:
         self.resume: str | None = None

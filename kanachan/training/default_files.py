@@ -31,14 +31,9 @@ def files_of_players(stage: str, vocabulary: Vocabulary) -> list[Path]:
 
 
 def vocabulary_of_run(stage: str, data_path: str | None, init: str | None) -> Vocabulary | None:
-    """Returns the vocabulary of the shards that a run reads, or of the weights that play its games.
-
-    None if there are none that can be read, which is reported where the run opens them, or if the stage has the same
-    defaults for all.
-
-    Raises:
-        ValueError: the weights cannot be read; names the file.
-    """
+    """Returns the vocabulary of the shards that a run reads, or of the weights that play its games; None if none can be
+    read, which is reported where the run opens them, or the stage has the same defaults for all. Raises ValueError,
+    which names the weights, if they cannot be read."""
     if not any(_path_of_players(stage, vocabulary).is_file() for vocabulary in VOCABULARIES.values()):
         return None
     if not data_path:

@@ -38,15 +38,9 @@ class InitialNetwork(NamedTuple):
 
 
 def initial_network(config: TrainConfig, vocabulary: Vocabulary, *, inherits: bool) -> InitialNetwork:
-    """Builds the network of a run.
-
-    Args:
-        inherits: copy the encoder of --init, and of weights with the same heads also the decoder and the heads, or
-            with objective.keep_decoder of any the decoder; a resumed run does not, because its checkpoint has them.
-
-    Raises:
-        ValueError: the weights of --init or objective.prior do not fit the run.
-    """
+    """Builds the network of a run. If it inherits, which a resumed run does not, it has the encoder of --init, of
+    weights with the same heads also the decoder and the heads, and with objective.keep_decoder of any the decoder.
+    Raises ValueError if the weights of --init or objective.prior do not fit the run."""
     name = config.objective.prior
     frozen = None if name is None else read_weights(name)
     prior = None if frozen is None else prior_card_of(frozen)

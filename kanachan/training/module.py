@@ -17,13 +17,8 @@ from kanachan.training.wandb_run import log_reliability
 
 
 class StageModule(LoggedModule):
-    """Trains a network for an objective.
-
-    Args:
-        total_steps, log_every: as for `LoggedModule`.
-        model: the sizes of the network, from which its floating-point operations are computed for the log.
-        teacher: whose probabilities are learned in place of the actions taken.
-    """
+    """Trains a network, of the sizes `model`, for an objective; `teacher`: its probabilities are learned in place of
+    the actions taken."""
 
     network: Network
 

@@ -81,12 +81,8 @@ class MuonWithAdamW(AdamW):
             aten._foreach_sub_.List(matrices, aten._foreach_mul.Tensor(moved_K, length))
 
     def _advance(self, matrices: list[nn.Parameter], is_taken: Tensor, is_finite: Tensor) -> Tensor:
-        """Updates the momenta of matrices of one shape; returns step_KMN, not yet orthogonal.
-
-        Args:
-            is_taken: 1, or 0 if the step is skipped.
-            is_finite: the same as a truth value.
-        """
+        """Updates the momenta of matrices of one shape; returns step_KMN, not yet orthogonal. `is_taken` is 0 if the
+        step is skipped, else 1, and `is_finite` the same as a truth value."""
         for matrix in matrices:
             if not self.state[matrix]:
                 # the number of steps, because AdamW expects it in a loaded state

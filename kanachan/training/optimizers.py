@@ -80,13 +80,8 @@ def _is_encoder(name: str) -> bool:
 
 
 class SkippedSteps:
-    """Counts the steps that were skipped because their gradient was not finite.
-
-    The counts stay on the device, so that counting never waits for it.
-
-    Args:
-        limit: the number in a row that ends the run.
-    """
+    """Counts the steps that were skipped because their gradient was not finite, on the device, so that counting never
+    waits for it. `limit` of them in a row end the run."""
 
     def __init__(self, limit: int = 10) -> None:
         self.limit = limit

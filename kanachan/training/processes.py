@@ -45,14 +45,9 @@ def local_rank() -> int:
 
 
 def world_of(run: RunConfig, num_gpus: int | None) -> World:
-    """Counts the processes that torchrun or Slurm has started, else those that this one will start.
-
-    Args:
-        num_gpus: that this process sees; None: the run computes on CPUs.
-
-    Raises:
-        ValueError: the settings contradict the launcher, or there are fewer GPUs than processes.
-    """
+    """Counts the processes that torchrun or Slurm has started, else those that this one will start. `num_gpus`: that
+    this process sees, None if the run computes on CPUs. Raises ValueError if the settings contradict the launcher, or
+    there are fewer GPUs than processes."""
     started = _started_processes()
     if started is None:
         devices = run.devices or (1 if num_gpus is None else num_gpus)

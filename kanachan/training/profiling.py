@@ -16,13 +16,8 @@ _ROWS = 50
 
 
 class StepProfiler(L.Callback):
-    """Profiles optimiser steps of the first process; writes a table of operations and a trace for
-    chrome://tracing or ui.perfetto.dev.
-
-    Args:
-        folder: of the run.
-        steps: optimiser steps to profile.
-    """
+    """Profiles optimiser steps of the first process; writes a table of operations and a trace for chrome://tracing or
+    ui.perfetto.dev into the folder of the run."""
 
     def __init__(self, folder: Path, steps: int) -> None:
         self.folder = folder

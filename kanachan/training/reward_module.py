@@ -13,14 +13,9 @@ from kanachan.training.throughput import FlopCount
 
 
 class RewardModule(LoggedModule):
-    """Trains a reward predictor on whole games.
-
-    The loss of a step is a mean over its rounds. Validations measure predictions, in which the seats' views are
-    averaged: the parts of the loss, and the explained variance of the grading points.
-
-    Args:
-        total_steps, log_every: as for `LoggedModule`.
-    """
+    """Trains a reward predictor on whole games. The loss of a step is a mean over its rounds. Validations measure
+    predictions, in which the seats' views are averaged: the parts of the loss, and the explained variance of the
+    grading points."""
 
     network: RewardNetwork
 

@@ -40,12 +40,8 @@ _LABELS_VERSION = 1  # of what is in a file of labels
 
 
 class RoundLabels:
-    """Soft labels of decisions, by their round and their seat.
-
-    Args:
-        label_NSL: at the start of each round.
-        fingerprint: of what computed them.
-    """
+    """Soft labels of decisions, by their round and their seat, of the labels label_NSL at the start of each round;
+    `fingerprint`: of what computed them."""
 
     def __init__(
         self, rounds: RoundColumns, label_NSL: NDArray[np.float32], objective: Objective, fingerprint: str

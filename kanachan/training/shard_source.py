@@ -16,20 +16,17 @@ from kanachan.training.data_source import Share
 
 
 class ShardSource:
-    """The train, validation and test splits of `config.path`.
+    """The train and validation splits of `config.path`, shared by `world` processes.
 
     Args:
-        world: number of processes that share the rows.
-        varlen: make the batches for varlen attention (`kanachan.models.attention`).
         hidden: read hidden hands too.
         sees_hidden: make batches with hidden tokens among the tiles.
         reads_hidden: read what hidden tokens need: hidden hands and, where there are any, the columns of self-play.
         selecting: selects the rows of a split, if not all are taken.
         labelling: makes what computes the soft labels of a split, if there are any.
 
-    Raises:
-        ValueError: there are no shards to train on, they cannot be read, they do not fill one batch, or hidden hands
-            are to be read and there are none.
+    Raises ValueError if there are no shards to train on, they cannot be read, do not fill one batch, or lack
+    hidden hands.
     """
 
     def __init__(

@@ -80,13 +80,8 @@ def _lengths(token_LX: Tensor) -> NDArray[np.int64]:
 
 
 class Meter:
-    """Measures the work of this process since the last row of the log, and the time it took.
-
-    Counts on the CPU, before a batch leaves for the device, and never waits for the device.
-
-    Args:
-        work_of: counts the work of a batch, which must be on the CPU.
-    """
+    """Measures the work of this process since the last row of the log, and the time it took. Counts by `work_of` on the
+    CPU, before a batch leaves for the device, and never waits for the device."""
 
     def __init__(self, work_of: Callable[[Any], FlopCount]) -> None:
         self.work_of = work_of

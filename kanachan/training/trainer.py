@@ -84,9 +84,9 @@ def _has_ended(config: TrainConfig, out: Path) -> bool:
     further, stay there until it ends."""
     if not (out / WEIGHTS_NAME).is_file():
         return False
-    run = read_card(out / WEIGHTS_NAME)["config"]["run"]
-    is_as_long = all(run[name] == getattr(config.run, name) for name in ("steps", "passes"))
-    return is_as_long and read_card(out / WEIGHTS_NAME)["config"]["optim"].get("cooldown") == config.optim.cooldown
+    ended = read_card(out / WEIGHTS_NAME)["config"]
+    is_as_long = all(ended["run"][name] == getattr(config.run, name) for name in ("steps", "passes"))
+    return is_as_long and ended["optim"].get("cooldown") == config.optim.cooldown
 
 
 class _Run:

@@ -36,13 +36,8 @@ def wandb_mode(config: TrainConfig) -> str:
 
 
 def wandb_group(config: TrainConfig, previous: Mapping[str, Any] | None) -> str:
-    """Returns the group of a run in wandb: that of the setting, else of the stage before, else the run's own folder.
-
-    All runs of a curriculum so share the group that is named for the folder of the first stage.
-
-    Args:
-        previous: the settings of the stage that this one starts from, if any.
-    """
+    """Returns the group of a run in wandb: that of the setting, else of the settings of the stage before, else the
+    run's own folder. So all runs of a curriculum share the group that is named for the folder of the first stage."""
     inherited = previous.get("run", {}).get("group") if previous else None
     return config.run.group or inherited or _name_of_folder(Path(config.run.out))
 
@@ -56,15 +51,10 @@ def wandb_logger(
     *,
     is_resumed: bool,
 ) -> WandbLogger:
-    """Starts the wandb run of this folder. If wandb does not respond, the run is logged offline, with a message.
-
-    A resumed run continues the same run online. Offline it cannot, as `wandb sync` replaces what the server has of a
-    run: each start is a run of its own in the group, whose steps go on.
-
-    Args:
-        data: the description of the data.
-        lineage: the stages before this one; the last becomes the artifact that this run uses.
-    """
+    """Starts the wandb run of this folder. If wandb does not respond, the run is logged offline, with a message. A
+    resumed run continues the same run online. Offline it cannot, as `wandb sync` replaces what the server has of a run:
+    each start is a run of its own in the group. The last stage of the lineage becomes the artifact that this run
+    uses."""
     import wandb
 
     if not is_resumed:  # an existing id belongs to an earlier attempt that failed
@@ -134,11 +124,8 @@ def _started(
 
 
 def _never_wait_for_server(run: Any) -> None:
-    """Leaves all sending of artifacts and tables to wandb's own process, as it is done offline.
-
-    Otherwise each of them first asks the server whether its name has another type: if the server does not respond,
-    training waits for half a minute and the run fails.
-    """
+    """Leaves all sending of artifacts and tables to wandb's own process, as offline. Otherwise each first asks the
+    server whether its name has another type, and if that does not respond, the run fails after half a minute."""
     run._assert_can_log_artifact = lambda artifact: None
     run._public_api = lambda overrides=None: _NoQueries()
 
@@ -186,12 +173,9 @@ def finish_wandb(logger: WandbLogger, lineage: Sequence[Mapping[str, Any]]) -> N
 
 
 def _finishes(run: Any, seconds: float) -> bool:
-    """Ends the run; returns whether that took no longer than `seconds`.
-
-    wandb's own limit, the setting `finish_timeout`, does not hold while its process waits for the server. So the run is
-    ended in a thread, and if that is not over in time, wandb's process is killed: all that it has not sent is in the
-    folder of the run.
-    """
+    """Ends the run; returns whether that took no longer than `seconds`. wandb's own limit, the setting
+    `finish_timeout`, does not hold while its process waits for the server: so the run is ended in a thread, and if that
+    is not over in time, wandb's process is killed, which leaves all that is not sent in the folder of the run."""
     errors: list[BaseException] = []
 
     def finish() -> None:
@@ -249,12 +233,8 @@ class ReliabilityPoint(NamedTuple):
 
 
 def log_reliability(trainer: L.Trainer, points: Sequence[ReliabilityPoint], unit: str, samples: int) -> None:
-    """Logs to wandb, if it is used, a chart of outcomes over predictions, with the diagonal for comparison.
-
-    It is wandb's line chart over a table: nothing has to be drawn here, the numbers stay numbers, offline as a JSON
-    file in the run's folder, and the browser shows several runs in one chart. (A custom chart needs a connection, to
-    be registered; a picture would need a plotting library and could not be compared.)
-    """
+    """Logs to wandb, if it is used, a chart of outcomes over predictions, with the diagonal for comparison: its own
+    line chart over a table, which works offline and shows several runs in one chart."""
     for logger in trainer.loggers:
         if isinstance(logger, WandbLogger):
             import wandb
