@@ -207,7 +207,9 @@ class Merge:
         self._vocabulary = vocabulary
         self._rows_per_shard, self._seed = packing.rows_per_shard, packing.seed
         self._splits = [split for split in SPLITS if split in runs.files]
-        rows = Counter({split: self._num_distinct(split) for split in self._splits})
+        rows = Counter[str]()
+        for split in self._splits:
+            rows[split] = sum(len(_distinct_rows(parts)) for parts in self._ranges(split, runs.rows[split]))
         self.tally = Tally(rows, runs.rows - rows, runs.games)
         """what is packed, of rounds only after `write`"""
         self._rounds = rounds or RoundMerge.of_files(runs.folder, runs.round_files)
@@ -224,13 +226,13 @@ class Merge:
             "version": version("kanachan"),
             **(more or {}),
         }
-        paths = self._write_all(folder, made) if self._splits else self._write_nothing(folder, made)
+        if self._splits:
+            paths = self._write_all(folder, made)
+        else:
+            rows = pa.RecordBatch.from_pylist([], schema=schema(self._vocabulary))
+            paths = [write_shard(folder, SPLITS[0], 0, 1, rows, self._vocabulary, made)]
         self.tally.rounds = self._rounds.rounds
         return [str(path.relative_to(folder)) for path in paths]
-
-    def _write_nothing(self, folder: Path, made: dict[str, Any]) -> list[Path]:
-        rows = pa.RecordBatch.from_pylist([], schema=schema(self._vocabulary))
-        return [write_shard(folder, SPLITS[0], 0, 1, rows, self._vocabulary, made)]
 
     def _write_all(self, folder: Path, made: dict[str, Any]) -> list[Path]:
         shards = [path for split in self._splits for path in self._write_split(split, folder, made)]
@@ -245,10 +247,6 @@ class Merge:
         card = folder / CARD_NAME
         card.write_text(dataset_card(tables, self._vocabulary, made), encoding="utf-8")
         return [*shards, *rounds, card]
-
-    def _num_distinct(self, split: str) -> int:
-        ranges = self._ranges(split, self._runs.rows[split])
-        return sum(len(_distinct_rows(parts)) for parts in ranges)
 
     def _write_split(self, split: str, folder: Path, made: dict[str, Any]) -> list[Path]:
         num_shards = sum(1 for _ in self._ranges(split, self.tally.rows[split]))

@@ -60,10 +60,8 @@ class EpochSampler:
         self._windows = {}
         self._blocks = np.random.default_rng((self.seed, epoch, Stream.BLOCKS)).permutation(num_blocks)
         sizes = np.minimum(self.num_rows - self._blocks * self.block, self.block)  # the last block may be short
-        self._first = np.concatenate([[0], np.cumsum(np.add.reduceat(sizes, self._window_starts()))])[:-1]
-
-    def _window_starts(self) -> NDArray[np.int64]:
-        return np.arange(0, len(self._blocks), self.blocks_per_window)
+        starts = np.arange(0, num_blocks, self.blocks_per_window)
+        self._first = np.concatenate([[0], np.cumsum(np.add.reduceat(sizes, starts))])[:-1]
 
     def _window(self, window: int) -> NDArray[np.int64]:
         first = window * self.blocks_per_window

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -19,8 +18,6 @@ CARD_KEY = "card"
 SIZES_OF_ENCODER = ("width", "layers", "heads", "feedforward")
 FORMAT_VERSION = 2
 """2: decisions of a round share their events"""
-TEMPERATURES = ("temperature", "summary_temperature")
-"""entries of the card of a calibrated network: of the outputs of the candidates, and of the summary"""
 
 
 def weights_file(path: str | Path) -> Path:
@@ -72,15 +69,7 @@ def read_card(path: str | Path) -> dict[str, Any]:
             f"{file}: made for the vocabulary {card['vocabulary']} {card['fingerprint']}; this program has "
             f"{known_vocabularies()}"
         )
-    for name in TEMPERATURES:
-        if name in card:
-            _check_temperature(card[name], file)
     return card
-
-
-def _check_temperature(temperature: object, file: Path) -> None:
-    if not isinstance(temperature, int | float) or not 0 < temperature < math.inf:
-        raise ValueError(f"{file}: the temperature in its card is {temperature}; a positive number expected")
 
 
 def other_version(version: object) -> str:

@@ -10,6 +10,7 @@ import copy
 from typing import NamedTuple
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from kanachan.data.batch import Batch
@@ -89,7 +90,8 @@ class CachedLowRankNetwork(CachedNetwork):
 
     def reserve(self, num_slots: int) -> None:
         super().reserve(num_slots)
-        self._of_slots = [Factors(*(_with_rows(each, num_slots) for each in factors)) for factors in self._of_slots]
+        missing = (0, 0, 0, 0, 0, num_slots - len(self._of_slots[0].down))
+        self._of_slots = [Factors(*(F.pad(each, missing) for each in factors)) for factors in self._of_slots]
 
     @torch.inference_mode()
     def set_additions(self, slot: int, additions: Additions | None) -> None:
@@ -119,7 +121,3 @@ def _with_low_rank(decoder: Decoder) -> Decoder:
             if isinstance(child, nn.Linear) and name != _OF_SITUATION:
                 setattr(part, name, LowRankLinear(child))
     return decoder
-
-
-def _with_rows(tensor: Tensor, num_rows: int) -> Tensor:
-    return torch.cat((tensor, tensor.new_zeros(num_rows - len(tensor), *tensor.shape[1:])))

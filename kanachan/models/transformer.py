@@ -12,7 +12,7 @@ D width, F features of a number, K outputs of a head. `kanachan.models.attention
 and masks the padding.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import torch
@@ -232,9 +232,13 @@ class Network(nn.Module):
 
 def have_same_encoder(a: Network, b: Network) -> bool:
     """Returns whether two networks encode every situation in the same way."""
-    ours, theirs = a.encoder.state_dict(), b.encoder.state_dict()
+    return are_equal(a.encoder.state_dict(), b.encoder.state_dict())
+
+
+def are_equal(ours: Mapping[str, Tensor], theirs: Mapping[str, Tensor]) -> bool:
+    """Returns whether two states are the same up to device and precision."""
     return ours.keys() == theirs.keys() and all(
-        tensor.shape == theirs[name].shape and torch.equal(tensor, theirs[name].to(tensor.device))
+        tensor.shape == theirs[name].shape and torch.equal(tensor.float(), theirs[name].to(tensor.device).float())
         for name, tensor in ours.items()
     )
 

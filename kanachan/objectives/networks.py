@@ -15,9 +15,9 @@ from torch import Tensor
 from annotate.vocabulary import Vocabulary
 from kanachan.config import ModelConfig, ObjectiveConfig, StageName
 from kanachan.data.batch import TokenLayout
-from kanachan.models.card import TEMPERATURES, require_encoder_sizes
+from kanachan.models.card import require_encoder_sizes
 from kanachan.models.fewer_blocks import kept_blocks, with_fewer_blocks
-from kanachan.models.transformer import Encoder, Network
+from kanachan.models.transformer import Encoder, Network, are_equal
 from kanachan.models.vocabulary_change import VocabularyChange
 from kanachan.models.weights import PRIOR_KEY, Weights, load_tensors, read_weights
 from kanachan.objectives.objective import Objective
@@ -81,21 +81,13 @@ def build_network(
 def load_network(path: str | Path, device: torch.device | str = "cpu") -> Loaded:
     """Loads the network and the objective of a weights file on the device, in evaluation mode."""
     weights = read_weights(path)
-    _check_stage(weights)
+    require_scoring(weights.stage, weights.path)
     prior = weights.card.get(PRIOR_KEY)
     if weights.objective.prior is not None and prior is None:
         raise ValueError(f"{weights.path}: its card does not describe its prior, {weights.objective.prior}")
     network, objective = build_network(weights.stage, weights.model, weights.objective, weights.vocabulary, prior)
     load_tensors(network, weights.tensors, weights.path)
     return Loaded(network.to(device).eval(), objective.to(device).eval(), weights.card)
-
-
-def _check_stage(weights: Weights) -> None:
-    require_scoring(weights.stage, weights.path)
-    if not objective_class(weights.stage).temperatures and not weights.card.keys().isdisjoint(TEMPERATURES):
-        raise ValueError(
-            f"{weights.path}: a temperature in its card, but stage {weights.stage} has no probabilities to divide"
-        )
 
 
 def inherit_encoder(encoder: Encoder, model: ModelConfig, weights: Weights, vocabulary: Vocabulary) -> None:
@@ -125,7 +117,9 @@ def inherit_decoder(
     does; returns the parts that stay unchanged, and of each what differs: its shapes (other auxiliary targets, another
     number of bins, blocks or seats), or the prior to which the outputs of the head are added."""
     change, fresh = vocabulary_change(weights, vocabulary), {}
-    has_other_prior = not _equal(_part(weights, "prior"), {} if network.prior is None else network.prior.state_dict())
+    has_other_prior = not are_equal(
+        _part(weights, "prior"), {} if network.prior is None else network.prior.state_dict()
+    )
     for part, module in network.named_children():
         if part in ("encoder", "prior") or (part != "decoder" and not with_heads):
             continue
@@ -149,7 +143,3 @@ def _part(weights: Weights, name: str) -> dict[str, Tensor]:
     """Returns the tensors of a part of a network, by their names in it."""
     prefix = f"{name}."
     return {n.removeprefix(prefix): tensor for n, tensor in weights.tensors.items() if n.startswith(prefix)}
-
-
-def _equal(one: Mapping[str, Tensor], other: Mapping[str, Tensor]) -> bool:
-    return one.keys() == other.keys() and all(torch.equal(one[name].float(), other[name].float()) for name in one)

@@ -70,7 +70,7 @@ class DataSource(Protocol):
 
     @property
     def learned_games(self) -> NDArray[np.uint64]:
-        """The games of records in the training split (`kanachan.data.game_keys`) [G]; none of self-play."""
+        """The games of records in the training split (`kanachan.models.learned_games`) [G]; none of self-play."""
 
     def train_batches(self, share: Share) -> TrainBatches:
         """Makes the micro-batches of a process."""

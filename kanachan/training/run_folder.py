@@ -80,7 +80,10 @@ def load_config(path: Path) -> TrainConfig:
     try:
         for name in ("reward", "critic", "policy", "selfplay"):
             values.setdefault(name, {})  # older runs have none
-        sections = {name: kind(**_with_tuples(values.pop(name))) for name, kind in SECTIONS.items()}
+        sections = {}
+        for name, kind in SECTIONS.items():
+            given = values.pop(name).items()
+            sections[name] = kind(**{key: tuple(v) if isinstance(v, list) else v for key, v in given})
         config = TrainConfig(**sections, **values)
     except (TypeError, KeyError, AttributeError) as error:
         raise ValueError(f"{path}: not a complete configuration of a run: {error}") from error
@@ -165,7 +168,3 @@ def _flat(config: TrainConfig) -> dict[str, Any]:
             {f"{key}.{name}": entry for name, entry in value.items()} if isinstance(value, dict) else {key: value}
         )
     return flat
-
-
-def _with_tuples(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}

@@ -23,37 +23,26 @@ from kanachan.training.run_folder import SECTIONS
 SIZE = "model.size"
 """the setting that stands for five others of the section model"""
 _ELSEWHERE = {
-    "lr": "optim.learning_rate",
-    "wd": "optim.weight_decay",
-    "grad_clip": "optim.clip",
-    "gradient_clip": "optim.clip",
-    "gradient_clip_val": "optim.clip",
-    "max_grad_norm": "optim.clip",
-    "ema": "optim.average",
-    "warmup_steps": "optim.warmup",
-    "epochs": "run.passes",
-    "epoch": "run.passes",
-    "num_epochs": "run.passes",
-    "max_epochs": "run.passes",
-    "max_steps": "run.steps",
-    "num_steps": "run.steps",
-    "gpus": "run.devices",
-    "num_gpus": "run.devices",
-    "device": "run.accelerator",
-    "output_dir": "run.out",
-    "patience": "run.early_stopping",
-    "fp16": "run.precision",
-    "amp": "run.precision",
-    "batch_size": "data.batch",
-    "gradient_accumulation_steps": "data.micro_batch",
-    "accumulate_grad_batches": "data.micro_batch",
-    "dataset": "data.path",
-    "hidden_size": "model.width",
-    "d_model": "model.width",
-    "num_heads": "model.heads",
-    "num_layers": "model.layers",
+    "optim.learning_rate": ("lr",),
+    "optim.weight_decay": ("wd",),
+    "optim.clip": ("grad_clip", "gradient_clip", "gradient_clip_val", "max_grad_norm"),
+    "optim.average": ("ema",),
+    "optim.warmup": ("warmup_steps",),
+    "run.passes": ("epoch", "epochs", "num_epochs", "max_epochs"),
+    "run.steps": ("max_steps", "num_steps"),
+    "run.devices": ("gpus", "num_gpus"),
+    "run.accelerator": ("device",),
+    "run.out": ("output_dir",),
+    "run.early_stopping": ("patience",),
+    "run.precision": ("fp16", "amp"),
+    "data.batch": ("batch_size",),
+    "data.micro_batch": ("gradient_accumulation_steps", "accumulate_grad_batches"),
+    "data.path": ("dataset",),
+    "model.width": ("hidden_size", "d_model"),
+    "model.heads": ("num_heads",),
+    "model.layers": ("num_layers",),
 }
-"""names of settings in other programs, and those here"""
+"""settings, and their names in other programs"""
 _EXPECTED = {int: "a whole number", float: "a number", bool: "true or false"}
 _TRUTH = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 
@@ -164,7 +153,8 @@ def known_setting(name: str, prefix: str = "") -> Setting:
     if name in GONE:
         raise ValueError(f"unknown setting {prefix}{name}: {GONE[name]}")
     last = name.rpartition(".")[2]
-    usual = _ELSEWHERE.get(last.lower().replace("-", "_"))
+    elsewhere = last.lower().replace("-", "_")
+    usual = next((ours for ours, theirs in _ELSEWHERE.items() if elsewhere in theirs), None)
     by_last = {other.rpartition(".")[2]: other for other in settings} | {other: other for other in settings}
     close = get_close_matches(name, settings, n=1, cutoff=0.75) + get_close_matches(last, by_last, n=1, cutoff=0.75)
     meant = usual or (by_last[close[0]] if close else None)

@@ -37,7 +37,8 @@ def chosen_strategy(run: RunConfig, devices: Devices, num_parameters: int) -> tu
         return run.strategy, "as set"
     if world.size == 1:
         return "plain", "one process"
-    memory = torch.cuda.get_device_properties(0).total_memory if devices.is_gpu else _main_memory() // world.devices
+    main_memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    memory = torch.cuda.get_device_properties(0).total_memory if devices.is_gpu else main_memory // world.devices
     room = _SHARE_FOR_PARAMETERS * memory
     whole = BYTES_PER_PARAMETER * num_parameters
     sizes = f"{whole / 1e9:.1f} GB of weights, gradients and states, {memory / 1e9:.0f} GB for a process"
@@ -46,10 +47,6 @@ def chosen_strategy(run: RunConfig, devices: Devices, num_parameters: int) -> tu
     if num_parameters * (4 + 16 / world.size) <= room:  # 16: DeepSpeed copies its share of the weights
         return "zero2", f"gradients and states must be sharded: {sizes}"
     return "zero3", f"weights must be sharded too: {sizes}"
-
-
-def _main_memory() -> int:
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 class _DDP(DDPStrategy):

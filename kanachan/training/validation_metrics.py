@@ -70,7 +70,9 @@ class ValidationMetrics:
             row = with_explained_variance(row)
         self.points = self._values.tenths(trainer) if confidence_GS is None else confidence_bins(confidence_GS)
         row |= kind_metrics(kinds_SK, has_probability=not has_value)
-        row["calibration/error"] = _error_of(self.points)
+        gap_G = np.array([(point.predicted - point.actual) * point.decisions for point in self.points])
+        num_decisions = sum(point.decisions for point in self.points)
+        row["calibration/error"] = float(calibration_error(gap_G[None], np.array([num_decisions]))[0])
         return {**row, f"{PREFIX}rows": count}
 
 
@@ -148,9 +150,3 @@ class Values:
         table = mine.new_zeros(2, stops[-1])
         table[:, stops[rank] - mine.shape[1] : stops[rank]] = mine
         return strategy.reduce(table, reduce_op="sum")
-
-
-def _error_of(points: list[ReliabilityPoint]) -> float:
-    gap_G = np.array([(point.predicted - point.actual) * point.decisions for point in points])
-    num_decisions = sum(point.decisions for point in points)
-    return float(calibration_error(gap_G[None], np.array([num_decisions]))[0])

@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 from urllib.parse import urlparse
 
@@ -85,7 +86,9 @@ def _started(
     import wandb
 
     name = os.environ.get("WANDB_NAME") or _name(config.stage, out)
-    run_id = _id_in_sweep() or secrets.token_hex(4)
+    # the agent of a sweep assigns an id, and wandb then accepts no other
+    of_sweep = os.environ.get("WANDB_RUN_ID") if "WANDB_SWEEP_ID" in os.environ else None
+    run_id = of_sweep or secrets.token_hex(4)
     id_file = out / _ID_NAME
     if is_offline:
         name += ", resumed" if is_resumed else ""
@@ -127,14 +130,8 @@ def _never_wait_for_server(run: Any) -> None:
     """Leaves all sending of artifacts and tables to wandb's own process, as offline. Otherwise each first asks the
     server whether its name has another type, and if that does not respond, the run fails after half a minute."""
     run._assert_can_log_artifact = lambda artifact: None
-    run._public_api = lambda overrides=None: _NoQueries()
-
-
-class _NoQueries:
-    """What wandb's client of the server is replaced by: nobody waits for an artifact."""
-
-    def _set_artifact_save_handle(self, artifact: Any, handle: Any) -> None:
-        pass
+    no_queries = SimpleNamespace(_set_artifact_save_handle=lambda artifact, handle: None)
+    run._public_api = lambda overrides=None: no_queries
 
 
 def _seconds(name: str) -> float:
@@ -149,11 +146,6 @@ def _name(stage: str, out: Path) -> str:
 
 def _name_of_folder(out: Path) -> str:
     return "/".join(out.resolve().parts[-2:]).lstrip("/")
-
-
-def _id_in_sweep() -> str | None:
-    """Returns the id that the agent of a sweep has assigned to this run, if any; wandb then accepts no other."""
-    return os.environ.get("WANDB_RUN_ID") if "WANDB_SWEEP_ID" in os.environ else None
 
 
 def finish_wandb(logger: WandbLogger, lineage: Sequence[Mapping[str, Any]]) -> None:

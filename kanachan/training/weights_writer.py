@@ -50,12 +50,9 @@ class WeightsWriter:
         write_weights(self.out / WEIGHTS_NAME, tensors, card)
         return lineage_of(read_weights(self.out))
 
-    @property
-    def _learned_games(self) -> LearnedGames:
-        return self._checkpoints.ancestors_games | LearnedGames(self.data.learned_games, is_complete=True)
-
     def _card(self, metrics: dict[str, float], step: int) -> dict[str, Any]:
         config = self.config
+        learned = self._checkpoints.ancestors_games | LearnedGames(self.data.learned_games, is_complete=True)
         return make_card(
             config.stage,
             config.reward if config.stage == REWARD else config.model,
@@ -66,7 +63,7 @@ class WeightsWriter:
             metrics=metrics,
             lineage=self._checkpoints.lineage,
             data=self.data.description,
-            learned_games=self._learned_games.encode(),
+            learned_games=learned.encode(),
             config=plain(config),
             **self._more,
         )

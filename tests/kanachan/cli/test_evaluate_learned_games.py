@@ -12,9 +12,8 @@ from kanachan.cli.evaluate import main as evaluate
 from kanachan.cli.predict import main as predict
 from kanachan.cli.review import main as review
 from kanachan.data.columns import columns_of_annotations
-from kanachan.data.game_keys import truncated
 from kanachan.data.shards import open_shards
-from kanachan.models.learned_games import GAMES_KEY, LearnedGames
+from kanachan.models.learned_games import GAMES_KEY, LearnedGames, truncated
 from kanachan.models.weights import read_weights, write_weights
 from tests.support.random_annotations import random_annotations
 from tests.support.review_runs import SEAT, Reviewed

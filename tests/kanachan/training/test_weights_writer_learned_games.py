@@ -5,9 +5,8 @@ from pathlib import Path
 import numpy as np
 
 from kanachan.cli import train
-from kanachan.data.game_keys import truncated
 from kanachan.data.shards import open_shards
-from kanachan.models.learned_games import GAMES_KEY, LearnedGames
+from kanachan.models.learned_games import GAMES_KEY, LearnedGames, truncated
 from kanachan.models.weights import CARD_NAME, read_weights, write_weights
 from tests.support.tiny_runs import run
 from tests.support.tiny_weights import written
