@@ -25,7 +25,8 @@ from kanachan.evaluation.separate_questions import AnswerMeter, Answers, questio
 from kanachan.evaluation.value_metrics import log_likelihood_metrics, value_metrics
 from kanachan.evaluation.verdicts import Verdict, less_chance_of_ranks, verdict_on_imitation, verdict_on_values
 from kanachan.inference.policy import Policy
-from kanachan.objectives.objective import Objective, RankObjective
+from kanachan.objectives.objective import Objective
+from kanachan.objectives.rank import Rank
 from kanachan.objectives.targets import Results, final_rank
 
 _RANKS = "rank_probability/action"
@@ -155,7 +156,7 @@ def _of_values(
     predicted_B = {"action": numbers["action"], "situation": numbers.get("situation")}
     bins = {"points": reliability(held_out.game_B, numbers["action"], target_B, replicates=held_out.replicates)}
     of_ranks_alone: dict[str, dict[str, dict[str, Estimate]]] = {}
-    if isinstance(objective, RankObjective):
+    if isinstance(objective, Rank):
         order_BO = held_out.order_by_scores
         rank_BR = None if order_BO is None else rank_probability(order_BO, held_out.vocabulary)
         points_R = objective.points_R.double().cpu().numpy()

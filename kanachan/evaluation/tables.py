@@ -10,7 +10,7 @@ from kanachan.evaluation.evaluator import Evaluation
 from kanachan.evaluation.reward_evaluation import RewardEvaluation
 from kanachan.evaluation.separate_questions import DISCARD, QUESTIONS
 from kanachan.objectives.networks import objective_class
-from kanachan.objectives.objective import RankObjective
+from kanachan.objectives.rank import Rank
 
 WIDTH = 100
 _GAP = "  "
@@ -70,12 +70,12 @@ def stage_tables(stage: str, evaluations: _Lettered, num_seats: int) -> str:
         parts += [_calibration_line(evaluations), *_question_tables(evaluations)]
         return "\n\n".join([*parts, *_comparison(evaluations)])
     parts += [_verdict_lines(evaluations), _value_table(evaluations)]
-    if issubclass(objective, RankObjective):
+    if issubclass(objective, Rank):
         parts += _likelihood_tables(evaluations, num_seats)
     parts += _comparison(evaluations)
     parts.append("Reliability: mean prediction and mean outcome, by deciles of the predictions")
     parts.append(_reliability_table(evaluations, "points"))
-    if issubclass(objective, RankObjective):
+    if issubclass(objective, Rank):
         parts.append("Reliability of the rank probabilities: predicted probability and empirical frequency, in %")
         parts.append(_reliability_table(evaluations, "rank"))
         parts.append("Ranks by round of the game: log-likelihood and calibration error")
@@ -92,7 +92,7 @@ def side_by_side(stage: str, rows: Sequence[tuple[Sequence[str], Evaluation]], l
         rows: the cells that name the network and the data set, under `labels`, and its evaluation.
     """
     objective = objective_class(stage)
-    ranks = issubclass(objective, RankObjective)
+    ranks = issubclass(objective, Rank)
     if not objective.has_value:
         header = ["all %", "discard %", "NLL", "calibration error %"]
     else:

@@ -39,10 +39,15 @@ def vocabulary_of(path: str | Path) -> Vocabulary:
     return vocabulary_named(read_card(path)["vocabulary"])
 
 
+def file_hash(path: str | Path) -> str:
+    """Computes the SHA-256 of the weights file of a path or name, as lineages have it."""
+    return hashlib.sha256(weights_file(path).read_bytes()).hexdigest()
+
+
 def weights_hash(path: str | Path) -> str:
     """Computes a hash of the weights file of a path or name, 16 hexadecimal digits: games record it of their players.
     Raises ValueError: there is no such file."""
-    return hashlib.sha256(weights_file(path).read_bytes()).hexdigest()[:16]
+    return file_hash(path)[:16]
 
 
 def read_card(path: str | Path) -> dict[str, Any]:

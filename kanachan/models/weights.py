@@ -4,7 +4,6 @@ describes them (stage, settings, vocabulary, data, lineage, metrics). All that f
 The keys `encoder.*` have the same meaning in every stage; the next stage inherits them.
 """
 
-import hashlib
 import json
 import subprocess
 from collections.abc import Mapping
@@ -20,7 +19,7 @@ from torch import Tensor, nn
 from annotate.runtime.files import replacing
 from annotate.vocabulary import Vocabulary, vocabulary_named
 from kanachan.config import RETIRED, ModelConfig, ObjectiveConfig, RewardConfig, StageName
-from kanachan.models.card import CARD_KEY, FORMAT_VERSION, read_card, weights_file
+from kanachan.models.card import CARD_KEY, FORMAT_VERSION, file_hash, read_card, weights_file
 from kanachan.models.learned_games import GAMES_KEY, LearnedGames
 from kanachan.models.reference import name_of
 
@@ -125,7 +124,7 @@ def lineage_of(weights: Weights) -> list[dict[str, Any]]:
     own = {
         "stage": card["stage"],
         **({} if name is None else {"name": name}),
-        "sha256": hashlib.sha256(weights.path.read_bytes()).hexdigest(),
+        "sha256": file_hash(weights.path),
         "steps": card.get("steps"),
         "samples": card.get("samples"),
         "metrics": card.get("metrics"),
@@ -140,7 +139,7 @@ def prior_card_of(weights: Weights) -> dict[str, Any]:
     return {
         **{key: value for key, value in weights.card.items() if key != GAMES_KEY},
         **({} if name is None else {"name": name}),
-        "sha256": hashlib.sha256(weights.path.read_bytes()).hexdigest(),
+        "sha256": file_hash(weights.path),
     }
 
 

@@ -14,7 +14,6 @@ from torch import Tensor, nn
 from annotate.vocabulary import Vocabulary
 from kanachan.config import ObjectiveConfig, StageName
 from kanachan.data.batch import Batch
-from kanachan.models.seat_orders import SeatOrders
 from kanachan.models.transformer import Output
 from kanachan.objectives.auxiliary import AUXILIARY_TARGETS, AuxiliaryTargets
 from kanachan.objectives.targets import Results
@@ -192,25 +191,6 @@ class Objective(nn.Module, ABC):
     def _require_baseline(self) -> None:
         if not self.num_summary_outputs:
             raise ValueError("a network trained with objective.baseline=0 predicts nothing from the summary token")
-
-
-class RankObjective(Objective):
-    """An objective that predicts the actor's final rank, and from the summary token the order of all seats.
-
-    Its `measured` has also the probabilities `rank_probability/action` and `rank_probability/situation` [B, R] and the
-    log probabilities [B] of the outcomes, `rank/action`, `rank/situation` and `order/situation`.
-    """
-
-    points_R: Tensor
-    orders: SeatOrders
-
-    @abstractmethod
-    def order_log_probability(self, output: Output) -> Tensor:
-        """Returns log_probability_BO of the orders of the seats, before the action."""
-
-    @abstractmethod
-    def baseline_rank_probability(self, output: Output, batch: Batch) -> Tensor:
-        """Returns probability_BR of the actor's ranks before the action."""
 
 
 def expected(probability_K: Tensor, points_K: Tensor) -> Tensor:

@@ -11,11 +11,11 @@ from kanachan.config import ObjectiveConfig
 from kanachan.data.batch import Batch
 from kanachan.models.seat_orders import SeatOrders
 from kanachan.models.transformer import Output
-from kanachan.objectives.objective import PER_CANDIDATE, Classes, PredictionField, RankObjective, expected, of_chosen
+from kanachan.objectives.objective import PER_CANDIDATE, Classes, Objective, PredictionField, expected, of_chosen
 from kanachan.objectives.targets import Results, final_rank, final_ranks_by_seat, final_ranks_from_actor
 
 
-class Rank(RankObjective):
+class Rank(Objective):
     """The actor's rank at the end of the game on the action taken; the order of all seats from the summary token."""
 
     stage = "rank"
@@ -28,6 +28,8 @@ class Rank(RankObjective):
     }
     temperatures = ("temperature", "summary_temperature")
     uses = frozenset({"conservative", "baseline", "keep_decoder", "rank_points", "prior", "target", "reward"})
+
+    points_R: Tensor
 
     def __init__(self, config: ObjectiveConfig, vocabulary: Vocabulary) -> None:
         super().__init__(config, vocabulary)
@@ -90,6 +92,8 @@ class Rank(RankObjective):
         return found
 
     def measured(self, output: Output, batch: Batch) -> dict[str, Tensor]:
+        """Returns also the probabilities `rank_probability/action` and `rank_probability/situation` [B, R] and the log
+        probabilities [B] of the outcomes, `rank/action`, `rank/situation` and `order/situation`."""
         found = super().measured(output, batch)
         rank_B1 = self.rank(batch)[:, None]
         log_BR = self.rank_log_probability(output, batch)

@@ -25,9 +25,9 @@ from annotate.vocabulary import Vocabulary
 from kanachan.data.batch import Batch
 from kanachan.data.columns import columns_of_observations
 from kanachan.inference.choice import Action
-from kanachan.inference.policy import NetworkPolicy, scale_logits
+from kanachan.inference.policy import NetworkPolicy
 from kanachan.models.low_rank import Additions, Factors, LowRankNetwork
-from kanachan.models.transformer import Output, attention_backend, with_prior
+from kanachan.models.transformer import Encoded
 from kanachan.play.agent import ActRequest, GameKey, Opening, SeededSampler
 from kanachan.play.agent_spec import AgentSpec
 from kanachan.play.game import LoggedDecision
@@ -67,8 +67,8 @@ class _Encoded(NamedTuple):
     """Some decisions of the roll-outs, and what does not change while the policy is adapted."""
 
     batch: Batch
-    hidden_XD: Tensor
-    """the encoded situations"""
+    encoded: Encoded
+    """the situations"""
     log_policy_BA: Tensor
     """log probabilities of the policy; 0 at padding"""
     chosen_B: Tensor
@@ -87,7 +87,8 @@ class Adapter:
             )
         self.config = config
         self._policy = policy
-        self._network = LowRankNetwork(policy.network).eval()
+        self._network = LowRankNetwork(policy.network)
+        self._low_rank = policy.with_network(self._network)
         self._roller = CachedPolicy(policy, use_bf16=use_bf16)
 
     def adapt(self, opening: Opening, deal: SeenDeal) -> Adapted:
@@ -116,7 +117,7 @@ class Adapter:
         """Returns the policy with additions in all its decisions; of the policies that this method has returned, only
         the last one can be used."""
         self._network.set_additions(additions)
-        return self._policy.with_network(self._network)
+        return self._low_rank
 
     @torch.no_grad()
     def _encoded(self, own: Sequence[tuple[LoggedDecision, float]]) -> Iterator[_Encoded]:
@@ -128,21 +129,14 @@ class Adapter:
             decisions = [logged.decision for logged, _ in part]
             columns = columns_of_observations([each.observation for each in decisions], policy.vocabulary)
             batch = policy.batch(columns).to(policy.device)
-            hidden_XD = policy.network.encoder(
-                batch.table_BS, batch.standing_BP2, batch.numeric_BN, attention_backend(batch)
-            )
+            encoded = policy.network.encoded(batch)
             chosen_B = torch.tensor([each.chosen for each in decisions], device=policy.device)
             advantage_B = torch.tensor([advantage for _, advantage in part], device=policy.device)
-            log_policy_BA = self._log_policy(batch, hidden_XD)
-            yield _Encoded(batch, hidden_XD, log_policy_BA, chosen_B, advantage_B)
+            yield _Encoded(batch, encoded, self._log_policy(batch, encoded), chosen_B, advantage_B)
 
-    def _log_policy(self, batch: Batch, hidden_XD: Tensor) -> Tensor:
+    def _log_policy(self, batch: Batch, encoded: Encoded) -> Tensor:
         """Returns the log probabilities of the policy with its present additions, 0 at padding."""
-        network, backend = self._network, attention_backend(batch)
-        candidate_BAK = backend.outputs(network.head(network.decoder(hidden_XD, backend)))
-        summary_BK = candidate_BAK.new_zeros(len(batch), 0)
-        output = with_prior(Output(candidate_BAK, summary_BK, batch.candidate_BA != 0), network.prior, batch)
-        score_BA = self._policy.objective.score(scale_logits(output, self._policy.temperature))
+        score_BA = self._policy.objective.score(self._low_rank.decoded(batch, encoded))
         log_policy_BA = (score_BA / self.config.temperature).log_softmax(dim=1)
         return log_policy_BA.masked_fill(batch.candidate_BA == 0, 0.0)
 
@@ -153,7 +147,7 @@ class Adapter:
         self._network.set_additions(additions)
         self._take_steps(tensors, encoded, num_rollouts)
         with torch.no_grad():
-            nats = torch.cat([_divergence(p.log_policy_BA, self._log_policy(p.batch, p.hidden_XD)) for p in encoded])
+            nats = torch.cat([_divergence(p.log_policy_BA, self._log_policy(p.batch, p.encoded)) for p in encoded])
         self._network.set_additions(None)
         return Adapted(tuple(Factors(*(each.detach() for each in pair)) for pair in additions), float(nats.mean()))
 
@@ -163,7 +157,7 @@ class Adapter:
             for _ in range(self.config.steps):
                 optimizer.zero_grad()
                 for part in encoded:
-                    loss = _loss(part, self._log_policy(part.batch, part.hidden_XD)) / num_rollouts
+                    loss = _loss(part, self._log_policy(part.batch, part.encoded)) / num_rollouts
                     for tensor, gradient in zip(tensors, torch.autograd.grad(loss, tensors), strict=True):
                         tensor.grad = gradient if tensor.grad is None else tensor.grad + gradient
                 optimizer.step()

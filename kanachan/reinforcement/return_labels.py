@@ -13,7 +13,7 @@ from kanachan.data.columns import Columns
 from kanachan.data.round_shards import open_rounds
 from kanachan.data.shards import Shards
 from kanachan.inference.reward_predictor import RewardPredictor
-from kanachan.models.card import weights_file
+from kanachan.models.card import file_hash
 from kanachan.reinforcement.returns import RoundReturns, Utility, counted_from_actor
 
 
@@ -37,7 +37,7 @@ class ReturnLabelling:
     def __init__(self, reward: str | None, utility: Utility) -> None:
         self.utility = utility
         self._predictor = None if reward is None else RewardPredictor.load(reward)
-        self.sha256 = None if reward is None else hashlib.sha256(weights_file(reward).read_bytes()).hexdigest()
+        self.sha256 = None if reward is None else file_hash(reward)
         """of the reward predictor's file"""
 
     def __call__(self, shards: Shards) -> ReturnLabels:

@@ -19,7 +19,7 @@ from kanachan.data.columns import columns_of_annotations
 from kanachan.evaluation.decision_metrics import KINDS, DecisionMeter
 from kanachan.inference.choice import Action, Prediction
 from kanachan.inference.policy import Policy
-from kanachan.objectives.objective import RankObjective
+from kanachan.objectives.rank import Rank
 from kanachan.review.choices import all_choices
 
 Numbers = NDArray[np.float32]
@@ -176,6 +176,6 @@ def _expected(policy: Policy, annotations: Sequence[Annotation], chunk: int) -> 
         batch = policy.batch(columns).to(policy.device)
         output = policy.output(batch)
         points.append(objective.baseline_value(output, batch).cpu())
-        if isinstance(objective, RankObjective):
+        if isinstance(objective, Rank):
             ranks.append(objective.baseline_rank_probability(output, batch).cpu())
     return _Expected(torch.cat(points).numpy(), torch.cat(ranks).numpy() if ranks else None)

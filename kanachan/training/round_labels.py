@@ -29,7 +29,7 @@ from kanachan.data.shard_file import open_shard_file
 from kanachan.data.shard_folder import ROUNDS, splits_in
 from kanachan.data.shards import Shards
 from kanachan.inference.reward_predictor import RewardPredictor
-from kanachan.models.card import weights_file
+from kanachan.models.card import file_hash
 from kanachan.objectives.networks import objective_class
 from kanachan.objectives.objective import Objective
 from kanachan.objectives.prior import require_reward_predictor
@@ -72,7 +72,7 @@ class RoundLabelling:
         self._name = config.reward or config.prior
         assert self._name is not None, "ObjectiveConfig checks it"
         self._predictor = RewardPredictor.load(self._name)
-        self._fingerprint = hashlib.sha256(weights_file(self._name).read_bytes()).hexdigest()
+        self._fingerprint = file_hash(self._name)
 
     def __call__(self, shards: Shards) -> RoundLabels:
         """Returns the labels of a split. Raises ValueError: there are no rounds of it, or the reward predictor does not

@@ -187,16 +187,6 @@ def test_the_temperature_is_the_one_of_least_loss() -> None:
     assert min(loss(float(t)) for t in grid) == pytest.approx(loss(found), abs=1e-12)
 
 
-@pytest.mark.parametrize("name", ["temperature", "summary_temperature"])
-@pytest.mark.parametrize("temperature", [0, -1, math.inf, math.nan, "warm", None])
-def test_a_card_with_an_invalid_temperature_is_refused(temperature: object, name: str, tmp_path: Path) -> None:
-    path = written(tmp_path)
-    read = read_weights(path)
-    write_weights(path, read.tensors, {**read.card, name: temperature})
-    with pytest.raises(ValueError, match=f"{path}: the temperature in its card"):
-        Policy.load(path)
-
-
 def test_metrics_are_those_of_plain_loops(original: Path, played: list[Annotation]) -> None:
     columns = columns_of_annotations(played, FOUR_PLAYERS)
     data = collect_logits(Policy.load(original), columns, 64, lambda _: None)

@@ -15,8 +15,8 @@ from kanachan.data.columns import columns_of_annotations
 from kanachan.data.round_state import RoundState
 from kanachan.inference.reward_predictor import RewardPredictor
 from kanachan.models.transformer import Output
-from kanachan.objectives.objective import RankObjective
 from kanachan.objectives.prior import round_states
+from kanachan.objectives.rank import Rank
 from kanachan.objectives.reward import Outcome
 from kanachan.objectives.targets import Results
 from kanachan.training.initialization import InitialNetwork, initial_network
@@ -77,7 +77,7 @@ def test_an_untrained_rank_network_predicts_the_priors_ranks_and_orders(
     reward: Path, expected: Outcome, actor_first: bool, use_bf16: bool
 ) -> None:
     network, objective, *_ = untrained("rank", reward)
-    assert isinstance(objective, RankObjective)
+    assert isinstance(objective, Rank)
     batch = batch_of(actor_first)
     with in_bf16(use_bf16):
         output = network.train()(batch)
