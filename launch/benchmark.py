@@ -34,9 +34,9 @@ from annotate.runtime.workers import num_cores
 from annotate.simulation.simulate import simulate
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.cli.annotate import main as annotate_command
-from kanachan.config import MODEL_SIZES, ModelConfig, ObjectiveConfig, OptimConfig, RunConfig
+from kanachan.config import MODEL_SIZES, DataConfig, ModelConfig, ObjectiveConfig, OptimConfig, RunConfig
 from kanachan.data.batch import Batch, batch_of_annotations
-from kanachan.data.loader import TrainLoader
+from kanachan.data.loader import Share, TrainLoader
 from kanachan.data.pack import pack
 from kanachan.data.pack_options import Packing
 from kanachan.data.played_games import PlayedGames
@@ -128,9 +128,8 @@ def measure_data(lines: list[str], shards: Path, repeats: int) -> Estimate:
 
 def batches_of(shards: Path, batch: int, micro_batch: int, *, actor_first: bool) -> Iterator[Batch]:
     """Yields the micro-batches of training, epoch after epoch."""
-    sizes = {"batch": batch, "micro_batch": micro_batch}
-    loader = TrainLoader(open_shards(shards, "train"), **sizes, seed=0, exchange_suits=True, actor_first=actor_first)
-    return chain.from_iterable(repeat(loader))
+    config = DataConfig(batch=batch, micro_batch=micro_batch, actor_first=actor_first)
+    return chain.from_iterable(repeat(TrainLoader(open_shards(shards, "train"), config, 0, Share(0, 1))))
 
 
 # A training step, data included, next to a plain implementation: lines of text parsed again in each epoch,

@@ -10,7 +10,7 @@ runs of rows of one seat in one round.
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from annotate.vocabulary import Vocabulary
+from kanachan.config import DataConfig
 from kanachan.data.batch import Batch, TokenLayout, collate, with_hidden, with_varlen_layout
 from kanachan.data.columns import Columns, round_keys, splitmix64
 from kanachan.data.sampler import EpochSampler, Stream, batches_of_rank, by_round
@@ -42,6 +43,17 @@ class Labeller(Protocol):
         """Returns labels [B, L] of decisions as annotated, before seats are rotated."""
 
 
+@dataclass(frozen=True)
+class Share:
+    """Which part of the batches a process gets."""
+
+    rank: int
+    world: int
+    """processes that share the batches"""
+    pin: bool = False
+    """put the tensors into page-locked memory, from which a GPU copies them asynchronously"""
+
+
 class StepLoader:
     """The micro-batches of this rank, epoch after epoch, and how to resume them. Each iterator ends with the epoch;
     rows that do not fill a last batch are skipped, different ones in each epoch.
@@ -50,20 +62,18 @@ class StepLoader:
     ranks. A state taken within a step does not include that step, so save at the end of one.
 
     Args:
-        batch: rows of a step, over all ranks.
-        micro_batch: rows of one yielded batch; all ranks get equally many.
+        config: its batch are the rows of a step, over all ranks, and its micro-batch those of one yielded batch.
         identity: plain values that determine the order of the rows, besides batch and seed.
     """
 
-    def __init__(
-        self, num_rows: int, batch: int, micro_batch: int, seed: int, rank: int, world: int, identity: dict[str, Any]
-    ) -> None:
-        assert batch % (micro_batch * world) == 0
+    def __init__(self, num_rows: int, config: DataConfig, seed: int, share: Share, identity: dict[str, Any]) -> None:
+        batch, micro_batch = config.sizes
+        assert batch % (micro_batch * share.world) == 0
         self.steps_per_epoch = num_rows // batch
         self.step = 0
         """steps yielded since the start of the run, over all epochs"""
-        self._batch, self._micro_batch, self._seed, self._rank, self._world = batch, micro_batch, seed, rank, world
-        self._micro_batches_per_step = batch // (micro_batch * world)
+        self._batch, self._micro_batch, self._seed, self._share = batch, micro_batch, seed, share
+        self._micro_batches_per_step = batch // (micro_batch * share.world)
         self._identity = {**identity, "batch": batch, "seed": seed}
 
     def __len__(self) -> int:
@@ -91,10 +101,8 @@ class TrainLoader(StepLoader):
     divided into micro-batches, of which this rank gets every `world`-th.
 
     Args:
-        neighbours: rows that are sampled as one unit, parts of one or two rounds; divides BLOCK.
         varlen: for varlen attention (`kanachan.data.batch.with_varlen_layout`). Rows are not sorted by length then,
             so that all batches need about equally much memory and time.
-        pin: put the tensors into page-locked memory, from which they are copied to a GPU asynchronously.
         labeller: computes soft labels.
         sees_hidden: with hidden tokens among the tiles (`kanachan.data.batch.TokenLayout`).
         hidden_share: of a step, counted from 0 over all epochs, the probability with which each hidden token is in its
@@ -107,37 +115,31 @@ class TrainLoader(StepLoader):
     def __init__(
         self,
         shards: Shards,
-        *,
-        batch: int,
-        micro_batch: int,
+        config: DataConfig,
         seed: int,
-        exchange_suits: bool,
-        actor_first: bool,
-        neighbours: int = 8,
-        rank: int = 0,
-        world: int = 1,
+        share: Share,
+        *,
         varlen: bool = False,
-        pin: bool = False,
         labeller: Labeller | None = None,
         sees_hidden: bool = False,
         hidden_share: Callable[[int], float] | None = None,
     ) -> None:
-        if len(shards) < batch:
+        if len(shards) < config.sizes[0]:
             raise ValueError(
-                f"the {shards.split} split has {len(shards)} decisions, fewer than one batch of data.batch={batch}"
+                f"the {shards.split} split has {len(shards)} decisions, fewer than one batch of "
+                f"data.batch={config.sizes[0]}"
             )
         labels = {} if labeller is None else {"labels": labeller.fingerprint}
         identity = {"rows": len(shards), "checksum": shards.checksum, **labels}
-        super().__init__(len(shards), batch, micro_batch, seed, rank, world, identity)
+        super().__init__(len(shards), config, seed, share, identity)
         self._shards = shards
         self._layout = TokenLayout(shards.vocabulary, hidden=sees_hidden)
         self._hidden_share = hidden_share
-        self._suits = suit_permutations(shards.vocabulary) if exchange_suits else None
-        self._seats = SeatRotation(shards.vocabulary) if actor_first else None
+        self._suits = suit_permutations(shards.vocabulary) if config.exchange_suits else None
+        self._seats = SeatRotation(shards.vocabulary) if config.actor_first else None
         self._varlen = varlen
-        self._pin = pin
         self._labeller = labeller
-        self._order = EpochSampler(len(shards), seed, unit=neighbours)
+        self._order = EpochSampler(len(shards), seed, unit=config.neighbours)
 
     def __iter__(self) -> Iterator[Batch]:
         # Lightning may make iterators from which it takes no batch: nothing happens before the first.
@@ -158,7 +160,7 @@ class TrainLoader(StepLoader):
         if not self._varlen:
             row_B = row_B[by_round(self._shards, row_B, self._batch)]
         row_SG = row_B.reshape(-1, self._batch)
-        row_SMC = row_SG.reshape(len(row_SG), -1, self._micro_batch)[:, self._rank :: self._world]
+        row_SMC = row_SG.reshape(len(row_SG), -1, self._micro_batch)[:, self._share.rank :: self._share.world]
         columns = _labelled(self._shards.gather(row_SMC.ravel()), self._labeller)
         if self._suits is not None:
             # one permutation for all decisions of a seat in a round, which otherwise would not share events
@@ -175,7 +177,7 @@ class TrainLoader(StepLoader):
         ]
         if self._varlen:
             batches = [with_varlen_layout(batch, self._layout) for batch in batches]
-        return [batch.pin_memory() for batch in batches] if self._pin else batches
+        return [batch.pin_memory() for batch in batches] if self._share.pin else batches
 
     def _collated(self, columns: Columns, epoch: int, first: int, number: int) -> Batch:
         """Makes micro-batch `number` of this rank, counted from step `first` of an epoch on."""
@@ -185,7 +187,7 @@ class TrainLoader(StepLoader):
         share = 0.0 if self._hidden_share is None else self._hidden_share(epoch * self.steps_per_epoch + step)
         if not share:
             return batch
-        key = (self._seed, epoch, Stream.HIDDEN, step, micro * self._world + self._rank)
+        key = (self._seed, epoch, Stream.HIDDEN, step, micro * self._share.world + self._share.rank)
         return with_hidden(batch, columns, self._layout, share, np.random.default_rng(key))
 
 
@@ -224,22 +226,21 @@ class EvalLoader:
         *,
         batch: int,
         actor_first: bool,
+        share: Share,
         limit: int | None = None,
-        rank: int = 0,
-        world: int = 1,
         varlen: bool = False,
         labeller: Labeller | None = None,
         sees_hidden: bool = False,
     ) -> None:
         num_rows = len(shards) if limit is None else min(limit, len(shards))
-        if num_rows < world:
-            raise ValueError(f"the {shards.split} split has {num_rows} decisions, fewer than the {world} devices")
+        if num_rows < share.world:
+            raise ValueError(f"the {shards.split} split has {num_rows} decisions, fewer than the {share.world} devices")
         self.num_rows = num_rows
         """over all ranks"""
         self._shards = shards
         self._layout = TokenLayout(shards.vocabulary, hidden=sees_hidden)
         self._seats = SeatRotation(shards.vocabulary) if actor_first else None
-        self._rows = batches_of_rank(num_rows, batch, rank, world)
+        self._rows = batches_of_rank(num_rows, batch, share.rank, share.world)
         self._varlen = varlen
         self._labeller = labeller
 

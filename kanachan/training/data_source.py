@@ -1,7 +1,6 @@
 """The interface through which a trainer gets its batches; a folder of shards is one implementation."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
 import lightning as L
@@ -10,17 +9,7 @@ import torch
 from numpy.typing import NDArray
 
 from annotate.vocabulary import Vocabulary
-
-
-@dataclass(frozen=True)
-class Share:
-    """Which part of the batches a process gets."""
-
-    rank: int
-    world: int
-    """processes that share the batches"""
-    pin: bool = False
-    """put the tensors into page-locked memory, from which a GPU copies them asynchronously"""
+from kanachan.data.loader import Share
 
 
 class Samples(Protocol):

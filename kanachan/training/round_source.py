@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from annotate.vocabulary import vocabulary_named
 from kanachan.config import DataConfig
-from kanachan.data.loader import StepLoader
+from kanachan.data.loader import Share, StepLoader
 from kanachan.data.round_batch import Games, RoundBatch
 from kanachan.data.round_columns import RoundColumns
 from kanachan.data.round_shards import open_rounds
@@ -21,7 +21,6 @@ from kanachan.data.sampler import EpochSampler, batches_of_rank
 from kanachan.data.shard_file import open_shard_file
 from kanachan.data.shard_folder import ROUNDS, splits_in
 from kanachan.models.learned_games import keys_of_games
-from kanachan.training.data_source import Share
 
 
 class RoundSource:
@@ -59,9 +58,7 @@ class RoundSource:
     def train_batches(self, share: Share) -> "RoundLoader":
         """Makes the micro-batches of a process."""
         identity = {"rows": len(self._rounds["train"]), "checksum": self._shard["checksum"]}
-        return RoundLoader(
-            self._rounds["train"], self._games["train"], self.config, self.seed, share.rank, share.world, identity
-        )
+        return RoundLoader(self._rounds["train"], self._games["train"], self.config, self.seed, share, identity)
 
     def validation_batches(self, share: Share, limit: int | None) -> "GameBatches | list[RoundBatch]":
         """Makes the batches of the validation split: none if there is no such split, at most `limit` if it is given."""
@@ -99,11 +96,10 @@ class RoundLoader(StepLoader):
         games: Games,
         config: DataConfig,
         seed: int,
-        rank: int,
-        world: int,
+        share: Share,
         identity: dict[str, Any],
     ) -> None:
-        super().__init__(len(games), *config.sizes, seed, rank, world, identity)
+        super().__init__(len(games), config, seed, share, identity)
         self._rounds = rounds
         self._games = games
         self._order = EpochSampler(len(games), seed, unit=1)
@@ -116,7 +112,7 @@ class RoundLoader(StepLoader):
             game_MG = game_G.reshape(-1, self._micro_batch)
             rounds_M = self._games.length_G[game_MG].sum(axis=1)
             weight_M = (rounds_M / rounds_M.mean()).tolist()
-            mine = range(self._rank, len(game_MG), self._world)
+            mine = range(self._share.rank, len(game_MG), self._share.world)
             for number in mine:
                 found = RoundBatch.of(self._rounds, self._games, game_MG[number], weight_M[number])
                 if number == mine[-1]:

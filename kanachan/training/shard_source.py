@@ -8,11 +8,10 @@ from numpy.typing import NDArray
 
 from kanachan.config import DataConfig
 from kanachan.data.batch import Batch
-from kanachan.data.loader import EvalLoader, Labeller, TrainLoader
+from kanachan.data.loader import EvalLoader, Labeller, Share, TrainLoader
 from kanachan.data.shard_folder import splits_in
 from kanachan.data.shards import Shards, open_shards
 from kanachan.models.learned_games import keys_of_games
-from kanachan.training.data_source import Share
 
 
 class ShardSource:
@@ -67,7 +66,7 @@ class ShardSource:
             self._labellers = {split: labelling(shards) for split, shards in self._shards.items()}
         self.num_train_rows = len(self._shards["train"])
         self.num_validation_rows = len(self._shards["validation"]) if "validation" in self._shards else 0
-        self.steps_per_epoch = self._batches(rank=0, world=world, pin=False).steps_per_epoch
+        self.steps_per_epoch = self.train_batches(Share(0, world)).steps_per_epoch
 
     @property
     def has_walls(self) -> bool:
@@ -85,7 +84,16 @@ class ShardSource:
         self._hidden_share = hidden_share
 
     def train_batches(self, share: Share) -> TrainLoader:
-        return self._batches(share.rank, share.world, share.pin)
+        return TrainLoader(
+            self._shards["train"],
+            self.config,
+            self.seed,
+            share,
+            varlen=self.varlen,
+            labeller=self._labellers.get("train"),
+            sees_hidden=self._sees_hidden,
+            hidden_share=self._hidden_share,
+        )
 
     def validation_batches(self, share: Share, limit: int | None) -> EvalLoader | list[Batch]:
         """Makes the batches of the validation split: none if there is no such split, at most `limit` if it is given."""
@@ -98,28 +106,8 @@ class ShardSource:
             actor_first=self.config.actor_first,
             # Lightning would take the first batches of a window, which hold its shortest rows.
             limit=limit * size if limit is not None else None,
-            rank=share.rank,
-            world=share.world,
+            share=share,
             varlen=self.varlen,
             labeller=self._labellers.get("validation"),
             sees_hidden=self._sees_hidden,
-        )
-
-    def _batches(self, rank: int, world: int, pin: bool) -> TrainLoader:
-        batch, micro_batch = self.config.sizes
-        return TrainLoader(
-            self._shards["train"],
-            batch=batch,
-            micro_batch=micro_batch,
-            seed=self.seed,
-            exchange_suits=self.config.exchange_suits,
-            actor_first=self.config.actor_first,
-            neighbours=self.config.neighbours,
-            rank=rank,
-            world=world,
-            varlen=self.varlen,
-            pin=pin,
-            labeller=self._labellers.get("train"),
-            sees_hidden=self._sees_hidden,
-            hidden_share=self._hidden_share,
         )

@@ -25,9 +25,9 @@ from annotate.runtime.signals import StopRequest
 from annotate.runtime.workers import num_cores
 from annotate.simulation.simulate import simulate_game
 from annotate.vocabulary import FOUR_PLAYERS
-from kanachan.config import OptimConfig
+from kanachan.config import DataConfig, OptimConfig
 from kanachan.data.batch import batch_of_annotations
-from kanachan.data.loader import TrainLoader
+from kanachan.data.loader import Share, TrainLoader
 from kanachan.data.pack_options import Packing
 from kanachan.data.played_games import PlayedGames
 from kanachan.data.shards import open_shards
@@ -71,10 +71,8 @@ def test_training(
 @pytest.mark.parametrize("size", ["small", "base", "large"])
 def test_passes_of_whole_situations(gpu: torch.device, size: str, attention: str, games: Path, figure: Figure) -> None:
     num = 1024
-    loader = TrainLoader(
-        open_shards(games, "train"), batch=num, micro_batch=num, seed=0, exchange_suits=False, actor_first=True,
-        neighbours=1, varlen=attention != "padded",
-    )  # fmt: skip
+    config = DataConfig(batch=num, micro_batch=num, exchange_suits=False, neighbours=1)
+    loader = TrainLoader(open_shards(games, "train"), config, 0, Share(0, 1), varlen=attention != "padded")
     trainee = Trainee(gpu, size, use_bf16=True)
     trainee.network.encoder.uses_flex = attention == "flex"
     batches = [batch.to(gpu) for batch in islice(loader, 4)]

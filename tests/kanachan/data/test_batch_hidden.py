@@ -11,8 +11,8 @@ from annotate.vocabulary import FOUR_PLAYERS, TILE_NAMES, tile_of_slot
 from kanachan.config import DataConfig
 from kanachan.data.batch import WALL_TILES, Batch, TokenLayout, collate
 from kanachan.data.columns import Columns, columns_of_annotations, columns_of_played
+from kanachan.data.loader import Share
 from kanachan.data.symmetry import SeatRotation, suit_permutations
-from kanachan.training.data_source import Share
 from kanachan.training.shard_source import ShardSource
 from tests.support.played_folders import played_folder
 from tests.support.random_annotations import random_annotations, with_hidden

@@ -7,8 +7,9 @@ import pytest
 from annotate.annotation import format_line
 from annotate.simulation.simulate import simulate_game
 from annotate.vocabulary import FOUR_PLAYERS
+from kanachan.config import DataConfig
 from kanachan.data.batch import Batch, TokenLayout, collate
-from kanachan.data.loader import EvalLoader, TrainLoader
+from kanachan.data.loader import EvalLoader, Share, TrainLoader
 from kanachan.data.pack import pack
 from kanachan.data.pack_options import Packing
 from kanachan.data.sampler import EpochSampler
@@ -26,9 +27,9 @@ def shards(tmp_path_factory: pytest.TempPathFactory) -> Shards:
     return open_shards(packed(tmp_path_factory.mktemp("data") / "shards", ROWS, rows_per_shard=100), "train")
 
 
-def batches(shards: Shards, **changes: Any) -> TrainLoader:
-    settings: dict[str, Any] = dict(batch=BATCH, micro_batch=8, seed=0, exchange_suits=True, actor_first=False)
-    return TrainLoader(shards, **settings | changes)
+def batches(shards: Shards, seed: int = 0, rank: int = 0, world: int = 1, **changes: Any) -> TrainLoader:
+    config = DataConfig(**{"batch": BATCH, "micro_batch": 8, "actor_first": False, **changes})
+    return TrainLoader(shards, config, seed, Share(rank, world))
 
 
 def rows(batch: Batch) -> list[tuple[Any, ...]]:
@@ -235,7 +236,7 @@ def test_rotated_seats_make_every_actor_seat_0(shards: Shards) -> None:
 @pytest.mark.parametrize("world", [1, 2, 3])
 @pytest.mark.parametrize("batch", [7, 64, 1000])
 def test_a_sequential_pass_yields_every_row_once(shards: Shards, world: int, batch: int) -> None:
-    loaders = [EvalLoader(shards, batch=batch, actor_first=False, rank=r, world=world) for r in range(world)]
+    loaders = [EvalLoader(shards, batch=batch, actor_first=False, share=Share(r, world)) for r in range(world)]
     seen = [epoch(loader) for loader in loaders]
     assert sum((Counter(sum(batches, [])) for batches in seen), Counter()) == all_rows(shards)
     assert {len(batches) for batches in seen} == {len(loaders[0])}
@@ -245,19 +246,19 @@ def test_a_sequential_pass_yields_every_row_once(shards: Shards, world: int, bat
 
 @pytest.mark.parametrize(("num_rows", "world"), [(3, 2), (7, 2), (8, 3)])
 def test_rows_that_ranks_cannot_share_equally_make_no_empty_batch(shards: Shards, num_rows: int, world: int) -> None:
-    few = {"batch": 1, "actor_first": False, "limit": num_rows, "world": world}
-    seen = [epoch(EvalLoader(shards, rank=rank, **few)) for rank in range(world)]
+    few = {"batch": 1, "actor_first": False, "limit": num_rows}
+    seen = [epoch(EvalLoader(shards, share=Share(rank, world), **few)) for rank in range(world)]
     assert {len(batches) for batches in seen} == {num_rows // world}
     assert all(batch for batches in seen for batch in batches)
     assert sum(len(batch) for batches in seen for batch in batches) == num_rows
 
 
 def test_a_limited_pass_is_the_first_rows_whatever_their_length(shards: Shards) -> None:
-    seen = epoch(EvalLoader(shards, batch=16, actor_first=False, limit=100))
+    seen = epoch(EvalLoader(shards, batch=16, actor_first=False, share=Share(0, 1), limit=100))
     assert Counter(sum(seen, [])) == Counter(rows(collate(shards.gather(np.arange(100)), LAYOUT)))
 
 
 def test_a_sequential_pass_yields_rows_of_similar_length_together(shards: Shards) -> None:
-    longest = [int(b.seen_B.max()) for b in EvalLoader(shards, batch=16, actor_first=False)]
+    longest = [int(b.seen_B.max()) for b in EvalLoader(shards, batch=16, actor_first=False, share=Share(0, 1))]
     assert len(longest) > 16
     assert longest[:16] == sorted(longest[:16]) and longest[0] < longest[15] / 4

@@ -9,10 +9,10 @@ import torch
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.config import MODEL_SIZES, DataConfig, ObjectiveConfig
 from kanachan.data.batch import WALL_TILES, Batch, TokenLayout, collate, with_hidden
+from kanachan.data.loader import Share
 from kanachan.data.shards import open_shards
 from kanachan.objectives.networks import build_network
 from kanachan.reinforcement.oracle_guiding import hidden_share
-from kanachan.training.data_source import Share
 from kanachan.training.shard_source import ShardSource
 
 ALONE = Share(0, 1)

@@ -11,6 +11,7 @@ from kanachan.cli import train
 from kanachan.config import DataConfig, TrainConfig
 from kanachan.data.batch import TokenLayout, collate, with_hidden
 from kanachan.data.columns import Ragged
+from kanachan.data.loader import Share
 from kanachan.data.shards import open_shards
 from kanachan.models.weights import read_weights
 from kanachan.objectives.networks import load_network
@@ -19,7 +20,6 @@ from kanachan.reinforcement.behaviour import Behaviour
 from kanachan.reinforcement.policy_gradient import Played
 from kanachan.reinforcement.policy_stage import PlayedSource
 from kanachan.training.checkpointing import read_checkpoint
-from kanachan.training.data_source import Share
 from kanachan.training.devices import Devices
 from kanachan.training.processes import World
 from kanachan.training.tempered_network import TemperedNetwork

@@ -10,6 +10,7 @@ import lightning as L
 import pytest
 import torch
 from lightning.fabric.utilities.rank_zero import rank_zero_only
+from lightning.pytorch.strategies import Strategy
 
 from kanachan.config import RunConfig
 from kanachan.training.deepspeed import ZeroStrategy
@@ -55,6 +56,20 @@ def set_only(environment: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> No
         monkeypatch.setenv(name, value)
 
 
+def trainer_of(world: World, gpu: int, strategy: Strategy) -> L.Trainer:
+    placement = placement_of(world, gpu)
+    return L.Trainer(
+        accelerator="gpu",
+        devices=placement.devices,
+        num_nodes=placement.num_nodes,
+        plugins=[placement.environment],
+        strategy=strategy,
+        logger=False,
+        enable_checkpointing=False,
+        enable_progress_bar=False,
+    )
+
+
 @pytest.mark.usefixtures("gpus")
 @pytest.mark.parametrize(
     ("environment", "seen", "world", "rank", "gpu"),
@@ -86,17 +101,7 @@ def test_every_process_has_its_rank_and_its_gpu(
     devices = devices_of(RunConfig())
     assert (devices.world, this_rank(), devices.of_this_process) == (world, rank, torch.device("cuda", gpu))
     strategy = make_strategy("plain" if world.size == 1 else "ddp", RunConfig(), devices, 16)
-    placement = placement_of(world, gpu)
-    trainer = L.Trainer(
-        accelerator="gpu",
-        devices=placement.devices,
-        num_nodes=placement.num_nodes,
-        plugins=[placement.environment],
-        strategy=strategy,
-        logger=False,
-        enable_checkpointing=False,
-        enable_progress_bar=False,
-    )
+    trainer = trainer_of(world, gpu, strategy)
     assert (trainer.global_rank, trainer.world_size) == (rank, world.size)
     assert trainer.strategy.root_device == torch.device("cuda", gpu)
 
@@ -115,17 +120,7 @@ def test_deepspeed_takes_the_gpu_of_its_process(
     set_only(environment, monkeypatch)
     see(monkeypatch, seen)
     devices = devices_of(RunConfig())
-    placement = placement_of(devices.world, gpu)
-    trainer = L.Trainer(
-        accelerator="gpu",
-        devices=placement.devices,
-        num_nodes=placement.num_nodes,
-        plugins=[placement.environment],
-        strategy=make_strategy("zero2", RunConfig(), devices, 16),
-        logger=False,
-        enable_checkpointing=False,
-        enable_progress_bar=False,
-    )
+    trainer = trainer_of(devices.world, gpu, make_strategy("zero2", RunConfig(), devices, 16))
     taken = []
     monkeypatch.setattr(deepspeed, "init_distributed", lambda *_, **__: taken.append(os.environ["LOCAL_RANK"]))
     for name in {"LOCAL_RANK", "RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"} - environment.keys():

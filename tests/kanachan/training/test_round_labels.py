@@ -12,6 +12,7 @@ from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.cli import train
 from kanachan.config import DataConfig, ObjectiveConfig, StageName
 from kanachan.data.columns import Columns
+from kanachan.data.loader import Share
 from kanachan.data.round_columns import RoundIndex
 from kanachan.data.round_shards import open_rounds, write_rounds
 from kanachan.data.shard_file import open_shard_file
@@ -19,7 +20,6 @@ from kanachan.data.shards import Shards, open_shards
 from kanachan.inference.reward_predictor import RewardPredictor
 from kanachan.objectives.networks import objective_class
 from kanachan.objectives.targets import Results
-from kanachan.training.data_source import Share
 from kanachan.training.round_labels import RoundLabelling
 from kanachan.training.shard_source import ShardSource
 from tests.support.packed import packed
