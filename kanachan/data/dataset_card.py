@@ -76,8 +76,6 @@ pretty_name: Decisions of riichi mahjong
 tags: [mahjong, riichi-mahjong]
 configs:
 {_lines(_files(table) for table in tables)}
-dataset_info:
-{_lines(_info(table) for table in tables)}
 ---
 {_MARK}
 
@@ -147,26 +145,6 @@ def _counts(split: str, counts: Iterable[int]) -> str:
 def _files(table: Table) -> str:
     paths = _lines(f"  - split: {split}\n    path: {table.prefix}{split}-*.arrow" for split in table.rows)
     return f"- config_name: {table.name}\n  data_files:\n{paths}"
-
-
-def _info(table: Table) -> str:
-    """Returns the columns in the form of `datasets.Features`, and the sizes of the splits."""
-    features = _lines(_feature(field) for field in table.columns)
-    splits = _lines(_split(split, count, table.shards) for split, count in table.rows.items())
-    return f"- config_name: {table.name}\n  features:\n{features}\n  splits:\n{splits}"
-
-
-def _feature(field: pa.Field) -> str:
-    if not pa.types.is_list(field.type) and not pa.types.is_fixed_size_list(field.type):
-        dtype = "float32" if field.type == pa.float32() else field.type
-        return f"  - name: {field.name}\n    dtype: {dtype}"
-    length = f"\n    length: {field.type.list_size}" if pa.types.is_fixed_size_list(field.type) else ""
-    return f"  - name: {field.name}\n    list: {field.type.value_type}{length}"
-
-
-def _split(split: str, num_rows: int, shards: Sequence[Path]) -> str:
-    num_bytes = sum(path.stat().st_size for path in shards if path.name.startswith(f"{split}-"))
-    return f"  - name: {split}\n    num_bytes: {num_bytes}\n    num_examples: {num_rows}"
 
 
 def _named(names: Sequence[str]) -> str:

@@ -14,11 +14,10 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from annotate.vocabulary import Vocabulary
 from kanachan.config import ModelConfig
-from kanachan.data.batch import Batch, TokenLayout, collate
+from kanachan.data.batch import TokenLayout, collate
 from kanachan.data.columns import Columns
 from kanachan.data.symmetry import SeatRotation
 from kanachan.models.weights import Weights, load_tensors, read_weights
@@ -57,12 +56,6 @@ class Critic:
         return cls(network.to(device), utility, weights.vocabulary, weights.card)
 
     @torch.no_grad()
-    def values(self, batch: Batch) -> Tensor:
-        """Predicts the returns of the seats value_BS, that of the actor first. `batch`: on the critic's device, of its
-        `layout`, with the seats as in its training."""
-        value_BS: Tensor = self.network(batch)
-        return value_BS
-
     def of(self, columns: Columns, batch: int = 1024) -> NDArray[np.float32]:
         """Predicts value_BS of the seats, counted from seat 0, for decisions of self-play as annotated, before seats
         are rotated, `batch` of them at a time."""
@@ -71,7 +64,7 @@ class Critic:
         value_BS = np.empty((len(columns), self.vocabulary.num_seats), np.float32)
         for first in range(0, len(columns), batch):
             rows = rotated.rows(first, min(first + batch, len(columns)))
-            values = self.values(collate(rows, self.layout).to(device))
+            values = self.network(collate(rows, self.layout).to(device))
             value_BS[first : first + batch] = values.cpu().numpy()
         return counted_from_first(value_BS, columns.seat)
 

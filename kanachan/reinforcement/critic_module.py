@@ -38,8 +38,7 @@ class CriticModule(LoggedModule):
 
     def forward(self, batch: Batch) -> Tensor:
         """Returns value_BS, counted from the actor."""
-        value_BS: Tensor = self.network(batch)
-        return value_BS
+        return self.network(batch)
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         error_BS, _ = self._errors(batch)

@@ -78,13 +78,7 @@ class Gate:
         return f"gate: {self.chosen:.0%} of the update is taken: {numbers} in the games that did not choose it"
 
     def _is_better(self, share: float) -> bool:
-        half = self._choosing(share)
-        return half is not None and bool(half["verdict"]["is_better"])
+        return share in self.measured and bool(self.measured[share]["choosing"]["verdict"]["is_better"])
 
     def _gain(self, share: float) -> float:
-        half = self._choosing(share)
-        return -math.inf if half is None else float(half["gain"]["value"])
-
-    def _choosing(self, share: float) -> Mapping[str, Any] | None:
-        half: Mapping[str, Any] | None = self.measured[share]["choosing"] if share in self.measured else None
-        return half
+        return float(self.measured[share]["choosing"]["gain"]["value"]) if share in self.measured else -math.inf

@@ -100,8 +100,7 @@ class RoundLabelling:
             if not path.exists():
                 with replacing(path) as temporary:
                     self._write(temporary, rounds, objective)
-        label_NSL: NDArray[np.float32] = np.load(path, mmap_mode="r")
-        return label_NSL
+        return np.load(path, mmap_mode="r")
 
     def _write(self, path: Path, rounds: RoundColumns, objective: Objective) -> None:
         first = 0

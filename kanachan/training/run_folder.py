@@ -126,8 +126,7 @@ def _converted(values: dict[str, Any], path: Path) -> dict[str, Any]:
 
 def plain(config: Any) -> dict[str, Any]:
     """Converts the configuration to nested dicts, lists and scalars."""
-    converted: dict[str, Any] = json.loads(json.dumps(asdict(config)))
-    return converted
+    return json.loads(json.dumps(asdict(config)))
 
 
 def holds_run(folder: Path) -> bool:

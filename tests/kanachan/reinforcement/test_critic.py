@@ -47,7 +47,7 @@ def test_a_new_critic_predicts_nothing() -> None:
 def test_values_of_decisions_are_counted_from_seat_0_and_those_of_a_batch_from_the_actor(actor_first: bool) -> None:
     made = critic(actor_first=actor_first)
     columns = SeatRotation(FOUR_PLAYERS).actor_first(COLUMNS) if actor_first else COLUMNS
-    from_actor_BS = made.values(collate(columns, made.layout)).numpy()
+    from_actor_BS = made.network(collate(columns, made.layout)).numpy()
     from_first_BS = made.of(COLUMNS, batch=7)
     for row, seat in enumerate(COLUMNS.seat):
         np.testing.assert_allclose(from_first_BS[row], np.roll(from_actor_BS[row], seat), atol=1e-3)
@@ -56,12 +56,12 @@ def test_values_of_decisions_are_counted_from_seat_0_and_those_of_a_batch_from_t
 def test_every_hidden_tile_matters_and_the_order_of_hands_does_not() -> None:
     made = critic()
     batch = collate(SeatRotation(FOUR_PLAYERS).actor_first(COLUMNS.rows(0, 1)), made.layout)
-    value_BS = made.values(batch)
+    value_BS = made.network(batch)
     reversed_tiles = batch.tile_BT.flip(dims=(1,))
-    torch.testing.assert_close(made.values(replace(batch, tile_BT=reversed_tiles)), value_BS, atol=1e-3, rtol=0)
+    torch.testing.assert_close(made.network(replace(batch, tile_BT=reversed_tiles)), value_BS, atol=1e-3, rtol=0)
     hidden = (batch.tile_BT[0] >= made.layout.hidden_first).nonzero()[:, 0].tolist()
     assert len(hidden) > 10
     for place in hidden:
         changed = batch.tile_BT.clone()
         changed[0, place] = 0
-        assert not torch.allclose(made.values(replace(batch, tile_BT=changed)), value_BS, atol=1e-5)
+        assert not torch.allclose(made.network(replace(batch, tile_BT=changed)), value_BS, atol=1e-5)
