@@ -27,7 +27,8 @@ from kanachan.objectives.auxiliary import HiddenHands, RoundWinner
 CHANCES_KEY = "chances"
 """entry of the card of weights whose chances were compared with what happened, by launch/reports/danger.py"""
 WIN_FEATURES = (
-    *("head", "riichi", "riichi x turn", "melds", "melds x turn", "against riichi", "against riichi x turn"),
+    *("head", "riichi", "riichi x turn", "melds", "melds x turn", "called", "called x turn"),
+    *("against riichi", "against riichi x turn", "called against riichi", "actor against riichi"),
     *("nobody", "nobody x turn", "nobody late", "actor"),
 )
 TENPAI_FEATURES = ("constant", "winner", "called", "called x turn", "melds", "melds x turn", "turn", "against riichi")
@@ -45,14 +46,14 @@ class Coefficients(NamedTuple):
 
 COEFFICIENTS = {
     4: Coefficients(
-        win=(0.65, -0.18, 0.25, 0.38, 0.04, -1.79, 0.31, -0.22, 0.07, 0.42, 0.10),
+        win=(0.66, -0.18, 0.24, 0.14, 0.04, 0.10, 0.05, -1.57, 0.21, 0.33, 0.23, -0.17, 0.07, 0.42, 0.06),
         tenpai=(-12.89, 0.18, 2.27, -0.39, 1.61, -0.14, 2.83, -0.43),
         deal_in=(-15.68, 0.28, 11.40, -2.30, 8.19, -1.80, 0.21, 2.96, 0.75),
     ),
     3: Coefficients(
-        win=(0.75, 2.14, -0.30, 0.48, -0.03, -0.17, -0.04, -0.41, 0.21, 1.41, 0.08),
-        tenpai=(-9.91, 0.35, 0.37, 0.19, 2.20, -0.44, 2.55, -0.31),
-        deal_in=(-11.90, 0.35, 7.18, -1.48, 5.65, -1.24, -0.09, 2.39, 0.63),
+        win=(0.73, 2.61, -0.49, -0.45, 0.23, 0.77, -0.13, 0.06, -0.26, 0.01, 0.56, -0.43, 0.20, 1.54, 0.04),
+        tenpai=(-10.28, 0.50, 0.80, 0.15, 1.72, -0.36, 2.72, -0.36),
+        deal_in=(-13.02, 0.39, 10.04, -2.33, 6.15, -1.36, 0.04, 2.67, 0.55),
     ),
 }
 """by the number of seats"""
@@ -147,6 +148,7 @@ def danger_inputs(policy: Policy, columns: ObservationColumns) -> DangerInputs:
 def _win_features(by_head_BO: Tensor, public: "_Public") -> Tensor:
     riichi_BO, melds_BO = (F.pad(each.float(), (0, 1)) for each in (public.is_riichi_BS, public.melds_BS))
     turn_B1 = public.discards_B.float().log1p()[:, None]
+    called_BO = (melds_BO > 0).float()
     against_BO = F.pad((~public.is_riichi_BS & public.is_riichi_BS.any(dim=1, keepdim=True)).float(), (0, 1))
     nobody_BO, actor_BO = torch.zeros_like(by_head_BO), torch.zeros_like(by_head_BO)
     nobody_BO[:, -1] = actor_BO[:, 0] = 1
@@ -156,8 +158,12 @@ def _win_features(by_head_BO: Tensor, public: "_Public") -> Tensor:
         "riichi x turn": riichi_BO * turn_B1,
         "melds": melds_BO,
         "melds x turn": melds_BO * turn_B1,
+        "called": called_BO,
+        "called x turn": called_BO * turn_B1,
         "against riichi": against_BO,
         "against riichi x turn": against_BO * turn_B1,
+        "called against riichi": called_BO * against_BO,
+        "actor against riichi": actor_BO * against_BO,
         "nobody": nobody_BO,
         "nobody x turn": nobody_BO * turn_B1,
         "nobody late": nobody_BO * (public.discards_B[:, None] - _LATE).clamp(min=0) / 10,

@@ -106,7 +106,7 @@ def report(weights: str, shards: Path, decisions: int | None, output: Path | Non
         read = read_weights(weights)
         split = {"games": len(np.unique(splits[1].game)), "decisions": len(test.winner_W)}
         write_weights(output, read.tensors, {**read.card, CHANCES_KEY: split | chances})
-    lines += [*_winner_lines(test, used), "", *_danger_lines(test, fitted, used)]
+    lines += [*_winner_lines(test, used), "", *_tenpai_lines(test, used), "", *_danger_lines(test, fitted, used)]
     for name, bins in chances.items():
         lines += ["", f"{name:<12}{'predicted %':>12}{'observed %':>12}{'pairs':>11}"]
         lines += [f"{100 * p:24.2f}{100 * happened:12.2f}{count:11,}" for p, happened, count in bins]
@@ -161,6 +161,23 @@ def _winner_lines(test: Samples, used: Coefficients) -> list[str]:
         add(f"{phase}, closed against a riichi", ~riichi_WO & (melds_WO == 0) & (is_phase_W & is_riichi_W)[:, None])
     own = 100 * probability_WO[:, 0].mean(), 100 * won_WO[:, 0].mean()
     return [*lines, f"{'the actor':<40}{own[0]:12.1f}{own[1]:12.1f}{len(won_WO):9,}"]
+
+
+def _tenpai_lines(test: Samples, used: Coefficients) -> list[str]:
+    """Formats the chances of the other seats to be tenpai without riichi, by melds and turn."""
+    probability_T = predicted(test.tenpai_feature_TF, np.array(used.tenpai))
+    melds_T, turn_T = (test.tenpai_feature_TF[:, TENPAI_FEATURES.index(name)] for name in ("melds", "turn"))
+    phase_T = np.digitize(turn_T, np.log1p((_EARLY, _LATE)))
+    lines = [f"{'another seat is tenpai':<40}{'predicted %':>12}{'observed %':>12}{'seats':>9}"]
+    for phase, title in enumerate(("early", "middle", "late")):
+        for count in range(4):
+            where_T = (phase_T == phase) & (melds_T == count)
+            if where_T.any():
+                rates = (100 * each[where_T].mean() for each in (probability_T, test.is_tenpai_T))
+                lines.append(
+                    f"{f'{title}, {count} melds':<40}" + "".join(f"{r:12.1f}" for r in rates) + f"{where_T.sum():9,}"
+                )
+    return lines
 
 
 def _danger_lines(test: Samples, fitted: Coefficients, used: Coefficients) -> list[str]:

@@ -107,6 +107,7 @@ class Operations(TorchDispatchMode):
         return function(*args, **(kwargs or {}))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("world", [1, 8])
 def test_a_step_of_base(world: int, figure: Figure) -> None:
     """On the meta device, which computes shapes alone, and of processes of which only one is there."""
