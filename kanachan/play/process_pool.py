@@ -32,6 +32,7 @@ class _Member(Generic[Unit]):
 
     pipe: connection.Connection
     process: BaseProcess
+    serve: Serve[Unit, Any]
     tasks: list[Task[Unit]] = field(default_factory=list)
     """units that it has, in the order in which it received them"""
 
@@ -53,7 +54,7 @@ class ProcessPool(Generic[Unit, Result]):
     def __init__(
         self, serves: Sequence[Serve[Unit, Result]], num_processes: int, ahead: int = AHEAD, report: Report = print_line
     ) -> None:
-        self._serves = cycle(serves)
+        self._serves = serves
         self._num = num_processes
         self._ahead = ahead
         self._report = report
@@ -70,8 +71,8 @@ class ProcessPool(Generic[Unit, Result]):
         waiting = Waiting(units)
         try:
             first = [task for _ in range(self._num) if (task := waiting.take()) is not None]
-            for task in first:
-                self._start().give(task)
+            for task, serve in zip(first, cycle(self._serves), strict=False):
+                self._start(serve).give(task)
             for _ in range(self._ahead - 1):
                 for member in self._members:
                     member.give(waiting.take())
@@ -106,15 +107,15 @@ class ProcessPool(Generic[Unit, Result]):
         reason = f"killed by {signal.Signals(-code).name}" if code is not None and code < 0 else f"exit status {code}"
         self._report(lost_text(member.tasks, reason))
         waiting.put_back(member.tasks)
-        replacement = self._start()
+        replacement = self._start(member.serve)
         for _ in range(self._ahead):
             replacement.give(waiting.take())
 
-    def _start(self) -> _Member[Unit]:
+    def _start(self, serve: Serve[Unit, Result]) -> _Member[Unit]:
         ours, theirs = get_context("spawn").Pipe()
-        process = start_process(_work, theirs, next(self._serves))
+        process = start_process(_work, theirs, serve)
         theirs.close()
-        member = _Member[Unit](ours, process)
+        member = _Member[Unit](ours, process, serve)
         self._members.append(member)
         return member
 

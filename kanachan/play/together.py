@@ -41,7 +41,7 @@ def usual_together(
     if slots < FIRST_SLOTS:
         raise ValueError(
             f"the networks cache at least {FIRST_SLOTS * of_seat / 1e9:.1f} GB in each process, and there is room for "
-            f"{max(room, 0) / 1e9:.1f}: give fewer --processes"
+            f"{max(room, 0) / 1e9:.1f}: give fewer --processes, --precision bf16 or a smaller network"
         )
     return min(TOGETHER, slots // vocabulary.num_seats)
 

@@ -1,9 +1,12 @@
 """The processes of a run: how many there are, which one this is, and what has started them."""
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import lightning as L
+import torch
 from lightning.fabric.plugins.environments.cluster_environment import ClusterEnvironment
 from lightning.fabric.plugins.environments.lightning import LightningEnvironment
 from lightning.fabric.plugins.environments.slurm import SLURMEnvironment
@@ -69,6 +72,31 @@ def world_of(run: RunConfig, num_gpus: int | None) -> World:
 def gpu_of_this_process(num_gpus: int) -> int:
     """Returns the number of the GPU of this process among those that it sees."""
     return local_rank() if num_gpus > 1 else 0
+
+
+class SameChoices(L.Callback):
+    """Ends a run at its start if its processes have chosen differently, as GPUs of two kinds make them: they would
+    wait for each other for ever.
+
+    Args:
+        choices: of this process, by the setting that makes them.
+    """
+
+    def __init__(self, choices: Mapping[str, object]) -> None:
+        self._choices = dict(choices)
+
+    def setup(self, trainer: L.Trainer, pl_module: L.LightningModule, stage: str) -> None:
+        if trainer.world_size == 1:
+            return
+        of_ranks: list[Any] = [None] * trainer.world_size
+        torch.distributed.all_gather_object(of_ranks, self._choices)
+        for setting, chosen in self._choices.items():
+            all_chosen = sorted({str(choices[setting]) for choices in of_ranks})
+            if len(all_chosen) > 1:
+                raise ValueError(
+                    f"the devices of this run are unlike, and its processes have chosen {' and '.join(all_chosen)}: "
+                    f"give --{setting}, for instance {chosen}"
+                )
 
 
 class Placement(NamedTuple):

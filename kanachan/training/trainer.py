@@ -44,7 +44,7 @@ from kanachan.training.learner import StageKind
 from kanachan.training.logged_module import LoggedModule
 from kanachan.training.loggers import MetricsFile, tensorboard_logger
 from kanachan.training.metric_names import METRICS_NAME, in_words
-from kanachan.training.processes import World, placement_of, this_rank
+from kanachan.training.processes import SameChoices, World, placement_of, this_rank
 from kanachan.training.profiling import StepProfiler
 from kanachan.training.progress import Progress
 from kanachan.training.run_folder import BEST_NAME, CHECKPOINTS, CONFIG_NAME, save_config
@@ -129,7 +129,7 @@ class _Run:
                 return 0
             self.devices = replace(self.devices, world=World(1, 1))
             placed = replace(config, run=replace(config.run, strategy="plain"))
-        strategy, summary = _strategy(placed, self.devices, stage)
+        name, strategy, summary = _strategy(placed, self.devices, stage)
         mode = wandb_mode(config)
         if self.is_zero:
             if self.resumption is None:
@@ -141,7 +141,12 @@ class _Run:
         checkpoints = CheckpointCallback(self.out / CHECKPOINTS, *intervals, self.schedule, *ancestry, self.signals)
         writer = WeightsWriter(config, self.data, checkpoints, self.learner.card)
         best = BestCheckpoint(self.out / CHECKPOINTS / BEST_NAME, writer.write_best, config.run.early_stopping)
-        callbacks = [DeterministicSeeding(config.run.seed), Progress(self.steps, self.learner.samples), best]
+        batch, micro_batch = config.data.sizes
+        choices: dict[str, object] = {"data.batch": batch, "data.micro_batch": micro_batch, "run.strategy": name}
+        choices["run.precision"] = config.run.precision
+        choices["run.attention"] = "packed" if self.devices.use_varlen else "padded"
+        callbacks = [SameChoices(choices), DeterministicSeeding(config.run.seed)]
+        callbacks += [Progress(self.steps, self.learner.samples), best]
         callbacks += [EMA(config.optim.average)] if config.optim.average else []
         callbacks += [StepProfiler(self.out, config.run.profile)] if config.run.profile else []
         callbacks += [checkpoints]  # last: a checkpoint holds what the others have done in its step
@@ -322,8 +327,8 @@ def _locked(out: Path) -> Iterator[None]:
         yield
 
 
-def _strategy(config: TrainConfig, devices: Devices, stage: LoggedModule) -> tuple[Strategy, str]:
-    """Makes the strategy; returns it and a summary of it and the devices."""
+def _strategy(config: TrainConfig, devices: Devices, stage: LoggedModule) -> tuple[str, Strategy, str]:
+    """Makes the strategy; returns its name, it, and a summary of it and the devices."""
     name, reason = chosen_strategy(config.run, devices, sum(p.numel() for p in stage.network.parameters()))
     if config.run.compile and name == "zero3":
         raise ValueError(f"run.compile does not work with zero3 ({reason}), which shards the weights: use zero2")
@@ -339,7 +344,7 @@ def _strategy(config: TrainConfig, devices: Devices, stage: LoggedModule) -> tup
     world = devices.world
     summary = f"{world.size} x {'GPU' if devices.is_gpu else 'CPU'}"
     summary += f" on {world.nodes} machines" if world.nodes > 1 else ""
-    return strategy, f"{summary}, {name} ({reason}), {config.run.precision}, {attention}"
+    return name, strategy, f"{summary}, {name} ({reason}), {config.run.precision}, {attention}"
 
 
 def _finish_wandb(loggers: list[Logger], lineage: list[dict[str, Any]]) -> None:

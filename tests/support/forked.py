@@ -43,17 +43,21 @@ def made_by_two(runs: Sequence[Run], folder: Path) -> str:
     Args:
         folder: for their output, in 0.log and 1.log.
     """
-    printed, statuses = ended(started_by(2, runs, folder), folder)
+    printed, statuses = ended(started_by([runs] * 2, folder), folder)
     assert statuses == [0, 0], "\n".join(printed)
     return printed[0]
 
 
-def started_by(world: int, runs: Sequence[Run], folder: Path) -> list[BaseProcess]:
+def started_by(runs_of_ranks: Sequence[Sequence[Run]], folder: Path) -> list[BaseProcess]:
     """Starts processes that do runs together, one run after the other, in the environment that torchrun gives."""
+    world = len(runs_of_ranks)
     job = {"TORCHELASTIC_RUN_ID": "job", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(_free_port())}
     job |= {"WORLD_SIZE": str(world), "LOCAL_WORLD_SIZE": str(world), "GROUP_RANK": "0"}
     ranks = [{**job, "RANK": str(rank), "LOCAL_RANK": str(rank)} for rank in range(world)]
-    return [_forked(runs, folder / f"{of_rank['RANK']}.log", of_rank) for of_rank in ranks]
+    return [
+        _forked(runs, folder / f"{of_rank['RANK']}.log", of_rank)
+        for runs, of_rank in zip(runs_of_ranks, ranks, strict=True)
+    ]
 
 
 def ended(ranks: Sequence[BaseProcess], folder: Path) -> tuple[list[str], list[int | None]]:

@@ -45,14 +45,14 @@ def test_losses_do_not_depend_on_the_number_of_processes_nor_on_their_ends(
     assert train.main([*settings, "--run.out", str(whole)]) == 0
     argv = [*settings, "--run.out", str(out), "--resume", "auto"]
 
-    ranks = started_by(8, [Run(argv)], tmp_path)
+    ranks = started_by([[Run(argv)]] * 8, tmp_path)
     wait_for_rows(out, 2)
     ranks[5].kill()
     printed, statuses = ended(ranks, tmp_path)
     assert statuses[5] == -signal.SIGKILL and 0 not in statuses, "\n".join(printed)
     assert len(losses_of(out)) < STEPS
 
-    ranks = started_by(6, [Run(argv)], tmp_path)
+    ranks = started_by([[Run(argv)]] * 6, tmp_path)
     wait_for_rows(out, 5)
     for rank in ranks:
         assert rank.pid is not None
@@ -60,7 +60,7 @@ def test_losses_do_not_depend_on_the_number_of_processes_nor_on_their_ends(
     printed, statuses = ended(ranks, tmp_path)
     assert statuses == 6 * [0] and "stopped by SIGTERM after step" in printed[0], "\n".join(printed)
 
-    printed, statuses = ended(started_by(2, [Run(argv)], tmp_path), tmp_path)
+    printed, statuses = ended(started_by([[Run(argv)]] * 2, tmp_path), tmp_path)
     assert statuses == [0, 0] and "resumed from step" in printed[0], "\n".join(printed)
     assert losses_of(out) == pytest.approx(losses_of(whole), rel=1e-4)
     assert len(losses_of(whole)) == STEPS

@@ -19,7 +19,7 @@ from kanachan.training.checkpointing import read_checkpoint
 from kanachan.training.devices import Devices, devices_of
 from kanachan.training.processes import World
 from kanachan.training.strategies import chosen_strategy, make_strategy
-from tests.support.forked import Run, made_by_two
+from tests.support.forked import Run, ended, made_by_two, started_by
 from tests.support.stopped import signal_after_rows, wait_for_rows
 from tests.support.tiny_runs import arguments, losses_of, rows_of, run, started
 
@@ -146,6 +146,15 @@ def test_processes_that_torchrun_has_started_find_each_other(shards: Path, tmp_p
     assert done.returncode == 0, done.stdout + done.stderr
     assert "2 x CPU, ddp (it fits: " in done.stdout
     assert losses_of(out) == pytest.approx(losses_of(trained / "imitation-plain"), rel=1e-5)
+
+
+def test_processes_that_chose_differently_say_so_and_do_not_wait_for_each_other(shards: Path, tmp_path: Path) -> None:
+    argv = arguments("imitation", shards, tmp_path / "unlike", "--run.steps", str(STEPS), "--data.batch", "16")
+    ranks = [[Run([*argv, "--data.micro_batch", at_once])] for at_once in ("4", "8")]
+    printed, statuses = ended(started_by(ranks, tmp_path), tmp_path)
+    assert statuses == [1, 1]
+    for rank in printed:
+        assert "its processes have chosen 4 and 8: give --data.micro_batch, for instance" in rank
 
 
 def test_one_process_is_plain_and_several_that_fit_are_ddp() -> None:
