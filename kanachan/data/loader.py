@@ -13,7 +13,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,15 +32,14 @@ _ROWS_AT_ONCE = 8192  # enough to make the cost of a call negligible, for any nu
 _BATCHES_PER_WINDOW = 16  # of an evaluation, among whose rows these are sorted by length
 
 
-class Labeller(Protocol):
+@dataclass(frozen=True)
+class Labeller:
     """Computes soft labels of decisions (`kanachan.data.columns.Columns.label`)."""
 
-    @property
-    def fingerprint(self) -> str:
-        """Identifies the labels: a run is resumed with the same ones."""
-
-    def __call__(self, columns: Columns) -> NDArray[np.float32]:
-        """Returns labels [B, L] of decisions as annotated, before seats are rotated."""
+    fingerprint: str
+    """of what computes them: a run is resumed with the same ones"""
+    labels_of: Callable[[Columns], NDArray[np.float32]]
+    """returns label_BL of decisions as annotated, before seats are rotated"""
 
 
 @dataclass(frozen=True)
@@ -278,4 +277,4 @@ def _one_ahead(prepare: Callable[[PartT], list[Batch]], parts: Iterable[PartT]) 
 
 
 def _labelled(columns: Columns, labeller: Labeller | None) -> Columns:
-    return columns if labeller is None else replace(columns, label=labeller(columns))
+    return columns if labeller is None else replace(columns, label=labeller.labels_of(columns))

@@ -11,13 +11,14 @@ import torch
 from numpy.typing import NDArray
 
 from kanachan.data.columns import Columns, splitmix64
+from kanachan.data.loader import Labeller
 from kanachan.data.shards import Shards
 from kanachan.models.card import weights_hash
 from kanachan.policy_config import PolicyConfig
 from kanachan.reinforcement.behaviour import Behaviour
 from kanachan.reinforcement.critic import Critic
 from kanachan.reinforcement.learner_seats import LearnerSeats
-from kanachan.reinforcement.return_labels import ReturnLabelling, ReturnLabels
+from kanachan.reinforcement.return_labels import ReturnLabelling
 from kanachan.reinforcement.returns import Utility
 
 DOMINATING = 0.98
@@ -37,34 +38,6 @@ class Scales(NamedTuple):
     """that weights are divided by"""
 
 
-class PlayedLabels:
-    """Labels decisions of the learner (`kanachan.reinforcement.policy_gradient.Played`); the critic's expectation, if
-    there is one, is subtracted from returns. `keep`: `PolicyConfig.keep`; `fingerprint`: of the settings that determine
-    the labels."""
-
-    def __init__(
-        self,
-        returns: ReturnLabels,
-        critic: Critic | None,
-        behaviour: Behaviour,
-        scales: Scales,
-        keep: float,
-        fingerprint: str,
-    ) -> None:
-        self.fingerprint = fingerprint
-        self._returns, self._critic, self._behaviour = returns, critic, behaviour
-        self._scales = scales
-        self._keep = keep
-
-    def __call__(self, columns: Columns) -> NDArray[np.float32]:
-        """Returns label_B3 of decisions as annotated, before seats are rotated."""
-        assert columns.log_probability is not None
-        mean, spread, weight = self._scales
-        advantage_B = (advantages(self._returns, self._critic, columns) - mean) / spread
-        weight_B = decisions_per_row(columns, self._behaviour, self._keep) / weight
-        return np.stack([columns.log_probability, advantage_B, weight_B], axis=1).astype(np.float32)
-
-
 class PlayedDecisions:
     """Selects the decisions of self-play of the learner, named by its weights, and labels them with advantages. Raises
     ValueError if weights are missing or of another kind, or the critic expects another utility."""
@@ -82,7 +55,7 @@ class PlayedDecisions:
             )
         self._scales: Scales | None = None
         self._behaviour: Behaviour | None = None
-        self._returns: dict[str, ReturnLabels] = {}
+        self._returns: dict[str, Labeller] = {}
 
     @property
     def behaviour(self) -> Behaviour:
@@ -109,8 +82,9 @@ class PlayedDecisions:
             raise ValueError(f"{shards.folder}: the {shards.split} split holds no decisions of {self._weights}")
         return shards.select(row_N)
 
-    def label(self, shards: Shards) -> PlayedLabels:
-        """Returns the labels of a split that was selected. The constants of all splits are measured on the first."""
+    def label(self, shards: Shards) -> Labeller:
+        """Returns the labels of a split that was selected (`kanachan.reinforcement.policy_gradient.Played`). The
+        constants of all splits are measured on the first."""
         returns, config = self._returns[shards.split], self._config
         if self._scales is None:
             columns = shards.gather(spread_rows(len(shards), _MOST_MEASURED))
@@ -122,12 +96,20 @@ class PlayedDecisions:
         critic = None if config.critic is None else weights_hash(config.critic)
         settings = (returns.fingerprint, critic, self._scales, config.keep)
         fingerprint = hashlib.sha256(repr(settings).encode()).hexdigest()
-        return PlayedLabels(returns, self._critic, self.behaviour, self._scales, config.keep, fingerprint)
+        scales = self._scales
+
+        def labels_of(columns: Columns) -> NDArray[np.float32]:
+            assert columns.log_probability is not None
+            advantage_B = (advantages(returns, self._critic, columns) - scales.mean) / scales.spread
+            weight_B = decisions_per_row(columns, self.behaviour, config.keep) / scales.weight
+            return np.stack([columns.log_probability, advantage_B, weight_B], axis=1).astype(np.float32)
+
+        return Labeller(fingerprint, labels_of)
 
 
-def advantages(returns: ReturnLabels, critic: Critic | None, columns: Columns) -> NDArray[np.float32]:
+def advantages(returns: Labeller, critic: Critic | None, columns: Columns) -> NDArray[np.float32]:
     """Returns advantage_B of the deciding seats: their return, less what a critic expects; NaN where it is unknown."""
-    return_B = returns(columns)[:, 0]
+    return_B = returns.labels_of(columns)[:, 0]
     return return_B if critic is None else return_B - critic.of(columns)[np.arange(len(columns)), columns.seat]
 
 

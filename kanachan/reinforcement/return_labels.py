@@ -6,10 +6,7 @@ Shapes: B decisions, S seats.
 
 import hashlib
 
-import numpy as np
-from numpy.typing import NDArray
-
-from kanachan.data.columns import Columns
+from kanachan.data.loader import Labeller
 from kanachan.data.round_shards import open_rounds
 from kanachan.data.shards import Shards
 from kanachan.inference.reward_predictor import RewardPredictor
@@ -17,21 +14,9 @@ from kanachan.models.card import file_hash
 from kanachan.reinforcement.returns import RoundReturns, Utility, counted_from_actor
 
 
-class ReturnLabels:
-    """Soft labels label_BS of decisions: the returns of the actor, the next seat and so on, NaN if they are unknown.
-    `fingerprint`: of what computed them."""
-
-    def __init__(self, returns: RoundReturns, fingerprint: str) -> None:
-        self.fingerprint = fingerprint
-        self._returns = returns
-
-    def __call__(self, columns: Columns) -> NDArray[np.float32]:
-        """Returns the labels of decisions as annotated, before seats are rotated."""
-        return counted_from_actor(self._returns.of(columns), columns.seat)
-
-
 class ReturnLabelling:
-    """Makes the labels of a split. `reward`: weights of a reward predictor; None if the utility needs none. Raises
+    """Makes the soft labels label_BS of a split: the returns of the actor, the next seat and so on, NaN if they are
+    unknown. `reward`: weights of a reward predictor; None if the utility needs none. Raises
     ValueError: it is not one."""
 
     def __init__(self, reward: str | None, utility: Utility) -> None:
@@ -40,10 +25,11 @@ class ReturnLabelling:
         self.sha256 = None if reward is None else file_hash(reward)
         """of the reward predictor's file"""
 
-    def __call__(self, shards: Shards) -> ReturnLabels:
+    def __call__(self, shards: Shards) -> Labeller:
         """Returns the labels of a split; raises ValueError if there are no rounds of it, or of another vocabulary."""
         if self._predictor is not None:
             shards.require(self._predictor.vocabulary, "the reward predictor")
         rounds = open_rounds(shards.folder, shards.split)
         returns = RoundReturns(rounds, self._predictor, self.utility, shards.vocabulary)
-        return ReturnLabels(returns, hashlib.sha256(f"{self.sha256} {self.utility}".encode()).hexdigest())
+        fingerprint = hashlib.sha256(f"{self.sha256} {self.utility}".encode()).hexdigest()
+        return Labeller(fingerprint, lambda columns: counted_from_actor(returns.of(columns), columns.seat))

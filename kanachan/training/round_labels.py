@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from annotate.runtime.files import locking, replacing
 from kanachan.config import ObjectiveConfig, StageName
 from kanachan.data.columns import Columns
+from kanachan.data.loader import Labeller
 from kanachan.data.round_columns import RoundColumns, RoundIndex
 from kanachan.data.round_shards import open_rounds
 from kanachan.data.shard_file import open_shard_file
@@ -39,30 +40,6 @@ _ROUNDS_AT_ONCE = 1 << 16
 _LABELS_VERSION = 1  # of what is in a file of labels
 
 
-class RoundLabels:
-    """Soft labels of decisions, by their round and their seat, of the labels label_NSL at the start of each round;
-    `fingerprint`: of what computed them."""
-
-    def __init__(
-        self, rounds: RoundColumns, label_NSL: NDArray[np.float32], objective: Objective, fingerprint: str
-    ) -> None:
-        self.fingerprint = fingerprint
-        self._index = RoundIndex(rounds)
-        self._is_followed_N = rounds.is_whole & ~rounds.is_last
-        self._label_NSL = label_NSL
-        self._objective = objective
-
-    def __call__(self, columns: Columns) -> NDArray[np.float32]:
-        """Returns label_BL of decisions as annotated, before seats are rotated: that of the start of the next round, or
-        where this is not known, of the outcome of the game."""
-        vocabulary = self._objective.vocabulary
-        row_B = self._index.rows_of(columns, vocabulary)
-        is_followed_B = (row_B >= 0) & self._is_followed_N[row_B]
-        label_BL = self._objective.label_of_results(Results.of_columns(columns, vocabulary)).numpy()
-        label_BL[is_followed_B] = self._label_NSL[row_B[is_followed_B] + 1, columns.seat[is_followed_B]]
-        return label_BL
-
-
 class RoundLabelling:
     """Computes the soft labels of decisions, those of each split once. `stage`: of `config`, whose reward predictor
     computes them. Raises ValueError: it is not a reward predictor."""
@@ -74,9 +51,10 @@ class RoundLabelling:
         self._predictor = RewardPredictor.load(self._name)
         self._fingerprint = file_hash(self._name)
 
-    def __call__(self, shards: Shards) -> RoundLabels:
-        """Returns the labels of a split. Raises ValueError: there are no rounds of it, or the reward predictor does not
-        fit the decisions or the objective."""
+    def __call__(self, shards: Shards) -> Labeller:
+        """Returns the labels of a split: of each decision that of its seat at the start of the next round, or where
+        this is not known, of the outcome of the game. Raises ValueError if there are no rounds of it, or the reward
+        predictor does not fit."""
         objective = objective_class(self._stage)(self._config, shards.vocabulary)
         require_reward_predictor(self._predictor.card, objective, f"the reward predictor {self._name}")
         rounds = open_rounds(shards.folder, shards.split)
@@ -86,7 +64,16 @@ class RoundLabelling:
             label_NSL = np.concatenate(list(self._labels(rounds, objective)))
         else:
             label_NSL = self._labels_in_file(self._file(folder, shards.split), rounds, objective)
-        return RoundLabels(rounds, label_NSL, objective, self._fingerprint)
+        index, is_followed_N = RoundIndex(rounds), rounds.is_whole & ~rounds.is_last
+
+        def labels_of(columns: Columns) -> NDArray[np.float32]:
+            row_B = index.rows_of(columns, shards.vocabulary)
+            is_followed_B = (row_B >= 0) & is_followed_N[row_B]
+            label_BL = objective.label_of_results(Results.of_columns(columns, shards.vocabulary)).numpy()
+            label_BL[is_followed_B] = label_NSL[row_B[is_followed_B] + 1, columns.seat[is_followed_B]]
+            return label_BL
+
+        return Labeller(self._fingerprint, labels_of)
 
     def _file(self, folder: Path, split: str) -> Path:
         """Returns the name of the file of the labels, which depends on all that they are computed from."""

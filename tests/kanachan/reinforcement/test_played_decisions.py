@@ -61,7 +61,7 @@ def test_a_decision_is_labelled_with_its_probability_and_the_return_of_its_seat(
 ) -> None:
     made = decisions(played)
     columns = columns_of(made.select(shards))
-    label_B3 = made.label(made.select(shards))(columns)
+    label_B3 = made.label(made.select(shards)).labels_of(columns)
     assert columns.log_probability is not None
     assert np.array_equal(label_B3[:, 0], columns.log_probability)
     np.testing.assert_allclose(label_B3[:, 1], standardised(returns_of(played, columns)), atol=1e-5)
@@ -74,7 +74,7 @@ def test_a_critics_expectation_is_subtracted(played: PlayedGames, shards: Shards
     columns = columns_of(made.select(shards))
     value_B = Critic.load(critic).of(columns)[np.arange(len(columns)), columns.seat]
     assert value_B.std() > 1e-3
-    label_B3 = made.label(made.select(shards))(columns)
+    label_B3 = made.label(made.select(shards)).labels_of(columns)
     np.testing.assert_allclose(label_B3[:, 1], standardised(returns_of(played, columns) - value_B), atol=1e-5)
 
 
@@ -82,7 +82,7 @@ def test_of_decisions_with_a_dominating_action_a_share_stands_for_all(played: Pl
     everything, made = columns_of(decisions(played).select(shards)), decisions(played, keep=0.25)
     kept = made.select(shards)
     columns = columns_of(kept)
-    label_B3 = made.label(kept)(columns)
+    label_B3 = made.label(kept).labels_of(columns)
     dominating, kept_dominating = (own_probability(each) > DOMINATING for each in (everything, columns))
     assert (~kept_dominating).sum() == (~dominating).sum()
     assert 0 < kept_dominating.sum() < 0.6 * dominating.sum()

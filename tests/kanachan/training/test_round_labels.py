@@ -56,7 +56,7 @@ def settings(reward: Path, **more: str) -> ObjectiveConfig:
 def test_a_decision_is_labelled_with_the_outcome_predicted_at_the_start_of_the_next_round(
     folder: Path, shards: Shards, columns: Columns, reward: Path
 ) -> None:
-    label_BL = RoundLabelling("rank", settings(reward))(shards)(columns)
+    label_BL = RoundLabelling("rank", settings(reward))(shards).labels_of(columns)
     rounds = open_rounds(folder, "train")
     predicted_NSO = RewardPredictor.load(reward).of_rounds(rounds).order_log_probability.exp().numpy()
     round_B = RoundIndex(rounds).rows_of(columns, FOUR_PLAYERS)
@@ -73,7 +73,7 @@ def test_after_the_last_round_the_label_is_the_outcome_itself(
     folder: Path, shards: Shards, columns: Columns, reward: Path
 ) -> None:
     objective = objective_class("rank")(settings(reward), FOUR_PLAYERS)
-    label_BL = RoundLabelling("rank", settings(reward))(shards)(columns)
+    label_BL = RoundLabelling("rank", settings(reward))(shards).labels_of(columns)
     true_BL = objective.label_of_results(Results.of_columns(columns, FOUR_PLAYERS)).numpy()
     rounds = open_rounds(folder, "train")
     is_last_B = rounds.is_last[RoundIndex(rounds).rows_of(columns, FOUR_PLAYERS)]
@@ -88,7 +88,7 @@ def test_a_decision_of_an_unknown_round_is_labelled_with_the_outcome(tmp_path: P
     shards = open_shards(folder, "train")
     columns = shards.gather(np.arange(len(shards)))
     objective = objective_class("grading")(settings(reward), FOUR_PLAYERS)
-    label_BL = RoundLabelling("grading", settings(reward))(shards)(columns)
+    label_BL = RoundLabelling("grading", settings(reward))(shards).labels_of(columns)
     expected_BL = objective.label_of_results(Results.of_columns(columns, FOUR_PLAYERS)).numpy()
     np.testing.assert_array_equal(label_BL, expected_BL)
 
@@ -151,7 +151,7 @@ def test_labels_are_computed_once_in_a_file_and_once_more_for_another_predictor(
     made = []
     for seed in (0, 0, 1):
         reward = written_reward(tmp_path / "reward.safetensors", seed=seed)
-        made.append(RoundLabelling("rank", settings(reward))(shards)(columns))
+        made.append(RoundLabelling("rank", settings(reward))(shards).labels_of(columns))
         files = {path: path.stat().st_mtime_ns for path in (copy / "rounds").glob("train-labels-*.npy")}
         assert len(files) == 1 + seed
     np.testing.assert_array_equal(made[0], made[1])
@@ -168,11 +168,11 @@ def test_labels_computed_in_parts_are_those_computed_at_once(
 ) -> None:
     copy = Path(shutil.copytree(folder, tmp_path / "shards", ignore=shutil.ignore_patterns("*.npy")))
     labelling, shards = RoundLabelling("grading", settings(reward)), open_shards(copy, "train")
-    at_once = labelling(shards)(columns)
+    at_once = labelling(shards).labels_of(columns)
     for path in (copy / "rounds").glob("train-labels-*.npy"):
         path.unlink()
     monkeypatch.setattr("kanachan.training.round_labels._ROUNDS_AT_ONCE", 3)
-    np.testing.assert_allclose(labelling(shards)(columns), at_once, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(labelling(shards).labels_of(columns), at_once, rtol=1e-5, atol=1e-6)
 
 
 def test_a_run_is_not_resumed_with_another_reward_predictor(
