@@ -165,7 +165,7 @@ def _adapt(
 
     def adapted(start: "Event", deal: "SeenDeal") -> "Policy":
         opening = Opening(arguments.rules, style, arguments.room, grades, start)
-        return adapter.adapted(adapter.adapt(opening, deal).additions)
+        return adapter.adapted(adapter.adapt(opening, deal))
 
     return adapted
 

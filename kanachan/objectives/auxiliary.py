@@ -1,12 +1,12 @@
 """Auxiliary targets: what the network learns to predict in addition to the target of its stage, from the summary token.
 
 They come from the record and are never inputs. To predict them, the encoder must represent them in its summary vector;
-their head is separate from the other heads and nothing else uses it.
+their head is separate from the other heads and nothing else uses it. A target is a module without parameters, which
+knows the number of the outputs that predict it (`num_outputs`) and returns their loss, a mean over the decisions.
 
 Shapes: B decisions, H other seats (next, opposite, previous), K kinds of tiles, L counts (at least 1, 2, …), O outputs.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
 
 import torch
@@ -19,17 +19,7 @@ from kanachan.config import ObjectiveConfig
 from kanachan.data.batch import Batch
 
 
-class AuxiliaryTarget(nn.Module, ABC):
-    """One target: the number of outputs that predict it, and their loss. A module without parameters."""
-
-    num_outputs: int
-
-    @abstractmethod
-    def forward(self, output_BO: Tensor, batch: Batch) -> Tensor:
-        """Returns the loss, a mean over the decisions."""
-
-
-class HiddenHands(AuxiliaryTarget):
+class HiddenHands(nn.Module):
     """Whether each of the others holds at least one, two, three of each kind of tile, red fives being fives.
 
     The loss is the binary cross-entropy, a mean over seats, kinds and counts. All four are seldom in one hand.
@@ -53,7 +43,7 @@ class HiddenHands(AuxiliaryTarget):
         return output_BO.float().sigmoid().view(len(output_BO), -1, NUM_TILES34, self.NUM_COUNTS)
 
 
-class RoundWinner(AuxiliaryTarget):
+class RoundWinner(nn.Module):
     """Who wins the round: the actor, the next seat, the opposite, the previous, or nobody.
 
     Of several winners it is the actor, else the one that the results name. The loss is the cross-entropy.

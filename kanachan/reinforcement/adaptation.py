@@ -55,14 +55,6 @@ class AdaptationConfig:
     seed: int = 0
 
 
-class Adapted(NamedTuple):
-    """The result of an adaptation."""
-
-    additions: Additions
-    nats: float
-    """the mean divergence of the adapted policy from the policy, over the decisions of the roll-outs"""
-
-
 class _Encoded(NamedTuple):
     """Some decisions of the roll-outs, and what does not change while the policy is adapted."""
 
@@ -91,7 +83,7 @@ class Adapter:
         self._low_rank = policy.with_network(self._network)
         self._roller = CachedPolicy(policy, use_bf16=use_bf16)
 
-    def adapt(self, opening: Opening, deal: SeenDeal) -> Adapted:
+    def adapt(self, opening: Opening, deal: SeenDeal) -> Additions:
         """Returns additions for the round that begins so, for the seat of `deal`."""
         config, vocabulary = self.config, self._policy.vocabulary
         seed = seed_of(opening, deal, config.seed)
@@ -110,7 +102,7 @@ class Adapter:
         ]
         start = self._network.no_additions(config.low_rank, seed)
         if not own:
-            return Adapted(start, 0.0)
+            return start
         return self._fitted(start, list(self._encoded(own)), len(played))
 
     def adapted(self, additions: Additions) -> NetworkPolicy:
@@ -140,16 +132,14 @@ class Adapter:
         log_policy_BA = (score_BA / self.config.temperature).log_softmax(dim=1)
         return log_policy_BA.masked_fill(batch.candidate_BA == 0, 0.0)
 
-    def _fitted(self, start: Additions, encoded: Sequence[_Encoded], num_rollouts: int) -> Adapted:
-        """Returns the result of the steps, from additions that change nothing."""
+    def _fitted(self, start: Additions, encoded: Sequence[_Encoded], num_rollouts: int) -> Additions:
+        """Returns the additions after the steps, from some that change nothing."""
         tensors = [tensor.requires_grad_() for factors in start for tensor in factors]
         additions = tuple(Factors(*pair) for pair in zip(tensors[::2], tensors[1::2], strict=True))
         self._network.set_additions(additions)
         self._take_steps(tensors, encoded, num_rollouts)
-        with torch.no_grad():
-            nats = torch.cat([_divergence(p.log_policy_BA, self._log_policy(p.batch, p.encoded)) for p in encoded])
         self._network.set_additions(None)
-        return Adapted(tuple(Factors(*(each.detach() for each in pair)) for pair in additions), float(nats.mean()))
+        return tuple(Factors(*(each.detach() for each in pair)) for pair in additions)
 
     def _take_steps(self, tensors: list[Tensor], encoded: Sequence[_Encoded], num_rollouts: int) -> None:
         optimizer = torch.optim.Adam(tensors, self.config.learning_rate)
@@ -209,8 +199,8 @@ class AdaptingAgent(PolicyAgent):
             seat, opening = seat_of(request), request.opening
             if self._adapted_to.get(seat) != opening.start:
                 self._adapted_to[seat] = opening.start
-                adapted = self._adapter.adapt(opening, SeenDeal.at_first_turn(request.turn, opening.start))
-                self.policy.set_additions(seat, adapted.additions)
+                additions = self._adapter.adapt(opening, SeenDeal.at_first_turn(request.turn, opening.start))
+                self.policy.set_additions(seat, additions)
         return super().act(requests)
 
     def end(self, game: GameKey, seat: int, events: Sequence[Event]) -> None:

@@ -13,7 +13,6 @@ Shapes: B decisions, R rounds of a seat ("turns" of the policy), A candidates, S
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -162,11 +161,11 @@ class GainMeter:
             TooFar: the new policy is too far from the old one.
         """
         parts: list[SeatRounds] = []
-        for span in _spans(shards, is_own, limit):
-            if len(span.columns):
-                parts.append(self.measure(span.columns))
+        for columns, num_rows in _spans(shards, is_own, limit):
+            if len(columns):
+                parts.append(self.measure(columns))
                 _check(SeatRounds.joined(parts), at_most=_EARLY_SLACK * MOST_DIVERGENCE)
-            progress(span.num_rows)
+            progress(num_rows)
         if not parts:
             raise ValueError("the old policy has no decisions in this split")
         rounds = SeatRounds.joined(parts)
@@ -258,16 +257,11 @@ def _check(rounds: SeatRounds, at_most: float) -> None:
         )
 
 
-class _Span(NamedTuple):
-    """Rows of a split that are read together."""
-
-    columns: Columns
-    num_rows: int
-    """of the split, of which those of the policy are the columns"""
-
-
-def _spans(shards: Shards, is_own: Callable[[Columns], NDArray[np.bool_]], limit: int | None) -> Iterator[_Span]:
-    """Yields the rows of a split, some thousands at once, those of a seat in a round together."""
+def _spans(
+    shards: Shards, is_own: Callable[[Columns], NDArray[np.bool_]], limit: int | None
+) -> Iterator[tuple[Columns, int]]:
+    """Yields the policy's rows among some thousands of a split, those of a seat in a round together, and the number of
+    these."""
     rows = _rows_of_games(shards, limit)
     first = 0
     while first < len(rows):
@@ -278,7 +272,7 @@ def _spans(shards: Shards, is_own: Callable[[Columns], NDArray[np.bool_]], limit
             whole = int(np.flatnonzero(key_B != key_B[-1])[-1]) + 1
             span, columns = span[:whole], columns.rows(0, whole)
         own = span[is_own(columns)]
-        yield _Span(shards.gather(own[by_round(shards, own, len(own))]), len(span))
+        yield shards.gather(own[by_round(shards, own, len(own))]), len(span)
         first += len(span)
 
 

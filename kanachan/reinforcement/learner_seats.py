@@ -5,7 +5,6 @@ Shapes: B decisions, G games, S seats.
 
 from functools import cached_property
 from string import ascii_uppercase
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,13 +15,6 @@ from kanachan.models.card import weights_hash
 from kanachan.play.agent_spec import parse_agent
 from kanachan.play.selfplay import SelfPlay
 from kanachan.reinforcement.behaviour import Behaviour
-
-
-class _Games(NamedTuple):
-    """The games of a run, sorted by key."""
-
-    key_G: NDArray[np.uint64]
-    is_own_GS: NDArray[np.bool_]
 
 
 class LearnerSeats:
@@ -69,25 +61,26 @@ class LearnerSeats:
         return self.selfplay.letters[next(iter(self._sampled))]
 
     @cached_property
-    def _games(self) -> _Games:
+    def _games(self) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
+        """The keys of the games [G], sorted, and which of their seats were the network's [G, S]."""
         selfplay, letters = self.selfplay, set(self._sampled)
         numbers = range(self.shards.made["self_play"]["games"])
         key_G = np.array([game_key(selfplay.game_id(number)) for number in numbers], np.uint64)
         is_own_GS = np.array([[letter in letters for letter in selfplay.seats(number)] for number in numbers])
         order_G = np.argsort(key_G)
-        return _Games(key_G[order_G], is_own_GS[order_G])
+        return key_G[order_G], is_own_GS[order_G]
 
     def are_of(self, columns: Columns) -> NDArray[np.bool_]:
         """Returns whether each decision [B] is the network's own, drawn from its scores. `columns`: as annotated,
         before seats are rotated. Raises ValueError: a game is not one of the settings in the shards."""
-        games = self._games
-        place_B = np.minimum(np.searchsorted(games.key_G, columns.game), len(games.key_G) - 1)
-        if not np.array_equal(games.key_G[place_B], columns.game):
+        key_G, is_own_GS = self._games
+        place_B = np.minimum(np.searchsorted(key_G, columns.game), len(key_G) - 1)
+        if not np.array_equal(key_G[place_B], columns.game):
             raise ValueError(
                 f"{self.shards.folder}: holds games that do not follow from its settings: another version of the "
                 f"program ({self.shards.made['version']}) has played them"
             )
-        return games.is_own_GS[place_B, columns.seat]
+        return is_own_GS[place_B, columns.seat]
 
     @property
     def circumstances(self) -> str:
