@@ -295,7 +295,7 @@ class RunConfig:
     validation_interval: int | None = None
     """decisions (stage reward: games) trained on between two validations; without it, a fortieth of the run, but at
     least ten times as many as a validation has, so that validations take at most 3 % of the time; with early_stopping,
-    at least as many, in short runs a quarter of the time"""
+    three times as many, at most 10 %"""
     validate_batches: int | None = 40
     """batches of a validation, the same ones each time; null: the whole validation split"""
     checkpoint_minutes: float = 15.0

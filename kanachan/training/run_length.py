@@ -8,7 +8,7 @@ from kanachan.training.data_source import DataSource
 _LEAST_DECISIONS = 100_000  # of a run whose length is not given
 _VALIDATIONS = 40  # of a run whose interval is not given
 _LEAST_RATIO = 10  # of decisions between two validations to those of one, each of which takes a third of the time
-_LEAST_RATIO_TO_STOP = 1  # where validations decide when the run ends, so that it ends in time
+_LEAST_RATIO_TO_STOP = 3  # where validations decide when the run ends, so that it ends in time
 
 
 def steps_of(run: RunConfig, batch: int, data: DataSource) -> int:

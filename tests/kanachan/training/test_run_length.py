@@ -29,7 +29,7 @@ def test_a_given_interval_is_rounded_to_steps() -> None:
 
 
 def test_where_validations_end_a_run_they_are_more_frequent() -> None:
-    assert steps_between(256, 2000, early_stopping=4) == 50
+    assert steps_between(256, 2000, early_stopping=4) == 120
     assert steps_between(256, 2000) == 400
 
 
