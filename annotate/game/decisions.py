@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from annotate.annotation import Annotation
 from annotate.game.engine.table import Table, Turn
 from annotate.game.features import ObservationEncoder
 from annotate.observation import Observation
@@ -51,6 +52,19 @@ class Play(NamedTuple):
     """choices skipped because the server made them, by kind"""
     num_others: int
     """choices skipped because they are of seats that the writer does not collect"""
+
+
+def annotation_of(
+    game_id: str, decision: Decision, round_part: Sequence[tuple[int, ...]], game_part: Sequence[tuple[int, ...]]
+) -> Annotation:
+    """Joins a decision with how its round and its game ended, by seat (`annotate.game.results`)."""
+    return Annotation(
+        game=game_id,
+        observation=decision.observation,
+        chosen=decision.chosen,
+        results=round_part[decision.seat] + game_part[decision.seat],
+        hidden=decision.hidden,
+    )
 
 
 def choice_of(turn: Turn, token: int) -> Choice:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from annotate.game.grading import ranks_of
 from annotate.game.hands import tenpai_at_end
 from annotate.game.record import Event
+from annotate.game.tiles import WINDS
 from annotate.vocabulary import VOCABULARIES
 
 
@@ -99,6 +100,30 @@ def final_scores(last: Sequence[Event]) -> tuple[int, ...]:
     final = [score + delta for score, delta in zip(start, round_delta(last, len(start)), strict=True)]
     final[ranks_of(final).index(0)] += 1000 * leftover_deposits(last)
     return tuple(final)
+
+
+def round_summary(start: Event, deltas: Sequence[int]) -> RoundSummary:
+    """Returns how a round started, by its first event, and what it changed."""
+    wind = WINDS[start["bakaze"]]
+    return RoundSummary(wind, start["oya"], start["honba"], start["kyotaku"], tuple(start["scores"]), tuple(deltas))
+
+
+def round_part(events: Sequence[Event]) -> list[tuple[int, ...]]:
+    """Computes the first results of each seat: round result and round deltas."""
+    num_seats = len(events[0]["scores"])
+    draw = events[-1]
+    is_tenpai = [False] * num_seats
+    if draw["type"] == "ryukyoku" and draw.get("reason") in EXHAUSTIVE:
+        # payments show who was tenpai, unless all or none were
+        is_tenpai = [delta > 0 for delta in draw["deltas"]] if any(draw["deltas"]) else tenpai_at_end(events)
+    delta = round_delta(events, num_seats)
+    return [(result, *delta) for result in round_results(events, events[0]["oya"], is_tenpai)]
+
+
+def game_part(scores: Sequence[int], grading_deltas: Sequence[int]) -> list[tuple[int, ...]]:
+    """Returns the last results of each seat: all ranks, its rank, final score and change of grading points."""
+    ranks = ranks_of(scores)
+    return [(*ranks, ranks[seat], scores[seat], grading_deltas[seat]) for seat in range(len(scores))]
 
 
 def round_results(events: Sequence[Event], dealer: int, is_tenpai: Sequence[bool]) -> list[int]:

@@ -10,15 +10,13 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from annotate.annotation import Annotation
-from annotate.game.decisions import Decision, Play, play
+from annotate.game.decisions import Play, annotation_of, play
 from annotate.game.engine.table import Table
 from annotate.game.features import ObservationEncoder
-from annotate.game.grading import has_mjsoul_points, mjsoul_deltas, ranks_of
-from annotate.game.hands import tenpai_at_end
-from annotate.game.record import Event, Game, Round, Rules
-from annotate.game.results import EXHAUSTIVE, GameSummary, RoundSummary, final_scores, round_delta, round_results
+from annotate.game.grading import has_mjsoul_points, mjsoul_deltas
+from annotate.game.record import Game, Round, Rules
+from annotate.game.results import GameSummary, RoundSummary, final_scores, game_part, round_part, round_summary
 from annotate.game.settings import DEFAULT_GRADE, DEFAULT_ROOM, grades_by_seat
-from annotate.game.tiles import WINDS
 from annotate.game.winning import Win, wins_of
 from annotate.replay.consistency import Disagreement, agreed_events
 from annotate.replay.continuity import RoundSequence
@@ -136,46 +134,9 @@ def annotate_game(
     return report
 
 
-def round_summary(start: Event, deltas: Sequence[int]) -> RoundSummary:
-    """Returns how a round started, by its first event, and what it changed."""
-    wind = WINDS[start["bakaze"]]
-    return RoundSummary(wind, start["oya"], start["honba"], start["kyotaku"], tuple(start["scores"]), tuple(deltas))
-
-
 def fault_of_ours(error: Exception) -> str:
     """Returns the message of a fault of this program, which leaves out no more than the round or game with it."""
     return f"a fault of this program, please report it with the file: {type(error).__name__}: {error}"
-
-
-def annotation_of(
-    game_id: str, decision: Decision, round_part: Sequence[tuple[int, ...]], game_part: Sequence[tuple[int, ...]]
-) -> Annotation:
-    """Joins a decision with how its round and its game ended, by seat (see `round_part` and `game_part`)."""
-    return Annotation(
-        game=game_id,
-        observation=decision.observation,
-        chosen=decision.chosen,
-        results=round_part[decision.seat] + game_part[decision.seat],
-        hidden=decision.hidden,
-    )
-
-
-def round_part(events: Sequence[Event]) -> list[tuple[int, ...]]:
-    """Computes the first results of each seat: round result and round deltas."""
-    num_seats = len(events[0]["scores"])
-    draw = events[-1]
-    is_tenpai = [False] * num_seats
-    if draw["type"] == "ryukyoku" and draw.get("reason") in EXHAUSTIVE:
-        # payments show who was tenpai, unless all or none were
-        is_tenpai = [delta > 0 for delta in draw["deltas"]] if any(draw["deltas"]) else tenpai_at_end(events)
-    delta = round_delta(events, num_seats)
-    return [(result, *delta) for result in round_results(events, events[0]["oya"], is_tenpai)]
-
-
-def game_part(scores: Sequence[int], grading_deltas: Sequence[int]) -> list[tuple[int, ...]]:
-    """Returns the last results of each seat: all ranks, its rank, final score and change of grading points."""
-    ranks = ranks_of(scores)
-    return [(*ranks, ranks[seat], scores[seat], grading_deltas[seat]) for seat in range(len(scores))]
 
 
 def _end_of_game(

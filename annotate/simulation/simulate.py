@@ -20,15 +20,14 @@ from typing import get_args
 from tqdm import tqdm
 
 from annotate.annotation import Annotation, format_line
-from annotate.game.decisions import Choice, Decision, choice_of, play
+from annotate.game.decisions import Choice, Decision, annotation_of, choice_of, play
 from annotate.game.engine.table import Table, Turn
 from annotate.game.features import ObservationEncoder
 from annotate.game.grading import mjsoul_deltas, mjsoul_rooms, require_mjsoul_points
 from annotate.game.record import Event, Rules
 from annotate.game.record_writer import SUFFIX, recorded_events, rounds_of, write_record
-from annotate.game.results import EXHAUSTIVE, NAGASHI
+from annotate.game.results import EXHAUSTIVE, NAGASHI, game_part, round_part
 from annotate.game.settings import DEFAULT_RULES, NUM_ROOMS, STYLES, id_of_made, table_seed
-from annotate.replay.replay import annotation_of, game_part, round_part
 from annotate.runtime.arguments import CommandParser
 from annotate.runtime.files import check_output, reading_text, writing_text
 from annotate.runtime.terminal import run_cleanly

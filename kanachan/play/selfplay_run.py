@@ -7,10 +7,10 @@ from contextlib import closing
 from functools import partial
 from typing import NamedTuple
 
+from annotate.game.decisions import annotation_of
 from annotate.game.record import Event
 from annotate.game.record_writer import rounds_of
-from annotate.game.results import GameSummary
-from annotate.replay.replay import annotation_of, game_part, round_part, round_summary
+from annotate.game.results import GameSummary, game_part, round_part, round_summary
 from annotate.runtime.signals import StopRequest
 from kanachan.data.played_games import PlayedGame, PlayedGames, encode_played
 from kanachan.play.agent import GameKey

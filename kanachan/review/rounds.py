@@ -8,9 +8,10 @@ from typing import Any
 from annotate.annotation import Annotation
 from annotate.game.hands import tenpai_at_end
 from annotate.game.record import Game, Round
+from annotate.game.results import round_part
 from annotate.game.tiles import WINDS
 from annotate.game.winning import Win
-from annotate.replay.replay import ReplayResult, round_part
+from annotate.replay.replay import ReplayResult
 from annotate.vocabulary import Vocabulary
 from annotate.words import ABORTED, NOT_TENPAI, ROUND_RESULTS, TENPAI, WIND_NAMES
 from kanachan.review.board import TableView, candidate_of, table_of

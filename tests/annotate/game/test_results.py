@@ -7,11 +7,12 @@ import pytest
 from annotate.game.results import (
     dealt_in_to,
     final_scores,
+    game_part,
     relative_winner,
     round_delta,
+    round_part,
     round_results,
 )
-from annotate.replay.replay import game_part, round_part
 from tests.support.rounds import DULL, NUM_SEATS, play_round, start_of_round, start_of_three
 
 THREE_WINNERS = ("3p", "456m678m456s22p45p", "234m678m345s88p45p", "234m567m678s66s45p")

@@ -9,12 +9,12 @@ import pytest
 from annotate.game.decisions import Choice, play
 from annotate.game.engine.table import Table, Turn
 from annotate.game.record import Event, Round, Rules, all_readable
-from annotate.game.results import round_delta
+from annotate.game.results import round_delta, round_part
 from annotate.game.winning import wins_of
 from annotate.records.mjai.reader import mjai_games
 from annotate.records.reading import read_games
 from annotate.replay.consistency import Disagreement, agreed_events
-from annotate.replay.replay import Replayed, annotate_game, replay_round, round_part
+from annotate.replay.replay import Replayed, annotate_game, replay_round
 from annotate.replay.script import Script
 from annotate.replay.walls import wall_of
 from annotate.simulation.simulate import simulate_game

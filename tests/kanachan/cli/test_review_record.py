@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+from annotate.game.decisions import annotation_of
 from annotate.game.hands import Meld
 from annotate.records.reading import read_games
-from annotate.replay.replay import annotate_game, annotation_of
+from annotate.replay.replay import annotate_game
 from annotate.vocabulary import Vocabulary
 from kanachan.cli.main import main as kanachan
 from kanachan.cli.review import main

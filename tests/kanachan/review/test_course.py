@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from annotate.annotation import Annotation
-from annotate.game.decisions import Decision
+from annotate.game.decisions import Decision, annotation_of
 from annotate.game.record import Game
-from annotate.replay.replay import ReplayResult, annotate_game, annotation_of
+from annotate.replay.replay import ReplayResult, annotate_game
 from annotate.vocabulary import Vocabulary
 from kanachan.review.board import candidate_of, table_of
 from kanachan.review.course import Course
