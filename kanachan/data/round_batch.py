@@ -61,7 +61,7 @@ class RoundBatch:
         row_GT, is_round_GT = games.grid(game_G)
         row_G = games.first_G[game_G]
         return cls(
-            RoundState.of_rounds(rounds).at(torch.from_numpy(row_GT)),
+            RoundState.of_rounds(rounds.take(row_GT)),
             torch.from_numpy(is_round_GT),
             torch.from_numpy(rounds.rank[row_G].astype(np.int64)),
             torch.from_numpy(rounds.grading_delta[row_G].astype(np.float32)),
