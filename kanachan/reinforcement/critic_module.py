@@ -36,10 +36,6 @@ class CriticModule(LoggedModule):
         super().__init__(network, optim, total_steps, log_every, partial(count_flops, model, has_decoder=False))
         self._sums = DistributedSums()
 
-    def forward(self, batch: Batch) -> Tensor:
-        """Returns value_BS, counted from the actor."""
-        return self.network(batch)
-
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         error_BS, _ = self._errors(batch)
         loss = error_BS.square().mean()

@@ -63,7 +63,7 @@ class PolicyModule(LoggedModule):
         shares_encoder = not trains_encoder and all(have_same_encoder(policy.network, each.network) for each in fixed)
         work_of = partial(_work, model, trains_encoder, shares_encoder, len(fixed))
         super().__init__(policy.network, optim, total_steps, log_every, work_of)
-        self.objective = policy.objective
+        self.objective = policy.objective  # whose tables move with the module
         self.gradient = gradient
         self.entropy_weight: Tensor | float = 0.0
         self._policy, self._fixed, self._shares_encoder = policy, fixed, shares_encoder
@@ -73,10 +73,6 @@ class PolicyModule(LoggedModule):
         self._sums = DistributedSums()
         if not trains_encoder:
             self.network.encoder.requires_grad_(False)
-
-    def forward(self, batch: Batch) -> Tensor:
-        """Returns score_BA."""
-        return self.objective.score(self.network(batch))
 
     def on_fit_start(self) -> None:
         copy = Path(self.trainer.default_root_dir) / INIT_NAME

@@ -62,7 +62,6 @@ def make_learner(config: TrainConfig, devices: Devices, data: DataSource, steps:
     return Learner(
         module,
         f"{initial.origin}, whose log probabilities are those of the games within {difference:.2g} on average",
-        about=f", {sum(p.numel() for p in network.encoder.parameters()):,} of them in the encoder",
         lineage=initial.lineage,
         ancestors_games=initial.ancestors_games,
         card={"temperature": card["temperature"]} if "temperature" in card else {},

@@ -40,7 +40,6 @@ def make_learner(config: TrainConfig, devices: Devices, data: DataSource, steps:
     return Learner(
         module,
         initial.origin,
-        about=f", {sum(p.numel() for p in network.encoder.parameters()):,} of them in the encoder",
         lineage=initial.lineage,
         ancestors_games=initial.ancestors_games | (teacher.learned_games if teacher else NONE),
         card=card,

@@ -18,8 +18,6 @@ class Learner:
     module: LoggedModule
     origin: str
     """which of its parts come from where, in words"""
-    about: str = ""
-    """an addition to the number of its parameters, in words"""
     samples: str = "decisions"
     """what its batches consist of, in words"""
     lineage: list[dict[str, Any]] = field(default_factory=list)

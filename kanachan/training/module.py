@@ -44,10 +44,6 @@ class StageModule(LoggedModule):
                 raise ValueError(f"optim.frozen: the network of stage {objective.stage} has no {part}")
             module.requires_grad_(False)
 
-    def forward(self, batch: Batch) -> Tensor:
-        """Returns score_BA."""
-        return self.objective.score(self.network(batch))
-
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         if self._teacher is not None:
             batch = self._teacher.labelled(batch)

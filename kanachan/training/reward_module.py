@@ -6,7 +6,7 @@ from torch import Tensor
 from kanachan.config import OptimConfig
 from kanachan.data.round_batch import RoundBatch
 from kanachan.models.reward_network import RewardNetwork
-from kanachan.objectives.reward import Outcome, RewardObjective
+from kanachan.objectives.reward import RewardObjective
 from kanachan.training.distributed_sums import DistributedSums, means_of
 from kanachan.training.logged_module import PREFIX, LoggedModule, moments, with_explained_variance
 from kanachan.training.throughput import FlopCount
@@ -32,9 +32,6 @@ class RewardModule(LoggedModule):
         super().__init__(network, optim, total_steps, log_every, work_of)
         self.objective = objective
         self._sums = DistributedSums()
-
-    def forward(self, batch: RoundBatch) -> Outcome:
-        return self.objective.outcome(self.network(batch.state))
 
     def training_step(self, batch: RoundBatch, batch_idx: int) -> Tensor:
         parts = self.objective.loss(self.network.views(batch.state), batch, self.network)

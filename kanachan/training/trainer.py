@@ -213,12 +213,14 @@ class _Run:
     def _announce(self, devices: str) -> None:
         config, data, learner, steps = self.config, self.data, self.learner, self.steps
         origin = f"resumed from step {self.resumption.step}" if self.resumption else learner.origin
-        num_parameters = sum(parameter.numel() for parameter in learner.module.network.parameters())
+        parameters = dict(learner.module.network.named_parameters())
+        in_encoder = sum(p.numel() for name, p in parameters.items() if name.startswith("encoder."))
+        about = f", {in_encoder:,} of them in the encoder" if in_encoder else ""
         batch, samples, rows = config.data.sizes[0], learner.samples, f"{data.num_train_rows:,}"
         epochs = steps * batch / data.num_train_rows
         print(
             f"stage {config.stage}, {origin}\n"
-            f"network: {num_parameters:,} parameters{learner.about}\n"
+            f"network: {sum(p.numel() for p in parameters.values()):,} parameters{about}\n"
             f"data: {data.name}: {rows} {samples} to train on, {data.num_validation_rows:,} to validate on\n"
             f"steps: {steps:,} of {batch} {samples} ({epochs:.2f} epochs)\n"
             f"{self.about_batch}\n"
