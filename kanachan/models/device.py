@@ -33,9 +33,12 @@ def chosen_device(name: str, *, is_exact: bool = False) -> torch.device:
             require_no_gpu("--device cpu computes on CPUs")
     try:
         device = torch.device(name)
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError) as error:  # torch built without CUDA asserts
+        if device.type != "cuda":  # on a GPU a tensor would take memory, which only the process that computes there may
+            torch.empty(0, device=device)
+    except RuntimeError as error:
         raise ValueError(f"--device {name}: {str(error).splitlines()[0]}") from None
+    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+        raise ValueError(f"--device {name}: torch sees {torch.cuda.device_count()} GPUs here")
     set_up_kernels(is_exact=is_exact or device.type != "cuda")
     return device
 

@@ -22,7 +22,7 @@ def test_products_on_a_gpu_are_of_tf32_unless_they_must_be_exact(
     name: str, is_exact: bool, products: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    monkeypatch.setattr(torch, "empty", lambda *_, **__: None)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     torch.backends.cuda.enable_cudnn_sdp(True)
     assert chosen_device(name, is_exact=is_exact).type == ("cpu" if name == "cpu" else "cuda")
     assert torch.backends.cuda.matmul.fp32_precision == products
