@@ -6,7 +6,6 @@ the shards depend on the games alone.
 """
 
 import json
-import os
 import shutil
 import time
 from collections import Counter
@@ -209,7 +208,6 @@ class PlayedGames:
         with replacing(part / _GAMES) as temporary:
             temporary.write_text(json.dumps(content), encoding="utf-8")
         part.rename(path)
-        _sync(self._temporary)
         self._chunk = _Chunk()
         self._add_chunk(path)
 
@@ -233,11 +231,3 @@ class PlayedGames:
         """Removes the temporary folder if nothing is to be resumed, and the folder too if it is new and empty."""
         if self.is_empty or not (self._temporary / _SETTINGS).exists():
             remove_work(self._temporary, was_there=was_there)
-
-
-def _sync(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

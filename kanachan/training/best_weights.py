@@ -8,6 +8,7 @@ from typing import Any
 import lightning as L
 from torch import Tensor
 
+from kanachan.training.logged_module import PREFIX
 from kanachan.training.strategies import network_tensors
 
 
@@ -81,9 +82,5 @@ class BestCheckpoint(L.Callback):
 
 def validation_metrics(trainer: L.Trainer) -> dict[str, float]:
     """Returns the metrics of the latest validation, without their prefix."""
-    prefix = "validation/"
-    return {
-        name.removeprefix(prefix): float(value)
-        for name, value in trainer.callback_metrics.items()
-        if name.startswith(prefix)
-    }
+    found = trainer.callback_metrics.items()
+    return {name.removeprefix(PREFIX): float(value) for name, value in found if name.startswith(PREFIX)}
