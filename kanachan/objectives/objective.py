@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import NamedTuple
 
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from annotate.vocabulary import Vocabulary
@@ -173,17 +174,17 @@ class Objective(nn.Module, ABC):
         chosen_score_B = normalised_BA.gather(1, chosen_B[:, None])[:, 0]
         return (normalised_BA.logsumexp(dim=1) - chosen_score_B).mean()
 
-    def _combined(
-        self, name: str, error: Tensor, baseline: Tensor | None, output: Output, batch: Batch
-    ) -> dict[str, Tensor]:
-        """Returns the loss and its parts: `name`, which is the error given the action taken, `conservative`, and
-        `baseline`, the error before the action, which is None where the settings give it no weight."""
-        loss, parts = error, {name: error.detach()}
+    def _value_loss(self, output: Output, batch: Batch, target: Tensor, target_before: Tensor) -> dict[str, Tensor]:
+        """Returns the loss and its parts: `cross_entropy` given the action taken, `conservative`, and `baseline`, the
+        cross-entropy before the action, where the settings give them a weight."""
+        loss = F.cross_entropy(of_chosen(output.candidate_BAK, batch.chosen_B).float(), target)
+        parts = {"cross_entropy": loss.detach()}
         if self.config.conservative:
             regularizer = self.cql_regularizer(self.score(output), batch.chosen_B)
             loss = loss + self.config.conservative * regularizer
             parts["conservative"] = regularizer.detach()
-        if baseline is not None:
+        if self.config.baseline:
+            baseline = F.cross_entropy(output.summary_BK.float(), target_before)
             loss = loss + self.config.baseline * baseline
             parts["baseline"] = baseline.detach()
         return {"loss": loss, **parts}

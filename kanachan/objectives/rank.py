@@ -47,10 +47,7 @@ class Rank(Objective):
 
     def loss(self, output: Output, batch: Batch) -> dict[str, Tensor]:
         """Returns the loss and its parts: `cross_entropy` of the rank, `conservative`, `baseline` (of the order)."""
-        rank_target, order_target = self._targets(batch)
-        cross_entropy = F.cross_entropy(of_chosen(output.candidate_BAK, batch.chosen_B).float(), rank_target)
-        baseline = F.cross_entropy(output.summary_BK.float(), order_target) if self.config.baseline else None
-        return self._combined("cross_entropy", cross_entropy, baseline, output, batch)
+        return self._value_loss(output, batch, *self._targets(batch))
 
     def _targets(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Returns the targets of the actor's rank and of the order: classes [B], or of soft labels, probabilities."""

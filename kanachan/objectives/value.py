@@ -10,7 +10,7 @@ from annotate.vocabulary import Vocabulary
 from kanachan.config import ObjectiveConfig
 from kanachan.data.batch import Batch
 from kanachan.models.transformer import Output
-from kanachan.objectives.objective import PER_CANDIDATE, Objective, PredictionField, expected, of_chosen
+from kanachan.objectives.objective import PER_CANDIDATE, Objective, PredictionField, expected
 from kanachan.objectives.targets import Results, grading_delta, round_delta
 
 
@@ -38,9 +38,7 @@ class ValueObjective(Objective):
     def loss(self, output: Output, batch: Batch) -> dict[str, Tensor]:
         """Returns the loss and its parts: `cross_entropy`, `conservative`, `baseline`."""
         target_BK = self.bins.smooth(self.target(batch)) if batch.label_BL is None else batch.label_BL
-        cross_entropy = F.cross_entropy(of_chosen(output.candidate_BAK, batch.chosen_B).float(), target_BK)
-        baseline = F.cross_entropy(output.summary_BK.float(), target_BK) if self.config.baseline else None
-        return self._combined("cross_entropy", cross_entropy, baseline, output, batch)
+        return self._value_loss(output, batch, target_BK, target_BK)
 
     def score(self, output: Output) -> Tensor:
         """Returns the expected points, -inf at padding."""
