@@ -28,7 +28,8 @@ LEVELS_OF_KANACHAN = (
 LEVELS_OF_ANNOTATE = (
     {"blocks", "observation", "runtime"},
     {"vocabulary"},
-    {"annotation", "game"},
+    {"annotation"},
+    {"game"},
     {"records", "replay", "words"},
     {"pipeline", "simulation"},
 )
