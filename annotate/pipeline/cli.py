@@ -12,7 +12,7 @@ from annotate.annotation import Annotation, parse_line, vocabulary_of_line
 from annotate.game.record import Game, all_readable
 from annotate.game.settings import add_assumptions
 from annotate.pipeline.convert import Conversion, lacks_end
-from annotate.pipeline.outputs import Output, OutputFormat, StandardOutput, TextOutput
+from annotate.pipeline.outputs import AddFormat, Output, OutputOf, StandardOutput, TextOutput
 from annotate.pipeline.run import run
 from annotate.records.finding import SUFFIXES, Shard, check_paths, names_one_record
 from annotate.records.reading import ACCEPTED, Record, find_records, games_of, num_players_of_first, records_of
@@ -70,7 +70,7 @@ def _parse_lines(path: str, why_no_record: str, most: int) -> list[_Found]:
     return annotations
 
 
-def _parser(other_format: OutputFormat | None) -> argparse.ArgumentParser:
+def _parser(add_format: AddFormat | None) -> argparse.ArgumentParser:
     parser = CommandParser(
         "kanachan-annotate",
         description="Replays game records of riichi mahjong for four or three players and writes every decision of "
@@ -101,8 +101,8 @@ def _parser(other_format: OutputFormat | None) -> argparse.ArgumentParser:
     parser.add_argument("--strict", action="store_true", help="exit with status 3 if anything was left out")
     add_force_option(parser)
     add_assumptions(parser)
-    if other_format is not None:
-        other_format.add_options(parser, what)
+    if add_format is not None:
+        add_format(parser, what)
     return parser
 
 
@@ -163,10 +163,8 @@ def _shard(text: str) -> Shard:
     return Shard(int(number), int(of))
 
 
-def _output(
-    options: argparse.Namespace, other_format: OutputFormat | None, vocabulary: Callable[[], Vocabulary]
-) -> Output:
-    other = other_format.output(options, vocabulary) if other_format is not None else None
+def _output(options: argparse.Namespace, output_of: OutputOf | None, vocabulary: Callable[[], Vocabulary]) -> Output:
+    other = None if output_of is None else output_of(options, vocabulary)
     if other is not None:
         return other
     check_output(options.output, options.records, may_stream=True)
@@ -185,9 +183,12 @@ def _vocabulary(options: argparse.Namespace) -> Vocabulary:
     return vocabulary_of_seats(options.players or num_players_of_first(options.records) or NUMS_OF_SEATS[-1])
 
 
-def annotate(argv: Sequence[str] | None = None, other_format: OutputFormat | None = None) -> int:
-    """Runs the command kanachan-annotate, which can write text and `other_format`; returns the exit status."""
-    parser = _parser(other_format)
+def annotate(
+    argv: Sequence[str] | None = None, add_format: AddFormat | None = None, output_of: OutputOf | None = None
+) -> int:
+    """Runs the command kanachan-annotate, which writes text, or a further format where there are functions for one;
+    returns the exit status."""
+    parser = _parser(add_format)
     options = parser.parse_args(argv)
     options.by = sorted({*options.by})
     require_positive(parser, options, "processes", "explain")
@@ -207,7 +208,7 @@ def annotate(argv: Sequence[str] | None = None, other_format: OutputFormat | Non
             print(_explain(conversion, options.explain))
             return 0
         vocabulary = cache(partial(_vocabulary, options))
-        output = _output(options, other_format, vocabulary)
+        output = _output(options, output_of, vocabulary)
         num_players, skips_others = vocabulary().num_seats, options.players is not None
         conversion = replace(conversion, num_players=num_players, skips_others=skips_others)
         try:

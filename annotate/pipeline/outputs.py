@@ -8,7 +8,7 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import IO, Any
 
 import zstandard
 
@@ -68,25 +68,11 @@ class Output(ABC):
         """Closes open files; what was saved stays."""
 
 
-class OutputFormat(Protocol):
-    """A further format of kanachan-annotate.
-
-    This is the seam to formats that this package does not know, such as shards: the package that defines one passes it
-    to `annotate.pipeline.cli.annotate`, and makes the command of that.
-    """
-
-    def add_options(self, parser: argparse.ArgumentParser, outputs: argparse._MutuallyExclusiveGroup) -> None:
-        """Adds the option that selects this format to `outputs`, and its further options to `parser`."""
-
-    def output(self, options: argparse.Namespace, vocabulary: Callable[[], Vocabulary]) -> Output | None:
-        """Returns the output of this format, or None if the options select another one.
-
-        Args:
-            vocabulary: returns that of the annotations; it may read records, so options are checked before.
-
-        Raises:
-            ValueError: an option contradicts the others.
-        """
+AddFormat = Callable[[argparse.ArgumentParser, argparse._MutuallyExclusiveGroup], None]
+"""adds the option that selects a further format to the group of outputs, and its further options to the parser"""
+OutputOf = Callable[[argparse.Namespace, Callable[[], Vocabulary]], Output | None]
+"""returns the output of the further format, None if the options select another one. The vocabulary of the annotations
+is given by a function that may read records, so options are checked before; ValueError: they contradict each other"""
 
 
 def encode_text(annotations: Sequence[Annotation], summary: GameSummary | None) -> bytes:

@@ -1,6 +1,6 @@
 """The report of kanachan-evaluate on networks that score actions: text, and entries of the JSON file."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -43,12 +43,11 @@ class Measured:
 
 def report_of(measured: Measured) -> str:
     from kanachan.evaluation.comparison import comparison_tables
-    from kanachan.evaluation.tables import stage_tables, table
+    from kanachan.evaluation.tables import stage_tables
 
     header, evaluations, comparisons = measured.header, measured.evaluations, measured.comparisons
-    parts = [_heading(header) + "".join(f"\n{note}" for note in measured.notes)]
-    networks = [[s.letter, *_origin(s)] for s in evaluations]
-    parts.append(table(["", "stage", "encoder from", "steps", "weights"], networks, flush_left=5))
+    parts = ["\n".join([_heading(header), *measured.notes])]
+    parts.append(_networks(evaluations))
     for stage in scoring_stages():
         of_stage = {s.letter: evaluation for s, evaluation in evaluations.items() if evaluation.stage == stage}
         if of_stage:
@@ -74,12 +73,11 @@ def _heading(header: Mapping[str, Any]) -> str:
 
 def side_by_side_report(measured: Sequence[Measured]) -> str:
     """Formats the most important metrics on several folders."""
-    from kanachan.evaluation.tables import side_by_side, table
+    from kanachan.evaluation.tables import side_by_side
 
     evaluations = measured[0].evaluations
-    networks = [[s.letter, *_origin(s)] for s in evaluations]
     parts = ["\n".join([_heading(each.header), *each.notes]) for each in measured]
-    parts.append(table(["", "stage", "encoder from", "steps", "weights"], networks, flush_left=5))
+    parts.append(_networks(evaluations))
     for stage in scoring_stages():
         rows = [
             ([f"{each.header['shards']} {s.letter}".rstrip(), f"{each.header['games']:,}"], each.evaluations[s])
@@ -92,13 +90,18 @@ def side_by_side_report(measured: Sequence[Measured]) -> str:
     return "\n\n".join(parts)
 
 
-def _origin(subject: Subject) -> list[str]:
-    """Returns the cells stage, encoder from, steps, weights."""
-    if subject.policy is None:
-        return [subject.objective.stage, "", "", f"{subject.path}, probabilities"]
-    card = subject.policy.card
-    lineage = [step["stage"] for step in card.get("lineage", [])]
-    return [card["stage"], " > ".join(lineage) or "scratch", f"{card.get('steps') or 0:,}", subject.path]
+def _networks(subjects: Iterable[Subject]) -> str:
+    from kanachan.evaluation.tables import table
+
+    rows = []
+    for s in subjects:
+        if s.policy is None:
+            rows.append([s.letter, s.objective.stage, "", "", f"{s.path}, probabilities"])
+            continue
+        card = s.policy.card
+        lineage = " > ".join(step["stage"] for step in card.get("lineage", [])) or "scratch"
+        rows.append([s.letter, card["stage"], lineage, f"{card.get('steps') or 0:,}", s.path])
+    return table(["", "stage", "encoder from", "steps", "weights"], rows, flush_left=5)
 
 
 def _entries(

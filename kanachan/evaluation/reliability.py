@@ -16,6 +16,7 @@ from kanachan.evaluation.decision_metrics import DecisionRows
 from kanachan.objectives.targets import Results, final_rank
 
 Mask = NDArray[np.bool_]
+WINDS = ("East", "South", "West")
 
 
 def of_actions(rows: DecisionRows, replicates: int = REPLICATES) -> dict[str, list[Bin]]:
@@ -71,7 +72,7 @@ def _of_ranks(
 def rounds_by_wind(columns: Columns, vocabulary: Vocabulary) -> Mapping[str, Mask]:
     """Returns the decisions in rounds of each wind that occurs [B]."""
     wind_B = token_value(columns.sparse, vocabulary, "wind")
-    return {name: wind_B == number for number, name in enumerate(("East", "South", "West")) if (wind_B == number).any()}
+    return {name: wind_B == number for number, name in enumerate(WINDS) if (wind_B == number).any()}
 
 
 def rounds_of_the_game(columns: Columns, vocabulary: Vocabulary) -> Mapping[str, Mask]:

@@ -8,17 +8,15 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from annotate.vocabulary import Vocabulary
 from kanachan.data.round_columns import RoundColumns
 from kanachan.evaluation.bootstrap import REPLICATES, Estimate, Floats, Statistic, cluster_bootstrap, ratio_statistic
+from kanachan.evaluation.reliability import WINDS, Mask
 from kanachan.evaluation.value_metrics import explained_variance_statistic
 from kanachan.inference.reward_predictor import RewardPredictor
 from kanachan.objectives.reward import true_orders
 
-Mask = NDArray[np.bool_]
-_WINDS = ("East", "South", "West")
 ALL, LAST = "all rounds", "last rounds"
 
 
@@ -59,10 +57,10 @@ def groups_of_rounds(rounds: RoundColumns, vocabulary: Vocabulary) -> dict[str, 
     place_N = rounds.wind.astype(np.int64) * vocabulary.num_seats + rounds.dealer
     is_last_N = place_N >= (rounds.style.astype(np.int64) + 1) * vocabulary.num_seats - 1
     groups = {ALL: np.ones(len(rounds), bool), LAST: is_last_N}
-    for wind, name in enumerate(_WINDS[:-1]):
+    for wind, name in enumerate(WINDS[:-1]):
         for dealer in range(vocabulary.num_seats):
             groups[f"{name} {dealer + 1}"] = (rounds.wind == wind) & (rounds.dealer == dealer)
-    groups[_WINDS[-1]] = rounds.wind >= len(_WINDS) - 1
+    groups[WINDS[-1]] = rounds.wind >= len(WINDS) - 1
     return {name: where_N for name, where_N in groups.items() if where_N.any()}
 
 

@@ -39,7 +39,7 @@ class Journal:
         self._check(first, self._header)
         for number, line in enumerate(lines, start=2):
             try:
-                self._add(GameResult.of_json(json.loads(line)))
+                self._add(GameResult(**json.loads(line)))
             except (ValueError, TypeError) as error:
                 raise ValueError(f"{path}:{number}: damaged: {error}") from None
         if len(whole) < len(content):

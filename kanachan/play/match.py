@@ -8,7 +8,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, Self
+from typing import Literal
 
 from annotate.game.record import Rules
 from annotate.game.settings import DEFAULT_RULES, table_seed
@@ -148,8 +148,3 @@ class GameResult:
     def game(self) -> GameKey:
         """The key of the game."""
         return GameKey(self.wall, self.seating)
-
-    @classmethod
-    def of_json(cls, value: Mapping[str, Any]) -> Self:
-        """Returns the result that a line of a journal holds."""
-        return cls(**value)
