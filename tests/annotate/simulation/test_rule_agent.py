@@ -41,9 +41,21 @@ def choice(temperament: Temperament, turn: Turn, seed: int = 0, vocabulary: Voca
 
 
 @every_temperament
-def test_a_win_by_tsumo_is_declared(temperament: Temperament) -> None:
-    turn = turn_of(0, ("123456m789p23s55z",), "4s")
-    assert choice(temperament, turn) == "tsumo"
+@pytest.mark.parametrize(
+    ("hand", "draws", "is_claim", "expected"),
+    [
+        ("123456m789p23s55z", "4s", False, "tsumo"),
+        ("123456m789p23s55z", "9m", False, "riichi, discard 9m"),  # which leaves the better wait
+        ("123m456p11s568s13m", "4z", False, "discard 4z"),  # any other discard breaks a set, a pair or a joint
+        ("123m456p23s55z7m1p9p", "4z5z", True, "pon 5z from the right"),
+        ("123m456p23s99s7m1p9p", "4z9s", True, "skip"),  # a call would leave no yaku
+    ],
+)
+def test_every_temperament_takes_what_is_clearly_best(
+    temperament: Temperament, hand: str, draws: str, is_claim: bool, expected: str
+) -> None:
+    turn = turn_of(0, (hand,), draws, "0 discard 4z" if is_claim else "", claims=is_claim)
+    assert choice(temperament, turn) == expected
 
 
 def test_only_a_temperament_that_waits_for_more_passes_a_cheap_ron() -> None:
@@ -52,31 +64,6 @@ def test_only_a_temperament_that_waits_for_more_passes_a_cheap_ron() -> None:
     choices = {t.name: {choice(t, turn, seed) for seed in range(40)} for t in TEMPERAMENTS}
     assert choices["steady"] == choices["swift"] == choices["careful"] == {"ron from the right"}
     assert choices["bold"] == {"ron from the right", "skip"}
-
-
-@every_temperament
-def test_riichi_is_declared_with_the_discard_that_leaves_the_better_wait(temperament: Temperament) -> None:
-    turn = turn_of(0, ("123456m789p23s55z",), "9m")
-    assert choice(temperament, turn) == "riichi, discard 9m"
-
-
-@every_temperament
-def test_the_discard_keeps_the_most_tiles_that_help(temperament: Temperament) -> None:
-    # 4z is isolated; any other discard breaks a set, a pair or a joint
-    turn = turn_of(0, ("123m456p11s568s13m",), "4z")
-    assert choice(temperament, turn) == "discard 4z"
-
-
-@every_temperament
-def test_a_dragon_is_called_where_it_lowers_the_shanten(temperament: Temperament) -> None:
-    turn = turn_of(0, ("123m456p23s55z7m1p9p",), "4z5z", "0 discard 4z", claims=True)
-    assert choice(temperament, turn) == "pon 5z from the right"
-
-
-@every_temperament
-def test_a_call_that_leaves_no_yaku_is_not_made(temperament: Temperament) -> None:
-    turn = turn_of(0, ("123m456p23s99s7m1p9p",), "4z9s", "0 discard 4z", claims=True)
-    assert choice(temperament, turn) == "skip"
 
 
 def test_tanyao_is_called_by_temperaments_that_plan_for_it() -> None:
@@ -105,18 +92,18 @@ def test_players_finish_a_game_with_actions_that_are_possible(vocabulary: Vocabu
 
 
 @every_temperament
-@pytest.mark.parametrize("hand", ["19m147p258s12345z", "123p789s445p19m444z", "1239p789s445p44z"])
-def test_a_north_is_set_aside(temperament: Temperament, hand: str) -> None:
-    assert choice(temperament, turn_of(0, (hand,), "6z", vocabulary=V3), vocabulary=V3) == "kita"
-
-
-@every_temperament
 @pytest.mark.parametrize(
-    "hand",
+    ("hand", "drawn", "is_set_aside"),
     [
-        "19m19p19s1234566z",  # thirteen orphans
-        "123456p78999s44z",  # its pair
+        ("19m147p258s12345z", "6z", True),
+        ("123p789s445p19m444z", "6z", True),
+        ("1239p789s445p44z", "6z", True),
+        ("19m19p19s1234566z", "2p", False),  # thirteen orphans
+        ("123456p78999s44z", "2p", False),  # its pair
     ],
 )
-def test_a_north_that_a_hand_near_tenpai_needs_is_kept(temperament: Temperament, hand: str) -> None:
-    assert choice(temperament, turn_of(0, (hand,), "2p", vocabulary=V3), vocabulary=V3) != "kita"
+def test_a_north_is_set_aside_unless_a_hand_near_tenpai_needs_it(
+    temperament: Temperament, hand: str, drawn: str, is_set_aside: bool
+) -> None:
+    taken = choice(temperament, turn_of(0, (hand,), drawn, vocabulary=V3), vocabulary=V3)
+    assert (taken == "kita") == is_set_aside

@@ -73,14 +73,9 @@ def test_of_three_players_each_seat_is_taken_in_turn(format_: Format, seats: lis
     assert ["".join(each) for each in found] == seats
 
 
-def test_results_do_not_depend_on_how_many_games_advance_together(arena_run: Path, tmp_path: Path) -> None:
-    assert arena(tmp_path, "--together", "5", games=7) == 0
-    assert journal(tmp_path) == journal(arena_run)
-    assert result_of(tmp_path) == result_of(arena_run)
-
-
-def test_results_do_not_depend_on_the_number_of_processes(arena_run: Path, tmp_path: Path) -> None:
-    assert arena(tmp_path, "--processes", "2", "--together", "2", games=7) == 0
+@pytest.mark.parametrize("options", [["--together", "5"], ["--processes", "2", "--together", "2"]])
+def test_results_do_not_depend_on_how_games_are_played(options: list[str], arena_run: Path, tmp_path: Path) -> None:
+    assert arena(tmp_path, *options, games=7) == 0
     assert journal(tmp_path) == journal(arena_run)
     assert result_of(tmp_path) == result_of(arena_run)
 

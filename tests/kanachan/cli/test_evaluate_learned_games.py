@@ -15,6 +15,7 @@ from kanachan.data.columns import columns_of_annotations
 from kanachan.data.shards import open_shards
 from kanachan.models.learned_games import GAMES_KEY, LearnedGames, truncated
 from kanachan.models.weights import read_weights, write_weights
+from tests.support.packed import write_lines
 from tests.support.random_annotations import random_annotations
 from tests.support.review_runs import SEAT, Reviewed
 from tests.support.tiny_weights import written
@@ -33,9 +34,7 @@ def having_learned(folder: Path, game_X: np.ndarray, *, is_complete: bool = True
 
 @pytest.fixture
 def lines(tmp_path: Path) -> Path:
-    path = tmp_path / "lines.txt"
-    path.write_text("".join(f"{format_line(annotation)}\n" for annotation in ANNOTATIONS))
-    return path
+    return Path(write_lines(tmp_path / "lines.txt", ANNOTATIONS))
 
 
 def test_the_games_of_shards_that_networks_have_learned_from_are_counted_and_left_out(

@@ -10,10 +10,9 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from annotate.annotation import format_line
 from kanachan.cli.main import COMMANDS
 from kanachan.models.reference import FOLDER
-from tests.support.packed import packed
+from tests.support.packed import packed, write_lines
 from tests.support.random_annotations import random_annotations
 from tests.support.reviewed import events_of, write_record
 
@@ -113,7 +112,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("paths")
     packed(folder / "shards", train=10, validation=10)
     (folder / "empty").mkdir()
-    (folder / "lines.txt").write_text("".join(f"{format_line(a)}\n" for a in random_annotations(3, seed=1)))
+    write_lines(folder / "lines.txt", random_annotations(3, seed=1))
     write_record(folder / "game.jsonl", events_of(5))
     save_file({"a": torch.zeros(1)}, folder / "other.safetensors")
     (folder / "cut.safetensors").write_bytes((FOLDER / "imitation.safetensors").read_bytes()[:1000])

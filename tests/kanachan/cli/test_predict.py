@@ -13,6 +13,7 @@ from kanachan.cli.predict import explained, main
 from kanachan.config import StageName
 from kanachan.inference.policy import Policy
 from kanachan.objectives.stages import STAGES
+from tests.support.packed import write_lines
 from tests.support.random_annotations import random_annotations
 
 ANNOTATIONS = random_annotations(9, seed=4)
@@ -21,9 +22,7 @@ LINES = [format_line(annotation) for annotation in ANNOTATIONS]
 
 @pytest.fixture
 def lines(tmp_path: Path) -> Path:
-    path = tmp_path / "lines.txt"
-    path.write_text("".join(f"{line}\n" for line in LINES))
-    return path
+    return Path(write_lines(tmp_path / "lines.txt", ANNOTATIONS))
 
 
 @pytest.mark.parametrize("stage", STAGES)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from annotate.annotation import Annotation, format_line
+from annotate.annotation import Annotation
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.cli.calibrate import main
 from kanachan.cli.evaluate import main as evaluate
@@ -17,9 +17,10 @@ from kanachan.cli.predict import main as predict
 from kanachan.data.columns import columns_of_annotations
 from kanachan.data.pack import pack
 from kanachan.data.pack_options import Packing
-from kanachan.evaluation.temperature_scaling import certainty_metrics, collect_logits, fitted_temperature
+from kanachan.evaluation.temperature_scaling import fitted_temperature
 from kanachan.inference.policy import Policy
 from kanachan.models.weights import read_weights, write_weights
+from tests.support.packed import write_lines
 from tests.support.random_annotations import random_annotations, seat_of
 from tests.support.tiny_weights import written
 
@@ -61,12 +62,14 @@ def played(original: Path) -> list[Annotation]:
     return played_by(original, 400)
 
 
+def packed_validation(folder: Path, annotations: list[Annotation]) -> str:
+    pack({"validation": (write_lines(folder / "lines.txt", annotations),)}, folder / "shards", Packing())
+    return str(folder / "shards")
+
+
 @pytest.fixture(scope="module")
 def shards(played: list[Annotation], tmp_path_factory: pytest.TempPathFactory) -> str:
-    folder = tmp_path_factory.mktemp("data")
-    (folder / "lines.txt").write_text("".join(f"{format_line(a)}\n" for a in played))
-    pack({"validation": (str(folder / "lines.txt"),)}, folder / "shards", Packing())
-    return str(folder / "shards")
+    return packed_validation(tmp_path_factory.mktemp("data"), played)
 
 
 def test_logits_times_three_need_three_times_the_temperature(original: Path, shards: str, tmp_path: Path) -> None:
@@ -103,12 +106,11 @@ def test_the_tensors_stay_and_a_second_run_changes_nothing(original: Path, shard
 def test_predicting_and_evaluating_use_the_temperature(
     original: Path, shards: str, played: list[Annotation], tmp_path: Path
 ) -> None:
-    path, lines = sharpened(original, 3, tmp_path / "w.safetensors"), tmp_path / "lines.txt"
-    lines.write_text("".join(f"{format_line(a)}\n" for a in played[:20]))
+    path, lines = sharpened(original, 3, tmp_path / "w.safetensors"), write_lines(tmp_path / "lines.txt", played[:20])
     plain = Policy.load(path).predictions(played[:20])
     assert main([str(path), shards, "-o", str(path), "--force", *DRAWS]) == 0
     card = read_weights(path).card
-    assert predict([str(path), str(lines), "-o", str(tmp_path / "out.txt")]) == 0
+    assert predict([str(path), lines, "-o", str(tmp_path / "out.txt")]) == 0
     changes = []
     for line, prediction in zip((tmp_path / "out.txt").read_text().splitlines(), plain, strict=True):
         weight = np.exp(prediction.score.astype(float) / card["temperature"])
@@ -149,10 +151,9 @@ def test_the_order_of_the_seats_has_a_separate_temperature(tmp_path: Path, capsy
     probability_O = rng.dirichlet(np.ones(24))
     drawn = rng.choice(24, p=probability_O, size=800)
     annotations = [ending(a, ORDERS[o]) for a, o in zip(random_annotations(800, seed=6), drawn, strict=True)]
-    (tmp_path / "lines.txt").write_text("".join(f"{format_line(a)}\n" for a in annotations))
-    pack({"validation": (str(tmp_path / "lines.txt"),)}, tmp_path / "shards", Packing())
+    shards = packed_validation(tmp_path, annotations)
     path = predicting(written(tmp_path, "rank"), probability_O, 3)
-    assert main([str(path), str(tmp_path / "shards"), "-o", str(path), "--force", *DRAWS]) == 0
+    assert main([str(path), shards, "-o", str(path), "--force", *DRAWS]) == 0
     output = capsys.readouterr().out
     card = read_weights(path).card
     assert card["temperature"] == pytest.approx(3, rel=0.25)
@@ -161,7 +162,7 @@ def test_the_order_of_the_seats_has_a_separate_temperature(tmp_path: Path, capsy
     before, after = (card["calibration"]["summary"][when]["nll"]["value"] for when in ("before", "after"))
     assert after < before - 0.1
     out = tmp_path / "metrics.json"
-    assert evaluate([str(path), str(tmp_path / "shards"), "--split", "validation", "--json", str(out), *DRAWS]) == 0
+    assert evaluate([str(path), shards, "--split", "validation", "--json", str(out), *DRAWS]) == 0
     (entry,) = json.loads(out.read_text())["weights"]
     assert entry["log_likelihood"]["order"]["situation"]["value"] == pytest.approx(-after, abs=1e-5)
     policy = Policy.load(path)
@@ -185,17 +186,3 @@ def test_the_temperature_is_the_one_of_least_loss() -> None:
 
     grid = np.exp(np.linspace(math.log(found) - 0.5, math.log(found) + 0.5, 101))
     assert min(loss(float(t)) for t in grid) == pytest.approx(loss(found), abs=1e-12)
-
-
-def test_metrics_are_those_of_plain_loops(original: Path, played: list[Annotation]) -> None:
-    columns = columns_of_annotations(played, FOUR_PLAYERS)
-    data = collect_logits(Policy.load(original), columns, 64, lambda _: None)
-    assert set(data) == {"temperature"}  # imitation does not predict the order of the seats
-    metrics = certainty_metrics(data["temperature"], 2.0, replicates=20)
-    losses, hits = [], []
-    for annotation, score in zip(played, Policy.load(original).scores(played), strict=True):
-        weight = np.exp(score.astype(float) / 2)
-        losses.append(-math.log(weight[annotation.chosen] / weight.sum()))
-        hits.append(int(score.argmax()) == annotation.chosen)
-    assert metrics["nll"].value == pytest.approx(np.mean(losses), abs=1e-5)
-    assert metrics["top1"].value == pytest.approx(np.mean(hits))

@@ -245,11 +245,6 @@ def test_two_players_of_one_name_draw_different_random_numbers() -> None:
     "habit, error, message",
     [
         (
-            "wins",
-            IllegalAction,
-            r"illegal action in wall 0, seating 1, East \d honba \d, tiles left \d+, seat 1: .*hora",
-        ),
-        (
             "declares",
             IllegalAction,
             r"illegal action in wall 0, seating 1, East 1 honba 0, tiles left \d+, seat 1: {.*reach[^}]*}; possible: ",

@@ -8,22 +8,16 @@ from kanachan.play.agent_spec import parse_agent
 from tests.support.tiny_weights import written
 
 
-@pytest.fixture(scope="module")
-def weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return written(tmp_path_factory.mktemp("weights") / "imitation")
-
-
 def test_a_path_that_looks_like_a_temperature_is_a_path(tmp_path: Path) -> None:
     weights = written(tmp_path / "run@0.5")
     assert parse_agent(str(weights.parent)).temperature is None
     assert parse_agent(f"{weights.parent}@2").temperature == 2
 
 
-def test_int8_comes_before_the_temperature(weights: Path) -> None:
-    spec = parse_agent(f"{weights}:int8@0.7")
-    assert (spec.files, spec.is_int8, spec.temperature) == ([str(weights)], True, 0.7)
-
-
-def test_the_number_of_rollouts_comes_before_the_temperature(weights: Path) -> None:
-    spec = parse_agent(f"{weights}:adapt=32@0.7")
-    assert (spec.files, spec.rollouts, spec.temperature) == ([str(weights)], 32, 0.7)
+@pytest.mark.parametrize(("modifier", "is_int8", "rollouts"), [(":int8", True, None), (":adapt=32", False, 32)])
+def test_a_modifier_comes_before_the_temperature(
+    modifier: str, is_int8: bool, rollouts: int | None, tmp_path: Path
+) -> None:
+    weights = written(tmp_path)
+    spec = parse_agent(f"{weights}{modifier}@0.7")
+    assert (spec.files, spec.is_int8, spec.rollouts, spec.temperature) == ([str(weights)], is_int8, rollouts, 0.7)

@@ -1,24 +1,19 @@
 """Which games a match runner plays, and what it returns."""
 
-import signal
 from dataclasses import replace
 from multiprocessing import active_children
 from pathlib import Path
 
 from annotate.runtime.signals import StopRequest
-from kanachan.play.agent import GameKey, IllegalAction
+from kanachan.play.agent import GameKey
 from kanachan.play.journal import Journal
 from kanachan.play.match import GameResult, Match
 from kanachan.play.match_runner import MatchRunner
 from kanachan.play.playing import Execution
-from tests.support.matches import mjai, random_results
+from tests.support.matches import random_results
 from tests.support.tiny_weights import written
 
 MATCH = Match(players=("rule", "random"), style=0)
-
-
-def runner_of(journal: Journal, num_games: int, match: Match = MATCH, records: Path | None = None) -> MatchRunner:
-    return MatchRunner(match, num_games, journal, Execution(together=1, records=records))
 
 
 def test_it_plays_only_the_games_that_the_journal_lacks(tmp_path: Path) -> None:
@@ -27,33 +22,13 @@ def test_it_plays_only_the_games_that_the_journal_lacks(tmp_path: Path) -> None:
     for result in stored:
         journal.add(result)
     played: list[GameResult] = []
-    runner = runner_of(journal, num_games=3)
+    runner = MatchRunner(MATCH, 3, journal, Execution(together=1))
     run = runner.run(played.append, StopRequest())
     assert [result.game for result in played] == [GameKey(0, 2)]
     assert [result.game for result in run.results] == runner.games == [GameKey(0, seating) for seating in range(4)]
     assert (run.num_played, run.num_decisions, run.error) == (1, sum(played[0].decisions), None)
     assert runner.missing == []
     assert Journal(tmp_path / "games", MATCH, resume=True).results == journal.results
-
-
-def test_an_error_is_returned_with_the_results_until_then() -> None:
-    match = Match(players=("rule", mjai("wins")), style=0)
-    journal = Journal(None, match, resume=False)
-    (stored,) = random_results(0, walls=1)[:1]
-    journal.add(stored)
-    run = runner_of(journal, num_games=4, match=match).run(lambda _: None, StopRequest())
-    assert isinstance(run.error, IllegalAction)
-    assert (run.results, run.num_played) == ([stored], 0)
-
-
-def test_a_requested_stop_ends_the_run_without_an_error() -> None:
-    stop = StopRequest()
-
-    def press(_: GameResult) -> None:
-        stop(signal.SIGINT, None)
-
-    run = runner_of(Journal(None, MATCH, resume=False), num_games=8).run(press, stop)
-    assert (run.num_played, run.error) == (1, None)
 
 
 def test_processes_that_share_a_gpu_have_one_more_that_computes_their_networks(tmp_path: Path) -> None:
