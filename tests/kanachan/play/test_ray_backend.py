@@ -72,6 +72,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 def test_a_process_that_ray_ends_as_its_server_is_lost_leaves_a_line_that_says_how_to_go_on() -> None:
     done = subprocess.run([sys.executable, "-c", LOSING], cwd=ROOT, capture_output=True, text=True, timeout=300)
     assert done.returncode and done.stdout
