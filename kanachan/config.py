@@ -294,8 +294,7 @@ class RunConfig:
     """optimiser steps between two rows of the log"""
     validation_interval: int | None = None
     """decisions (stage reward: games) trained on between two validations; without it, a fortieth of the run, but at
-    least ten times as many as a validation has, so that validations take at most 3 % of the time; with early_stopping,
-    three times as many, at most 10 %"""
+    least seven times as many as a validation has, so that validations take at most 5 % of the time"""
     validate_batches: int | None = 40
     """batches of a validation, the same ones each time; null: the whole validation split"""
     checkpoint_minutes: float = 15.0

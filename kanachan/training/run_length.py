@@ -7,8 +7,7 @@ from kanachan.training.data_source import DataSource
 
 _LEAST_DECISIONS = 100_000  # of a run whose length is not given
 _VALIDATIONS = 40  # of a run whose interval is not given
-_LEAST_RATIO = 10  # of decisions between two validations to those of one, each of which takes a third of the time
-_LEAST_RATIO_TO_STOP = 3  # where validations decide when the run ends, so that it ends in time
+_LEAST_RATIO = 7  # of decisions between two validations to those of one, each of which takes a third of the time
 
 
 def steps_of(run: RunConfig, batch: int, data: DataSource) -> int:
@@ -28,5 +27,4 @@ def steps_between_validations(config: TrainConfig, steps: int, data: DataSource)
     validated = data.num_validation_rows
     if run.validate_batches is not None:
         validated = min(validated, run.validate_batches * config.data.validation_batch)
-    ratio = _LEAST_RATIO if run.early_stopping is None else _LEAST_RATIO_TO_STOP
-    return max(1, math.ceil(max(steps / _VALIDATIONS, ratio * validated / batch)))
+    return max(1, math.ceil(max(steps / _VALIDATIONS, _LEAST_RATIO * validated / batch)))

@@ -17,7 +17,7 @@ def steps_between(batch: int, steps: int, rows: int = 20_000, **run: Any) -> int
 
 
 @pytest.mark.parametrize("batch", [64, 256, 4096])
-@pytest.mark.parametrize(("decisions", "share"), [(1 << 20, 0.035), (1 << 28, 0.001)])
+@pytest.mark.parametrize(("decisions", "share"), [(1 << 20, 0.05), (1 << 28, 0.001)])
 def test_validations_take_a_small_share_of_the_time_at_any_batch(batch: int, decisions: int, share: float) -> None:
     interval = batch * steps_between(batch, decisions // batch)
     assert 10_240 / 3 / interval < share  # a forward pass is a third of the work
@@ -28,12 +28,7 @@ def test_a_given_interval_is_rounded_to_steps() -> None:
     assert [steps_between(batch, 1000, validation_interval=12_800) for batch in (258, 4096, 81_920)] == [50, 3, 1]
 
 
-def test_where_validations_end_a_run_they_are_more_frequent() -> None:
-    assert steps_between(256, 2000, early_stopping=4) == 120
-    assert steps_between(256, 2000) == 400
-
-
 def test_a_small_validation_split_is_validated_more_often() -> None:
     assert steps_between(256, 2000, rows=1000) == 50
-    assert steps_between(256, 2000, rows=10_000) == 391
+    assert steps_between(256, 2000, rows=10_000) == 274
     assert steps_between(256, 2000, rows=0) == 50
