@@ -25,6 +25,16 @@ def shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return pack_decisions(tmp_path_factory.mktemp("decisions"))
 
 
+@pytest.fixture(scope="session")
+def games(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of six short games of rule-based players, which no test changes."""
+    from annotate.simulation.simulate import simulate
+
+    folder = tmp_path_factory.mktemp("simulated") / "games"
+    assert simulate(["-n", "6", "--seed", "3", "--style", "east", "-o", str(folder), "--processes", "1"]) == 0
+    return folder
+
+
 @pytest.fixture
 def multiplies_int8(monkeypatch: pytest.MonkeyPatch) -> None:
     """ONNX Runtime on a CPU that multiplies int8."""

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from kanachan.training.checkpointing import read_checkpoint
+from tests.support.launched import run_module, write_program
 from tests.support.paths import ROOT
 from tests.support.tiny_runs import arguments, rows_of
 
@@ -21,26 +22,14 @@ STEPS = 60
 @pytest.fixture
 def machine(tmp_path: Path) -> Path:
     """A folder with an environment whose commands are those of this checkout, and with Slurm's commands next to it."""
-    write_program(tmp_path / "venv", "kanachan-train", run_module("kanachan.cli.train"))
-    write_program(tmp_path / "venv", "kanachan-annotate", "#!/bin/sh\n")
-    write_program(
-        tmp_path / "slurm", "srun", f'#!/bin/sh\nexec {sys.executable} {ROOT / "tests" / "support" / "srun.py"} "$@"\n'
-    )
-    write_program(tmp_path / "slurm", "scontrol", f'#!/bin/sh\necho "$@" >>{tmp_path / "scontrol.calls"}\n')
+    venv, slurm = tmp_path / "venv" / "bin", tmp_path / "slurm" / "bin"
+    write_program(venv / "kanachan-train", run_module("kanachan.cli.train"))
+    write_program(venv / "kanachan-annotate", "#!/bin/sh\n")
+    write_program(slurm / "srun", f'#!/bin/sh\nexec {sys.executable} {ROOT / "tests" / "support" / "srun.py"} "$@"\n')
+    write_program(slurm / "scontrol", f'#!/bin/sh\necho "$@" >>{tmp_path / "scontrol.calls"}\n')
     fingerprint = f"source {ROOT}/launch/setup.sh; fingerprint >{tmp_path / 'venv' / 'installed-from'}"
     subprocess.run(["bash", "-c", fingerprint], check=True)
     return tmp_path
-
-
-def run_module(module: str) -> str:
-    return f"#!{sys.executable}\nimport sys\nfrom {module} import main\nsys.exit(main())\n"
-
-
-def write_program(folder: Path, name: str, text: str) -> None:
-    path = folder / "bin" / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
-    path.chmod(0o755)
 
 
 def start(machine: Path, command: list[str], **variables: str) -> subprocess.Popen[str]:
@@ -113,7 +102,7 @@ CHECKPOINT = "mkdir -p run/checkpoints; touch run/checkpoints/last.ckpt; "
 
 def make_train(machine: Path, body: str) -> None:
     """Installs a short program in the place of kanachan-train, which lists its calls."""
-    write_program(machine / "venv", "kanachan-train", f'#!/bin/bash\necho "$@" >>calls\n{body}\n')
+    write_program(machine / "venv" / "bin" / "kanachan-train", f'#!/bin/bash\necho "$@" >>calls\n{body}\n')
 
 
 def test_a_run_that_always_fails_is_restarted_a_limited_number_of_times(machine: Path) -> None:

@@ -21,13 +21,6 @@ def commands(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="module")
-def games(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("games")
-    assert simulate(["-n", "3", "--style", "east", "-o", str(folder / "games"), "-j", "1"]) == 0
-    return folder / "games"
-
-
-@pytest.fixture(scope="module")
 def games_of_three(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("games-of-three") / "games"
     assert simulate(["-n", "2", "--players", "3", "--style", "east", "-o", str(folder), "-j", "1"]) == 0
@@ -73,7 +66,7 @@ def test_too_few_games_are_not_trained_on(games: Path, tmp_path: Path, capfd: py
     (work / "review-reference.html").write_text("reviewed before")
     assert run(tmp_path / "quickstart", str(games)) == 1
     error = capfd.readouterr().err
-    assert "3 games of 4 players: at least 30 are needed to train on" in error and "starting again" not in error
+    assert "6 games of 4 players: at least 30 are needed to train on" in error and "starting again" not in error
     assert (work / "review-reference.html").read_text() == "reviewed before"
     assert not (work / "annotations.txt.zst").exists()
 

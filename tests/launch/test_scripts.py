@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
-from tests.support.launched import LAUNCH
+from tests.support.launched import LAUNCH, write_program
 from tests.support.packed import packed
 from tests.support.paths import ROOT
 
@@ -27,13 +27,6 @@ SCRIPTS = sorted(
 def run(command: str, cwd: Path, **variables: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, **variables}
     return subprocess.run(["bash", "-c", command], cwd=cwd, env=environment, capture_output=True, text=True)
-
-
-def executable(path: Path, text: str) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
-    path.chmod(0o755)
-    return path
 
 
 def pins() -> dict[str, str]:
@@ -88,7 +81,7 @@ def test_a_wrong_call_is_refused_before_anything_is_installed(command: str, mess
 
 
 def test_a_python_that_is_too_old_is_refused_by_name(tmp_path: Path) -> None:
-    old = executable(tmp_path / "old-python", '#!/bin/sh\n[ "$1" = --version ] && echo "Python 3.9.2" || exit 1\n')
+    old = write_program(tmp_path / "old-python", '#!/bin/sh\n[ "$1" = --version ] && echo "Python 3.9.2" || exit 1\n')
     done = run(f"source {LAUNCH}/setup.sh; set_up", tmp_path, PYTHON=str(old), KANACHAN_VENV=str(tmp_path / "venv"))
     assert done.returncode == 1
     assert "Python 3.9.2; Python 3.11 to 3.14 is needed" in done.stderr
@@ -100,13 +93,13 @@ def test_the_versions_of_python_that_the_package_names_are_taken_and_no_others(t
     named = {int(found[1]) for found in classifiers if found}
     for minor in range(9, 20):
         version = f"import sys; sys.version_info = (3, {minor}, 0)"
-        executable(tmp_path / f"3.{minor}", f'#!/bin/sh\nexec {sys.executable} -c "{version}; $2"\n')
+        write_program(tmp_path / f"3.{minor}", f'#!/bin/sh\nexec {sys.executable} -c "{version}; $2"\n')
     finding = f"source {LAUNCH}/setup.sh; for n in {{9..19}}; do is_supported {tmp_path}/3.$n && echo $n; done"
     assert {int(minor) for minor in run(finding, tmp_path).stdout.split()} == named
 
 
 def test_an_environment_that_is_up_to_date_is_left_alone(tmp_path: Path) -> None:
-    executable(tmp_path / "venv" / "bin" / "kanachan-train", "#!/bin/sh\necho mine\n")
+    write_program(tmp_path / "venv" / "bin" / "kanachan-train", "#!/bin/sh\necho mine\n")
     made = f"source {LAUNCH}/setup.sh; fingerprint > venv/installed-from; set_up; kanachan-train"
     done = run(made, tmp_path, KANACHAN_VENV="venv")
     assert (done.stdout, done.stderr) == ("mine\n", "")

@@ -3,23 +3,15 @@
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from annotate.simulation.simulate import simulate
 from kanachan.cli import pack, selfplay
 from kanachan.cli.annotate import main
 from kanachan.data.shard_folder import splits_in
+from tests.support.launched import run_module, write_program
 from tests.support.paths import ROOT
-
-
-@pytest.fixture(scope="module")
-def games(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("simulated") / "games"
-    assert simulate(["-n", "5", "--seed", "5", "--style", "east", "-o", str(folder), "--processes", "1"]) == 0
-    return folder
 
 
 @pytest.fixture
@@ -27,10 +19,7 @@ def cluster(games: Path, tmp_path: Path) -> Path:
     """A folder with games, and an environment whose commands are those of this checkout."""
     (tmp_path / "games").symlink_to(games)
     for command, module in (("kanachan-annotate", "kanachan.cli.annotate"), ("kanachan-pack", "kanachan.cli.pack")):
-        program = tmp_path / "venv" / "bin" / command
-        program.parent.mkdir(parents=True, exist_ok=True)
-        program.write_text(f"#!{sys.executable}\nimport sys\nfrom {module} import main\nsys.exit(main())\n")
-        program.chmod(0o755)
+        write_program(tmp_path / "venv" / "bin" / command, run_module(module))
     return tmp_path
 
 
@@ -47,26 +36,18 @@ def run(cluster: Path, script: str, *arguments: str, **variables: object) -> sub
     return subprocess.run([copy, *arguments], cwd=cluster, env=environment, capture_output=True, text=True)
 
 
-def task(cluster: Path, number: int, *, first: int = 0, last: int = 1) -> subprocess.CompletedProcess[str]:
-    return run(
-        cluster,
-        "annotate.sbatch",
-        "games",
-        "out",
-        SLURM_ARRAY_TASK_ID=number,
-        SLURM_ARRAY_TASK_MIN=first,
-        SLURM_ARRAY_TASK_MAX=last,
-        SLURM_ARRAY_TASK_COUNT=last - first + 1,
-        SLURM_CPUS_PER_TASK=1,
-        KANACHAN_ANNOTATE="--room 3 --rows-per-shard 1000",
-    )
+def task(cluster: Path, number: int, *, first: int, last: int, count: int) -> subprocess.CompletedProcess[str]:
+    array = {"ID": number, "MIN": first, "MAX": last, "COUNT": count}
+    more = {"SLURM_CPUS_PER_TASK": 1, "KANACHAN_ANNOTATE": "--room 3 --rows-per-shard 1000"}
+    variables = {f"SLURM_ARRAY_TASK_{name}": value for name, value in array.items()} | more
+    return run(cluster, "annotate.sbatch", "games", "out", **variables)
 
 
 def test_the_tasks_of_an_array_are_merged_to_what_one_process_packs(cluster: Path) -> None:
     for number in (4, 5):
-        done = task(cluster, number, first=4, last=5)
+        done = task(cluster, number, first=4, last=5, count=2)
         assert done.returncode == 0, done.stderr
-    again = task(cluster, 5, first=4, last=5)
+    again = task(cluster, 5, first=4, last=5, count=2)
     assert (again.returncode, "out/part-2-of-2: done already" in again.stderr) == (0, True)
     merged = run(cluster, "merge.sbatch", "out", "--rows-per-shard", "1000")
     assert merged.returncode == 0, merged.stderr
@@ -83,16 +64,7 @@ def test_the_tasks_of_an_array_are_merged_to_what_one_process_packs(cluster: Pat
 
 
 def test_an_array_with_gaps_is_refused(cluster: Path) -> None:
-    done = run(
-        cluster,
-        "annotate.sbatch",
-        "games",
-        "out",
-        SLURM_ARRAY_TASK_ID=3,
-        SLURM_ARRAY_TASK_MIN=1,
-        SLURM_ARRAY_TASK_MAX=7,
-        SLURM_ARRAY_TASK_COUNT=3,
-    )
+    done = task(cluster, 3, first=1, last=7, count=3)
     assert done.returncode == 1
     assert "must have no gaps" in done.stderr
 
@@ -100,17 +72,11 @@ def test_an_array_with_gaps_is_refused(cluster: Path) -> None:
 @pytest.mark.slow
 def test_games_are_played_on_two_machines(cluster: Path) -> None:
     pytest.importorskip("ray", reason="Ray is not installed: pip install 'kanachan[ray]'")
-    modules = {"kanachan-selfplay": "kanachan.cli.selfplay", "ray": "ray.scripts.scripts"}
-    programs = {
-        **{
-            name: f"#!{sys.executable}\nimport sys\nfrom {module} import main\nsys.exit(main())\n"
-            for name, module in modules.items()
-        },
-        "srun": '#!/bin/sh\nwhile [ "${1#--}" != "$1" ]; do shift; done\nexec "$@"\n',  # the second machine is this one
-    }
-    for name, text in programs.items():
-        (cluster / "venv" / "bin" / name).write_text(text)
-        (cluster / "venv" / "bin" / name).chmod(0o755)
+    programs = cluster / "venv" / "bin"
+    write_program(programs / "kanachan-selfplay", run_module("kanachan.cli.selfplay"))
+    write_program(programs / "ray", run_module("ray.scripts.scripts"))
+    # the second machine is this one
+    write_program(programs / "srun", '#!/bin/sh\nwhile [ "${1#--}" != "$1" ]; do shift; done\nexec "$@"\n')
     options = ["rule", "-n", "6", "--style", "east"]
     job = {"SLURM_JOB_ID": os.getpid(), "SLURM_JOB_NUM_NODES": 2, "SLURM_CPUS_PER_TASK": 1}
     done = run(cluster, "selfplay.sbatch", *options, "-o", "shards", **job)

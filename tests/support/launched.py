@@ -10,6 +10,19 @@ from tests.support.paths import ROOT
 LAUNCH = ROOT / "launch"
 
 
+def write_program(path: Path, text: str) -> Path:
+    """Writes a program, and returns its path."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
+
+
+def run_module(module: str) -> str:
+    """Returns the text of a program that runs the command of a module."""
+    return f"#!{sys.executable}\nimport sys\nfrom {module} import main\nsys.exit(main())\n"
+
+
 def program(name: str, folder: Path = LAUNCH / "reports") -> ModuleType:
     """Imports launch/reports/`name`.py, or that of another folder."""
     spec = importlib.util.spec_from_file_location(f"launch_{name}", folder / f"{name}.py")

@@ -5,6 +5,15 @@ from pathlib import Path
 from kanachan.cli import train
 from kanachan.cli.selfplay import main as selfplay
 
+COMMAND = """
+import sys
+import kanachan.data.played_games as played_games
+from kanachan.cli.selfplay import main
+played_games._SECONDS_BETWEEN_CHUNKS = 0.0
+sys.exit(main(sys.argv[1:]))
+"""
+"""kanachan-selfplay, writing after every game"""
+
 
 def played_folder(folder: Path, *players: str, games: int = 4, fractions: str = "0.5,0.5,0") -> Path:
     """Plays short games into shards: of rule-based players if none are given."""

@@ -11,20 +11,12 @@ import pytest
 from annotate.annotation import parse_line
 from annotate.pipeline.cli import annotate
 from annotate.runtime.files import reading_text
-from annotate.simulation.simulate import simulate
 from annotate.vocabulary import FOUR_PLAYERS, THREE_PLAYERS, Vocabulary
 from tests.support.paths import HANDMADE_RECORDS
 from tests.support.writers.all_formats import WRITERS, of_tenhou
 from tests.support.writers.majsoul_made import simulated
 
 HANDMADE = HANDMADE_RECORDS
-
-
-@pytest.fixture(scope="module")
-def games(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("games")
-    assert simulate(["-n", "6", "--seed", "3", "--style", "east", "-o", str(folder), "--processes", "1"]) == 0
-    return folder
 
 
 def test_the_lines_do_not_depend_on_the_number_of_workers(games: Path, tmp_path: Path) -> None:

@@ -180,20 +180,7 @@ def test_annotation_lines_are_replaced_only_by_force_while_games_are_kept_withou
 ) -> None:
     lines = tmp_path / "lines.txt"
     lines.write_text("mine")
-    command = [
-        "-n",
-        "3",
-        "--seed",
-        "1",
-        "-o",
-        str(simulated),
-        "--style",
-        "east",
-        "-j",
-        "1",
-        "--annotations",
-        str(lines),
-    ]
+    command = [*"-n 3 --seed 1 --style east -j 1 -o".split(), str(simulated), "--annotations", str(lines)]
     assert simulate(command) == 1
     assert f"{lines}: exists: name another file, or replace it with --force" in capsys.readouterr().err
     assert lines.read_text() == "mine"

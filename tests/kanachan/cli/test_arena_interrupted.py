@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from annotate.runtime.files import locking
 from kanachan.cli.arena import main
 from tests.support.matches import SHORT, arena, journal, left_of, mjai, result_of
 from tests.support.paths import ROOT
+from tests.support.processes import wait_until
 
 
 def test_a_run_that_was_cut_short_comes_to_the_same_result(arena_run: Path, tmp_path: Path) -> None:
@@ -59,18 +59,12 @@ def num_journalled(path: Path) -> int:
     return path.read_bytes().count(b"\n") - 1 if path.exists() else 0
 
 
-def wait_for_games(path: Path, num: int = 2) -> None:
-    end = time.monotonic() + 60
-    while time.monotonic() < end and num_journalled(path) < num:
-        time.sleep(0.05)
-
-
 @pytest.mark.parametrize("processes", ["1", "2"])
 def test_ctrl_c_prints_the_result_so_far(processes: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     games = tmp_path / "result.json.games"
 
     def press() -> None:
-        wait_for_games(games)
+        wait_until(lambda: num_journalled(games) >= 2)
         os.kill(os.getpid(), signal.SIGINT)
 
     pressing = threading.Thread(target=press)
@@ -92,17 +86,13 @@ def test_nothing_that_has_ended_is_lost_and_no_process_is_left(number: int, tmp_
     command = [sys.executable, "-m", "kanachan.cli.arena", "rule:swift", mjai(), *options]
     process = subprocess.Popen(command, cwd=ROOT, start_new_session=True)
     games = tmp_path / "result.json.games"
-    wait_for_games(games)
-    assert num_journalled(games) >= 2
+    wait_until(lambda: num_journalled(games) >= 2)
     if number == signal.SIGINT:
         os.killpg(process.pid, number)
     else:
         process.send_signal(number)
     assert process.wait(60) == (128 + number if number == signal.SIGINT else -number)
-    end = time.monotonic() + 20
-    while time.monotonic() < end and left_of(process.pid):
-        time.sleep(0.2)
-    assert left_of(process.pid) == []
+    wait_until(lambda: left_of(process.pid) == [], 20)
     before = num_journalled(games)
     assert main([*command[3:], "--resume"]) == 0
     assert before < num_journalled(games) == 40

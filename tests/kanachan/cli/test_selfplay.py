@@ -23,29 +23,19 @@ from kanachan.data.round_shards import open_rounds
 from kanachan.data.shard_folder import splits_in
 from kanachan.data.shards import open_shards
 from tests.support.paths import ROOT
+from tests.support.played_folders import COMMAND
+from tests.support.processes import contents
 from tests.support.tiny_weights import written
 
 every_vocabulary = pytest.mark.parametrize("vocabulary", VOCABULARIES.values(), ids=lambda vocabulary: vocabulary.name)
 HALVES = ["--fractions", "0.5,0.5,0"]
 SHORT = ["--style", "east", *HALVES]
-_COMMAND = """
-import sys
-import kanachan.data.played_games as played_games
-from kanachan.cli.selfplay import main
-played_games._SECONDS_BETWEEN_CHUNKS = 0.0
-sys.exit(main(sys.argv[1:]))
-"""
 
 
 def selfplay(folder: Path, *options: str, players: Sequence[str] = ("rule", "random"), games: int = 6) -> int:
     if "-j" not in options:
         options = (*options, "-j", "1")
     return main([*players, "-n", str(games), "-o", str(folder), *SHORT, *options])
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    """Returns the bytes of all files below the folder, hidden ones too."""
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def rows(folder: Path, split: str) -> Columns:
@@ -168,7 +158,7 @@ def test_int8_networks_play_the_same_games_in_one_process_and_in_two(
 
 def killed(folder: Path, *options: str) -> None:
     """Kills a run with all its processes once it has written some games, before it is done."""
-    command = [sys.executable, "-c", _COMMAND, "rule", "random", "-n", "6", "-o", str(folder), *SHORT, *options]
+    command = [sys.executable, "-c", COMMAND, "rule", "random", "-n", "6", "-o", str(folder), *SHORT, *options]
     process = subprocess.Popen(command, cwd=ROOT, start_new_session=True, stderr=subprocess.DEVNULL)
     end = time.monotonic() + 120
     while not list(folder.glob(".kanachan-selfplay.part/chunk-*/games.json")):
@@ -198,7 +188,7 @@ def test_a_run_that_was_killed_is_resumed_by_the_same_command(
 
 
 def test_a_full_disk_loses_no_game_that_was_written(whole: Path, tmp_path: Path) -> None:
-    command = [sys.executable, "-c", _COMMAND, "rule", "random", "-n", "6", "-o", str(tmp_path / "shards"), *SHORT]
+    command = [sys.executable, "-c", COMMAND, "rule", "random", "-n", "6", "-o", str(tmp_path / "shards"), *SHORT]
     limit = 300_000  # a file that may not grow behaves as a disk that is full
 
     full = subprocess.run(

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,18 +12,13 @@ import pytest
 
 from kanachan.cli.selfplay import main
 from tests.support.paths import ROOT
+from tests.support.played_folders import COMMAND
+from tests.support.processes import contents, is_alive, wait_until
 
 pytest.importorskip("ray", reason="Ray is not installed: pip install 'kanachan[ray]'")
 
 GAMES = int(os.environ.get("KANACHAN_TEST_GAMES", "60"))
 OPTIONS = ["rule", "random", "-n", str(GAMES), "--style", "east", "--fractions", "0.5,0.5,0"]
-_COMMAND = """
-import sys
-import kanachan.data.played_games as played_games
-from kanachan.cli.selfplay import main
-played_games._SECONDS_BETWEEN_CHUNKS = 0.0
-sys.exit(main(sys.argv[1:]))
-"""
 _SECONDS = 180 + GAMES
 
 
@@ -32,7 +26,7 @@ class Run:
     """A run on Ray, and the processes that it has started."""
 
     def __init__(self, folder: Path, log: Path) -> None:
-        command = [sys.executable, "-c", _COMMAND, *OPTIONS, "-o", str(folder), "--backend", "ray", "-j", "2"]
+        command = [sys.executable, "-c", COMMAND, *OPTIONS, "-o", str(folder), "--backend", "ray", "-j", "2"]
         with open(log, "w") as stderr:
             self.driver = subprocess.Popen(command, cwd=ROOT, stderr=stderr, start_new_session=True)
         self.known: dict[int, str] = {}
@@ -47,6 +41,18 @@ class Run:
         self.known |= {int(pid): " ".join(what) for pid, _, *what in lines if int(pid) in found}
         return {int(pid): " ".join(what) for pid, _, *what in lines if int(pid) in found}
 
+    def wait_until(self, condition: Callable[[], bool]) -> None:
+        """Waits, and notes meanwhile which processes there are."""
+
+        def is_time() -> bool:
+            self.processes()
+            return condition()
+
+        wait_until(is_time, _SECONDS)
+
+    def have_ended(self) -> bool:
+        return not any(map(is_alive, self.known))
+
     def kill_worker(self) -> None:
         workers = [pid for pid, what in self.processes().items() if "_Actor" in what]
         os.kill(workers[0], signal.SIGKILL)
@@ -56,27 +62,8 @@ class Run:
             os.kill(pid, signal.SIGKILL)
 
 
-def wait_until(condition: Callable[[], bool], run: Run) -> None:
-    end = time.monotonic() + _SECONDS
-    while not condition():
-        assert time.monotonic() < end
-        run.processes()
-        time.sleep(0.1)
-
-
 def num_chunks(folder: Path) -> int:
     return len(list(folder.glob(".kanachan-selfplay.part/chunk-*/games.json")))
-
-
-def is_gone(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    except FileNotFoundError:
-        return True
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 @pytest.mark.slow
@@ -85,17 +72,17 @@ def test_whatever_is_killed_the_shards_are_those_of_an_undisturbed_run(tmp_path:
     assert main([*OPTIONS, "-o", str(whole), "-j", "1"]) == 0
 
     first = Run(folder, log)
-    wait_until(lambda: num_chunks(folder) >= 1, first)
+    first.wait_until(lambda: num_chunks(folder) >= 1)
     first.kill_worker()
-    wait_until(lambda: "a worker was lost" in log.read_text(), first)
-    wait_until(lambda: num_chunks(folder) >= 2, first)
+    first.wait_until(lambda: "a worker was lost" in log.read_text())
+    first.wait_until(lambda: num_chunks(folder) >= 2)
     first.driver.kill()
-    wait_until(lambda: all(map(is_gone, first.known)), first)
+    first.wait_until(first.have_ended)
 
     second, before = Run(folder, log), num_chunks(folder)
-    wait_until(lambda: num_chunks(folder) >= before + 2, second)
+    second.wait_until(lambda: num_chunks(folder) >= before + 2)
     second.kill_all()
-    wait_until(lambda: all(map(is_gone, second.known)), second)
+    second.wait_until(second.have_ended)
 
     last = Run(folder, log)
     last.processes()
@@ -108,11 +95,11 @@ def test_whatever_is_killed_the_shards_are_those_of_an_undisturbed_run(tmp_path:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_everything(number: signal.Signals, tmp_path: Path) -> None:
     run = Run(tmp_path / "shards", tmp_path / "log")
-    wait_until(lambda: num_chunks(tmp_path / "shards") >= 1, run)
+    run.wait_until(lambda: num_chunks(tmp_path / "shards") >= 1)
     if number == signal.SIGINT:
         os.killpg(run.driver.pid, number)  # as a terminal does
     else:
         run.driver.send_signal(number)
     assert run.driver.wait(_SECONDS) == 128 + number, (tmp_path / "log").read_text()
-    wait_until(lambda: all(map(is_gone, run.known)), run)
+    run.wait_until(run.have_ended)
     assert "Traceback" not in (tmp_path / "log").read_text()

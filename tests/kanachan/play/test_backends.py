@@ -5,8 +5,7 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from annotate.runtime.signals import StopRequest
 from kanachan.play.backends import BackendName, make_backend
 from kanachan.play.units import AHEAD, UnitError
 from tests.support.paths import ROOT
+from tests.support.processes import is_alive, wait_until
 from tests.support.units_of_work import Broken, PairsOfSquares, Squares
 
 BOTH: tuple[BackendName, ...] = ("inline", "processes")
@@ -23,8 +23,9 @@ SQUARES = [(number, number * number) for number in range(12)]
 
 
 @pytest.mark.parametrize("name", BOTH)
-def test_every_unit_has_its_result(name: BackendName, tmp_path: Path) -> None:
-    with closing(make_backend(name, [Squares(tmp_path)], 2)) as backend:
+@pytest.mark.parametrize("is_in_order", [True, False])
+def test_every_unit_has_its_result(name: BackendName, is_in_order: bool, tmp_path: Path) -> None:
+    with closing(make_backend(name, [Squares(tmp_path) if is_in_order else PairsOfSquares()], 2)) as backend:
         assert sorted(backend.results(range(12))) == SQUARES
 
 
@@ -35,12 +36,6 @@ def test_streams_are_dealt_out_to_processes(tmp_path: Path) -> None:
     with closing(make_backend("processes", list(map(Squares, folders)), 4)) as backend:
         assert sorted(backend.results(range(12))) == SQUARES
     assert [len(list(folder.glob("*.pid"))) for folder in folders] == [2, 2]
-
-
-@pytest.mark.parametrize("name", BOTH)
-def test_a_stream_may_do_several_units_at_a_time_in_any_order(name: BackendName) -> None:
-    with closing(make_backend(name, [PairsOfSquares()], 2)) as backend:
-        assert sorted(backend.results(range(12))) == SQUARES
 
 
 @pytest.mark.parametrize("name", BOTH)
@@ -126,17 +121,3 @@ def test_processes_end_with_the_driver(number: signal.Signals, tmp_path: Path) -
     pids = [int(path.stem) for path in tmp_path.glob("*.pid")]
     wait_until(lambda: not any(map(is_alive, pids)))
     assert (tmp_path / "stderr").read_text().count("Traceback") == (number != signal.SIGKILL)  # that of the driver
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.1)
-
-
-def is_alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False

@@ -17,6 +17,7 @@ from annotate.runtime.signals import StopRequest
 from kanachan.play.process_pool import _work, start_process
 from tests.support.matches import SHORT, arena, journal, left_of, mjai
 from tests.support.paths import ROOT
+from tests.support.processes import wait_until
 
 
 @pytest.mark.slow
@@ -24,16 +25,10 @@ def test_programs_that_hang_are_ended_with_the_arena() -> None:
     options = ["-n", "8", *SHORT, "--processes", "2", "--together", "2"]
     command = [sys.executable, "-m", "kanachan.cli.arena", mjai("sleeps"), "rule", *options]
     process = subprocess.Popen(command, cwd=ROOT, start_new_session=True)
-    end = time.monotonic() + 60
-    while time.monotonic() < end and num_programs(process.pid) < 2:
-        time.sleep(0.2)
-    assert num_programs(process.pid) == 2
+    wait_until(lambda: num_programs(process.pid) == 2)
     os.killpg(process.pid, signal.SIGINT)
     assert process.wait(30) == 128 + signal.SIGINT
-    end = time.monotonic() + 20
-    while time.monotonic() < end and left_of(process.pid):
-        time.sleep(0.2)
-    assert left_of(process.pid) == []
+    wait_until(lambda: left_of(process.pid) == [], 20)
 
 
 def num_programs(session: int) -> int:
@@ -75,10 +70,7 @@ def test_a_process_that_is_ended_while_it_exits_prints_nothing(
     process = start_process(_work, theirs, ends_slowly)
     for unit in (str(tmp_path / "exits"), None):
         ours.send(unit)
-    end = time.monotonic() + 60
-    while time.monotonic() < end and not (tmp_path / "exits").exists():
-        time.sleep(0.05)
-    assert (tmp_path / "exits").exists()
+    wait_until((tmp_path / "exits").exists)
     process.terminate()
     process.join(60)
     assert (process.exitcode, capfd.readouterr().err) == (0, "")

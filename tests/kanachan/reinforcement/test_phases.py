@@ -3,8 +3,6 @@
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -12,6 +10,7 @@ import pytest
 
 from annotate.runtime.signals import StopRequest
 from kanachan.reinforcement.phases import Phase, PhaseStopped, run_phase
+from tests.support.processes import wait_until
 
 
 def models(made: Path, *arguments: str) -> Phase:
@@ -53,10 +52,10 @@ run_phase(Phase("selfplay", ["rule", "-n", "100000", "-j", "1", "-o", {str(folde
 """
     parent = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     # before it is the command, the child still has the command line of its parent, and may not be bound to it yet
-    wait_for(lambda: any(b"kanachan.cli.selfplay" in command for command in commands_with(str(folder))))
+    wait_until(lambda: any(b"kanachan.cli.selfplay" in command for command in commands_with(str(folder))), 240)
     parent.kill()
     parent.wait()
-    wait_for(lambda: commands_with(str(folder)) == [])
+    wait_until(lambda: commands_with(str(folder)) == [], 240)
 
 
 def commands_with(text: str) -> list[bytes]:
@@ -66,10 +65,3 @@ def commands_with(text: str) -> list[bytes]:
         with suppress(OSError):  # it has ended
             found.append(path.read_bytes())
     return [command for command in found if text.encode() in command]
-
-
-def wait_for(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + 240
-    while not condition():
-        assert time.monotonic() < end, "nothing happened"
-        time.sleep(0.1)
