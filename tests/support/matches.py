@@ -10,14 +10,41 @@ from typing import Any
 
 import numpy as np
 
+from annotate.game.record import Event
 from kanachan.cli.arena import main
-from kanachan.play.agent import GameKey, Opening
+from kanachan.inference.choice import Action
+from kanachan.play.agent import ActRequest, Agent, GameKey, Opening
 from kanachan.play.match import Format, GameResult, num_seatings, players_by_seat
 from tests.support.paths import PROGRAMS
 from tests.support.rounds import start_of_round
 
 SHORT = ["--style", "east", "--bootstrap", "50"]
 _PROGRAM = PROGRAMS / "mjai_seat.py"
+Requests = dict[tuple[GameKey, int, int], ActRequest]
+"""by game, seat and number"""
+
+
+class Watched:
+    """A player, with its requests and its actions."""
+
+    def __init__(self, player: Agent) -> None:
+        self.player = player
+        self.plays_forced, self.group = player.plays_forced, player.group
+        self.requests: Requests = {}
+        self.chosen: dict[tuple[GameKey, int, int], int] = {}
+
+    def act(self, requests: Sequence[ActRequest]) -> list[Action]:
+        actions = self.player.act(requests)
+        for request, action in zip(requests, actions, strict=True):
+            key = request.game, request.turn.seat, request.number
+            self.requests[key], self.chosen[key] = request, action.token
+        return actions
+
+    def end(self, game: GameKey, seat: int, events: Sequence[Event]) -> None:
+        self.player.end(game, seat, events)
+
+    def close(self) -> None:
+        self.player.close()
 
 
 def arena(folder: Path, *options: str, players: Sequence[str] = ("rule:swift", "random"), games: int = 4) -> int:

@@ -7,18 +7,20 @@ skip, chi (the hand's two tiles), pon, kan, ron. A seat without a move in the sc
 may be claimed.
 """
 
+import json
 import random
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from annotate.game.decisions import Choice, Decision, choice_of, play
 from annotate.game.engine.table import Table, Turn
 from annotate.game.features import ObservationEncoder
-from annotate.game.record import Event, Game, Round, Rules, places_dealt
+from annotate.game.record import Event, Game, Round, Rules, all_readable, places_dealt
 from annotate.game.results import final_scores
 from annotate.game.tiles import TILE_OF_ID, unseen_tiles
+from annotate.records.mjai.reader import mjai_games
 from annotate.vocabulary import CHI_TILES, FOUR_PLAYERS, THREE_PLAYERS, TILE_NAMES, Vocabulary, tile_of
 
 V = FOUR_PLAYERS
@@ -254,6 +256,12 @@ def _end_of(last: Round) -> tuple[int, ...]:
     before, after = last.events[0], final_scores(last.events)
     is_whole = sum(after) == sum(before["scores"]) + 1000 * before["kyotaku"]
     return after if is_whole else final_scores([{**before, "kyotaku": 0}])
+
+
+def game_of_events(events: Iterable[Event]) -> Game:
+    """Reads a game from its mjai events."""
+    (game,) = all_readable(mjai_games("".join(f"{json.dumps(event)}\n" for event in events), "name"))
+    return game
 
 
 def game_of(*rounds: Round, **changed: Any) -> Game:

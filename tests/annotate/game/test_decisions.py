@@ -5,9 +5,9 @@ import pytest
 from annotate.blocks import Field
 from annotate.game.decisions import KINDS, is_hidden, kind_of
 from annotate.vocabulary import VOCABULARIES
+from tests.support.rare_rounds import THREE_WINNERS
 from tests.support.rounds import DULL, V, choice, options, play_round, words
 
-THREE_WINNERS = ("3p", "456m678m456s22p45p", "234m678m345s88p45p", "234m567m678s66s45p")
 CLAIMS = {"chi": "chi 12m", "pon": "pon", "kan": "kan", "ron": "ron", "skip": "skip"}
 TOKENS = {name: next(t for t in range(V.action.size) if words(t) == word) for name, word in CLAIMS.items()}
 

@@ -1,7 +1,6 @@
 """The hidden field: against hands and walls followed through the events."""
 
 import gzip
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -9,17 +8,16 @@ from typing import Any
 import pytest
 
 from annotate.annotation import Annotation, format_line, parse_line
-from annotate.game.record import Event, Game, Round, all_readable
+from annotate.game.record import Event, Game, Round
 from annotate.game.tiles import MJAI_NAMES, TILE_OF_ID
 from annotate.pipeline.cli import annotate
-from annotate.records.mjai.reader import mjai_games
 from annotate.records.reading import read_games
 from annotate.replay.replay import annotate_game
 from annotate.simulation.simulate import simulate_game
 from annotate.vocabulary import HAND_SLOT_FIRST
 from tests.support.paths import HANDMADE_RECORDS
 from tests.support.real_records import real_records
-from tests.support.rounds import DULL, NUM_SEATS, V, game_of, play_round, wall_of_deal
+from tests.support.rounds import DULL, NUM_SEATS, V, game_of, game_of_events, play_round, wall_of_deal
 
 CALLS = ("dahai", "chi", "pon", "daiminkan", "ankan", "kakan")
 KANS = ("daiminkan", "ankan", "kakan")
@@ -168,8 +166,7 @@ def test_hands_and_walls_of_real_games_are_hidden_as_they_were() -> None:
 
 
 def test_a_simulated_games_record_tells_its_walls() -> None:
-    simulated = simulate_game(V, 1, style=0, annotated=False)
-    (game,) = all_readable(mjai_games("".join(f"{json.dumps(event)}\n" for event in simulated.events), "name"))
+    game = game_of_events(simulate_game(V, 1, style=0, annotated=False).events)
     assert all(round_.wall is not None for round_ in game.rounds)
     assert require_hidden_of_game(game) > 100
 
@@ -184,7 +181,6 @@ def test_a_simulated_games_record_tells_its_walls() -> None:
 )
 def test_a_wall_that_cannot_be_is_refused_by_its_line(part: Any, message: str) -> None:
     start, *rest = play_round("", DULL).events
-    events = [{"type": "start_game"}, {**start, "kanachan": part}, *rest, {"type": "end_game"}]
     with pytest.raises(ValueError) as caught:
-        all_readable(mjai_games("".join(f"{json.dumps(event)}\n" for event in events), "name"))
+        game_of_events([{"type": "start_game"}, {**start, "kanachan": part}, *rest, {"type": "end_game"}])
     assert str(caught.value).startswith("line 2: start_kyoku: ") and message in str(caught.value)

@@ -13,10 +13,9 @@ from annotate.game.results import (
     round_part,
     round_results,
 )
+from tests.support.rare_rounds import TENPAI, THREE_WINNERS
 from tests.support.rounds import DULL, NUM_SEATS, play_round, start_of_round, start_of_three
 
-THREE_WINNERS = ("3p", "456m678m456s22p45p", "234m678m345s88p45p", "234m567m678s66s45p")
-TENPAI = "123m456p789s1122z"
 TERMINALS = ["1m", "9m", "1p", "9p", "1s", "9s", "1z", "2z", "3z", "4z", "5z", "6z", "7z"] * 4
 
 

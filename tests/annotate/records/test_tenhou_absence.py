@@ -1,6 +1,5 @@
 """Decisions of players who are not connected, in made-up mjlog with <BYE> and <UN> at any place."""
 
-import json
 import random
 import re
 from functools import cache
@@ -9,14 +8,13 @@ import pytest
 
 from annotate.annotation import Annotation
 from annotate.game.decisions import kind_of
-from annotate.game.record import all_readable
 from annotate.game.results import final_scores
-from annotate.records.mjai.reader import mjai_games
 from annotate.records.tenhou.xml_reader import read_tenhou_xml
 from annotate.replay.replay import ReplayResult, annotate_game
 from annotate.simulation.simulate import simulate_game
 from annotate.vocabulary import FOUR_PLAYERS as V
 from tests.support.real_records import real_records
+from tests.support.rounds import game_of_events
 from tests.support.writers.tenhou_xml import mjlog_of
 
 NAME = "2026010100gm-0001-0000-handmade.mjlog"
@@ -30,8 +28,7 @@ OTHERS = re.compile(r"<([TUVW]\d|N |AGARI|RYUUKYOKU)")
 def made(index: int) -> tuple[str, ...]:
     """The elements of a simulated game."""
     game = simulate_game(V, 3, index, style=0, rules="tenhou", annotated=False)
-    (read,) = all_readable(mjai_games("".join(f"{json.dumps(event)}\n" for event in game.events), "made"))
-    rounds = [recorded.events for recorded in read.rounds]
+    rounds = [recorded.events for recorded in game_of_events(game.events).rounds]
     return elements_of(mjlog_of(rounds, final_scores(rounds[-1]), kind=0x01))
 
 

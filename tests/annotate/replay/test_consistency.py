@@ -1,6 +1,5 @@
 """A table that takes a record's events, against the slow way: the engine's own log, event by event."""
 
-import json
 from dataclasses import replace
 from typing import Any
 
@@ -8,20 +7,19 @@ import pytest
 
 from annotate.game.decisions import Choice, play
 from annotate.game.engine.table import Table, Turn
-from annotate.game.record import Event, Round, Rules, all_readable
+from annotate.game.record import Event, Round, Rules
 from annotate.game.results import round_delta, round_part
 from annotate.game.winning import wins_of
-from annotate.records.mjai.reader import mjai_games
 from annotate.records.reading import read_games
 from annotate.replay.consistency import Disagreement, agreed_events
 from annotate.replay.replay import Replayed, annotate_game, replay_round
 from annotate.replay.script import Script
 from annotate.replay.walls import wall_of
 from annotate.simulation.simulate import simulate_game
+from tests.support.rare_rounds import THREE_WINNERS
 from tests.support.real_records import real_records
-from tests.support.rounds import DULL, V, play_round, start_of_round, writer_of
+from tests.support.rounds import DULL, V, game_of_events, play_round, start_of_round, writer_of
 
-THREE_WINNERS = ("3p", "456m678m456s22p45p", "234m678m345s88p45p", "234m567m678s66s45p")
 _FRAME = ("start_game", "start_kyoku", "end_kyoku", "end_game")
 _COMPARED = ("type", "actor", "target", "pai", "dora_marker", "deltas", "reason")
 
@@ -133,8 +131,7 @@ def test_scores_without_payments_must_be_the_engines() -> None:
 
 
 def test_a_game_without_payments_gives_the_same_annotations() -> None:
-    text = "".join(f"{json.dumps(event)}\n" for event in simulate_game(V, 3, style=0, annotated=False).events)
-    (game,) = all_readable(mjai_games(text, "name"))
+    game = game_of_events(simulate_game(V, 3, style=0, annotated=False).events)
     reduced = tuple(replace(recorded, events=without_payments(recorded.events)) for recorded in game.rounds)
 
     for scores in (game.final_scores, None):  # without them those after the last round count

@@ -1,6 +1,5 @@
 """Rounds of a game follow from one another; one that does not is skipped, and what was expected is reported."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
@@ -8,26 +7,22 @@ from typing import Any
 
 import pytest
 
-from annotate.game.record import Event, Game, Round, Rules, all_readable
-from annotate.records.mjai.reader import mjai_games
+from annotate.game.record import Event, Game, Round, Rules
 from annotate.replay.consistency import Disagreement
 from annotate.replay.continuity import RoundSequence, scores_at_end, start_after, start_of
 from annotate.replay.replay import ReplayResult, annotate_game
 from annotate.simulation.simulate import simulate_game
 from annotate.vocabulary import FOUR_PLAYERS
-from tests.support.rounds import DULL, play_round, start_of_round
+from tests.support.rare_rounds import TENPAI, THREE_WINNERS
+from tests.support.rounds import DULL, game_of_events, play_round, start_of_round
 
-TENPAI = "123m456p789s1122z"
-THREE_WINNERS = ["3p", "456m678m456s22p45p", "234m678m345s88p45p", "234m567m678s66s45p"]
 TERMINALS = "1m 9m 1p 9p 1s 9s 1z 2z 3z 4z 5z 6z 7z 1m 9m 1p 9p 1s".split()
 WHOLE = 3  # of the seeds: its game has draws, repeated rounds, sticks that lie for several rounds
 
 
 @cache
 def simulated(seed: int = WHOLE, rules: Rules = "mjsoul", style: int = 1) -> Game:
-    events = simulate_game(FOUR_PLAYERS, seed, style=style, rules=rules, annotated=False).events
-    (game,) = all_readable(mjai_games("".join(f"{json.dumps(event)}\n" for event in events), "name"))
-    return game
+    return game_of_events(simulate_game(FOUR_PLAYERS, seed, style=style, rules=rules, annotated=False).events)
 
 
 def problems(rounds: Sequence[Round], style: int = 1) -> dict[int, str]:
@@ -76,7 +71,7 @@ def lines(report: ReplayResult) -> set[str]:
     ],
 )
 def test_the_next_round_begins_as_this_one_ended(
-    script: str, hands: list[str], draws: str, number: int, honba: int, deposits: int, rules: Rules
+    script: str, hands: Sequence[str], draws: str, number: int, honba: int, deposits: int, rules: Rules
 ) -> None:
     played = play_round(script, hands, draws, start=start_of_round(honba=2, kyotaku=1), rules=rules)
     start = start_of(played.events)

@@ -11,6 +11,7 @@ from annotate.game.record import Event, Offer, Option, Round, Rules
 from annotate.records.reading import read_games
 from annotate.replay.replay import Disagreement, ReplayResult, annotate_game, replay_round
 from tests.golden.golden import LINES, RECORD, lines_text, record_text
+from tests.support.rare_rounds import KAKAN, TENPAI, THREE_WINNERS
 from tests.support.real_records import real_records
 from tests.support.rounds import (
     DULL,
@@ -25,10 +26,6 @@ from tests.support.rounds import (
     start_of_round,
     writer_of,
 )
-
-THREE_WINNERS = ("3p", "456m678m456s22p45p", "234m678m345s88p45p", "234m567m678s66s45p")
-TENPAI = "123m456p789s1122z"
-KAKAN = ("3p7p", "33p77p9m9s", "", "234m678m678s66s68p")
 
 
 def replayed(events: Played | list[Event], rules: Rules = "mjsoul"):

@@ -1,7 +1,6 @@
 """kanachan-arena: duplicate games, their statistics, and interruptions."""
 
 import json
-from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -15,17 +14,16 @@ from annotate.records.reading import read_games
 from annotate.replay.replay import annotate_game
 from annotate.runtime.files import reading_text
 from annotate.runtime.signals import StopRequest
-from annotate.vocabulary import THREE_PLAYERS, Vocabulary
+from annotate.vocabulary import THREE_PLAYERS
 from kanachan.cli.player_options import usual_precision
-from kanachan.inference.choice import Action
-from kanachan.play.agent import ActRequest, GameKey, SeededSampler
+from kanachan.play.agent import GameKey, SeededSampler
 from kanachan.play.agent_factory import make_agent
 from kanachan.play.agent_spec import parse_agent
 from kanachan.play.game_results import result_of as result_of_game
 from kanachan.play.match import Format, Match, num_seatings, players_by_seat
 from kanachan.play.playing import Execution, GameStream
 from kanachan.play.rollout import BatchedGames
-from tests.support.matches import arena, journal, mjai, result_of
+from tests.support.matches import Watched, arena, journal, mjai, result_of
 from tests.support.tiny_weights import written
 
 
@@ -118,36 +116,26 @@ def test_a_record_gives_the_tokens_that_the_players_saw(
     format_: Format, rules: Rules, style: int, grades: tuple[int, ...], tmp_path: Path
 ) -> None:
     match = Match(players=("rule:bold", "rule:flush"), format=format_, rules=rules, style=style, room=2, grades=(9, 7))
-    watched = [Watched(name, letter, match.vocabulary) for letter, name in zip("AB", match.players, strict=True)]
+    agents = {
+        letter: Watched(make_agent(parse_agent(name), SeededSampler(0, letter), match.vocabulary))
+        for letter, name in match.letters.items()
+    }
     stream = GameStream(series=match, finish=result_of_game, execution=Execution(records=tmp_path))
-    agents = dict(zip("AB", watched, strict=True))
-    running = BatchedGames(match.begin, agents, stream._finished)  # type: ignore[arg-type]
+    running = BatchedGames(match.begin, agents, stream._finished)
     assert list(running.play(iter([GameKey(3, 1)]), 1, StopRequest()))
     (path,) = tmp_path.iterdir()
     (game,) = read_games(str(path))
     assert game.id == f"arena-{match.key}-000003-1" and game.grades == grades
     report = annotate_game(game)
     assert not report.left_out and not report.notes
-    seen = {(*s.observation, s.observation.actions.index(token)) for player in watched for s, token in player.seen}
+    seen = {
+        (*request.observation, request.observation.actions.index(player.chosen[key]))
+        for player in agents.values()
+        for key, request in player.requests.items()
+    }
     annotated = [(*a.observation, a.chosen) for a in report.annotations]
     assert len(annotated) == len(seen) - report.num_unknown > 120
     assert set(annotated) <= seen
-
-
-class Watched:
-    """A player, with its requests and its actions."""
-
-    plays_forced = False
-
-    def __init__(self, name: str, letter: str, vocabulary: Vocabulary) -> None:
-        self._player = make_agent(parse_agent(name), SeededSampler(0, letter), vocabulary)
-        self.seen: list[tuple[ActRequest, int]] = []
-        self.group, self.end, self.close = self._player.group, self._player.end, self._player.close
-
-    def act(self, requests: Sequence[ActRequest]) -> list[Action]:
-        actions = self._player.act(requests)
-        self.seen += zip(requests, [action.token for action in actions], strict=True)
-        return actions
 
 
 def test_the_weights_determine_how_many_play(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,16 +4,13 @@ import math
 from collections import defaultdict
 
 import pytest
-import torch
-from torch import Tensor
 
 from annotate.annotation import Annotation
 from annotate.vocabulary import FOUR_PLAYERS as V
-from annotate.vocabulary import tile34_of
-from kanachan.data.batch import batch_of_annotations
 from kanachan.evaluation.bootstrap import Estimate
 from kanachan.evaluation.decision_metrics import KINDS, DecisionMeter, DecisionRows, concatenated, decision_metrics
 from tests.support.random_annotations import altered, random_annotations
+from tests.support.random_outputs import kind_of, random_scores, scored_batches, tile_of
 
 NUM_ROWS = 400
 
@@ -25,38 +22,17 @@ def annotations() -> list[Annotation]:
 
 @pytest.fixture(scope="module")
 def scores(annotations: list[Annotation]) -> list[list[float]]:
-    generator = torch.Generator().manual_seed(0)
-    return [(2 * torch.randn(len(a.actions), generator=generator)).tolist() for a in annotations]
+    return random_scores(annotations, seed=0)
 
 
 def measured(annotations: list[Annotation], scores: list[list[float]]) -> DecisionRows:
-    """In two batches, so that they are padded differently."""
-    meter, first = DecisionMeter(V), len(annotations) // 3
-    parts = []
-    for rows in (slice(0, first), slice(first, None)):
-        batch = batch_of_annotations(annotations[rows], V)
-        score_BA = torch.full(batch.candidate_BA.shape, -math.inf)
-        for row, values in enumerate(scores[rows]):
-            score_BA[row, : len(values)] = Tensor(values)
-        parts.append(meter.rows(score_BA, batch))
-    return concatenated(parts)
+    meter = DecisionMeter(V)
+    return concatenated([meter.rows(*part) for part in scored_batches(annotations, scores)])
 
 
 @pytest.fixture(scope="module")
 def metrics(annotations: list[Annotation], scores: list[list[float]]) -> dict[str, Estimate]:
     return decision_metrics(measured(annotations, scores))
-
-
-def kind_of(action: int) -> str:
-    block, factors = V.action.describe(action)
-    if block == "discard":
-        return "riichi" if factors["riichi"] else "discard"
-    return "kan" if block in ("ankan", "kakan", "daiminkan") else block
-
-
-def tile_of(action: int) -> int | None:
-    block, factors = V.action.describe(action)
-    return tile34_of(factors["tile"]) if block == "discard" else None
 
 
 def expected_metrics(annotations: list[Annotation], scores: list[list[float]]) -> dict[str, tuple[float, int]]:

@@ -5,16 +5,14 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 import pytest
-import torch
-from torch import Tensor
 
 from annotate.annotation import Annotation
-from annotate.vocabulary import FOUR_PLAYERS, Vocabulary, tile34_of
-from kanachan.data.batch import batch_of_annotations
+from annotate.vocabulary import FOUR_PLAYERS, Vocabulary
 from kanachan.evaluation.bootstrap import Estimate
 from kanachan.evaluation.decision_metrics import concatenated
 from kanachan.evaluation.separate_questions import YES_OR_NO, AnswerMeter, Answers, question_metrics
 from tests.support.random_annotations import random_annotations
+from tests.support.random_outputs import kind_of, random_scores, scored_batches, tile_of
 
 NUM_ROWS = 600
 
@@ -26,37 +24,14 @@ def annotations() -> list[Annotation]:
 
 @pytest.fixture(scope="module")
 def scores(annotations: list[Annotation]) -> list[list[float]]:
-    generator = torch.Generator().manual_seed(1)
-    return [(2 * torch.randn(len(a.actions), generator=generator)).tolist() for a in annotations]
+    return random_scores(annotations, seed=1)
 
 
 def answers_of(
     annotations: Sequence[Annotation], scores: Sequence[Sequence[float]], vocabulary: Vocabulary = FOUR_PLAYERS
 ) -> Answers:
-    """In two batches, so that they are padded differently."""
-    meter, first = AnswerMeter(vocabulary), (1 + len(annotations)) // 3
-    parts = []
-    for rows in (slice(0, first), slice(first, None)):
-        if not annotations[rows]:
-            continue
-        batch = batch_of_annotations(annotations[rows], vocabulary)
-        score_BA = torch.full(batch.candidate_BA.shape, -math.inf)
-        for row, values in enumerate(scores[rows]):
-            score_BA[row, : len(values)] = Tensor(values)
-        parts.append(meter.rows(score_BA, batch))
-    return concatenated(parts)
-
-
-def kind_of(action: int, vocabulary: Vocabulary = FOUR_PLAYERS) -> str:
-    block, factors = vocabulary.action.describe(action)
-    if block == "discard":
-        return "riichi" if factors["riichi"] else "discard"
-    return "kan" if block in ("ankan", "kakan", "daiminkan") else block
-
-
-def tile_of(action: int) -> int | None:
-    block, factors = FOUR_PLAYERS.action.describe(action)
-    return tile34_of(factors["tile"]) if block == "discard" else None
+    meter = AnswerMeter(vocabulary)
+    return concatenated([meter.rows(*part) for part in scored_batches(annotations, scores, vocabulary)])
 
 
 @pytest.fixture(scope="module")

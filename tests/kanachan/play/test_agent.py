@@ -10,27 +10,24 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from annotate.game.record import Event
 from annotate.vocabulary import FOUR_PLAYERS as V
 from annotate.vocabulary import THREE_PLAYERS as V3
 from annotate.vocabulary import Vocabulary
 from kanachan.data.columns import columns_of_observations
-from kanachan.inference.choice import Action
 from kanachan.inference.int8_network import with_int8
 from kanachan.inference.policy import Policy
-from kanachan.play.agent import ActRequest, Agent, GameKey, IllegalAction, SeededSampler
+from kanachan.play.agent import ActRequest, GameKey, IllegalAction, SeededSampler
 from kanachan.play.agent_factory import make_agent
 from kanachan.play.agent_spec import parse_agent
 from kanachan.play.game_results import result_of
 from kanachan.play.match import GameResult, Match, default_format
 from kanachan.play.policy_agent import PolicyAgent
 from kanachan.play.rollout import BatchedGames
-from tests.support.matches import mjai
+from tests.support.matches import Requests, Watched, mjai
 from tests.support.tiny_weights import written
 
 INT8 = ("int8",) if find_spec("onnxruntime") else ()  # the extra `onnx`
 KINDS = ("random", "rule", "greedy", "sampled", "absolute seats", "adapted", "mjai", *INT8)
-Requests = dict[tuple[GameKey, int, int], ActRequest]
 
 
 Names = dict[str, str]
@@ -60,29 +57,6 @@ def _names(folder: Path, vocabulary: Vocabulary) -> Names:
         "mjai": mjai(),
         "int8": f"{imitation}:int8",
     }
-
-
-class Watched:
-    """A player, with its requests and its actions."""
-
-    def __init__(self, player: Agent) -> None:
-        self.player = player
-        self.plays_forced, self.group = player.plays_forced, player.group
-        self.requests: Requests = {}
-        self.chosen: dict[tuple[GameKey, int, int], int] = {}
-
-    def act(self, requests: Sequence[ActRequest]) -> list[Action]:
-        actions = self.player.act(requests)
-        for request, action in zip(requests, actions, strict=True):
-            key = request.game, request.turn.seat, request.number
-            self.requests[key], self.chosen[key] = request, action.token
-        return actions
-
-    def end(self, game: GameKey, seat: int, events: Sequence[Event]) -> None:
-        self.player.end(game, seat, events)
-
-    def close(self) -> None:
-        self.player.close()
 
 
 def played(

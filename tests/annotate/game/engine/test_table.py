@@ -10,6 +10,7 @@ import pytest
 from annotate.game.engine.table import Table
 from annotate.game.tiles import IDS_OF_TILE
 from annotate.replay.walls import wall_of
+from tests.support.rare_rounds import KAKAN, TENPAI, THREE_WINNERS
 from tests.support.rounds import (
     DULL,
     FIRST_LIVE,
@@ -29,10 +30,7 @@ from tests.support.rounds import (
     writer_of,
 )
 
-TENPAI = "123m456p789s1122z"
-THREE_WINNERS = ("3p", "456m678m456s22p45p", "234m678m345s88p45p", "234m567m678s66s45p")
 KOKUSHI = ("111z", "", "19m19p19s2345677z", "")
-KAKAN = ("3p7p", "33p77p9m9s", "", "234m678m678s66s68p")
 FOUR_KANS = ("1111m222p", "3333m4444p7z", "", "567m567p99s567s77z")
 TO_FOUR_KANS = "0 ankan 1m; 0 ankan 2p; 0 cut; 1 ankan 3m; 1 ankan 4p; 1 discard 7z"
 
