@@ -12,7 +12,7 @@ from annotate.game.grading import require_mjsoul_points
 from annotate.game.settings import STYLES, add_grades_option
 from annotate.runtime.arguments import CommandParser, add_force_option
 from annotate.runtime.signals import noting_stop_signals
-from annotate.runtime.terminal import require_positive, run_cleanly
+from annotate.runtime.terminal import in_words, require_positive, run_cleanly
 from kanachan.cli.environment import set_environment
 from kanachan.cli.int8_players import report_int8
 from kanachan.cli.options import add_table_options, require_policies
@@ -139,7 +139,7 @@ def _run(arguments: argparse.Namespace) -> int:
             if games.is_empty:
                 raise
             kind = ValueError if isinstance(error, ValueError) else OSError
-            raise kind(f"{_in_words(error)}; games that have ended are kept: the same command resumes") from None
+            raise kind(f"{in_words(error)}; games that have ended are kept: the same command resumes") from None
 
 
 def _selfplay(arguments: argparse.Namespace, mixture: Mixture) -> SelfPlay:
@@ -192,12 +192,6 @@ def _play(stream: "GameStream[PlayedGame]", games: "PlayedGames") -> int:
         print(f"{PROGRAM}: warning: {len(games.failures):,} games were left out in all", file=sys.stderr)
     games.publish().report(PROGRAM, games.folder)
     return 0
-
-
-def _in_words(error: Exception) -> str:
-    if not isinstance(error, OSError) or error.strerror is None:
-        return str(error)
-    return error.strerror if error.filename is None else f"{error.filename}: {error.strerror}"
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from kanachan.evaluation.held_out import HeldOut
 from kanachan.evaluation.point_table import PointTable
 from kanachan.evaluation.reliability import of_actions, of_ranks, of_ranks_at_starts, rounds_of_the_game
 from kanachan.evaluation.separate_questions import AnswerMeter, Answers, question_metrics
-from kanachan.evaluation.value_metrics import log_likelihood_metrics, value_metrics
+from kanachan.evaluation.value_metrics import explained_variance_statistic, skill_statistic
 from kanachan.evaluation.verdicts import Verdict, less_chance_of_ranks, verdict_on_imitation, verdict_on_values
 from kanachan.inference.policy import Policy
 from kanachan.objectives.objective import Objective
@@ -140,7 +140,7 @@ def evaluated(
 def _of_choices(predictions: Predictions, held_out: HeldOut) -> dict[str, Any]:
     assert predictions.answers is not None, "scores are logits"
     gain_B = predictions.decisions.log_probability_B.astype(np.float64) - log_likelihood_of_chance(held_out.columns)
-    less_chance = log_likelihood_metrics(held_out.game_B, {"chance": gain_B}, held_out.replicates)["chance"]
+    less_chance = cluster_bootstrap(held_out.game_B, {"": ratio_statistic(gain_B)}, held_out.replicates)[""]
     return {
         "questions": question_metrics(predictions.answers, held_out.replicates),
         "reliability": of_actions(predictions.decisions, held_out.replicates),
@@ -194,30 +194,28 @@ def _verdict(
 def _value_estimates(
     held_out: HeldOut, value_B: Floats, target_B: Floats, baseline_B: Floats | None
 ) -> dict[str, Estimate]:
-    """Computes `value_metrics` without those of the baseline, a separate predictor here, and the absolute error."""
-    game_B, replicates = held_out.game_B, held_out.replicates
-    estimates = value_metrics(game_B, value_B, target_B, target_B if baseline_B is None else baseline_B, replicates)
-    del estimates["baseline/explained_variance"]
-    if baseline_B is None or baseline_B is value_B:
-        del estimates["skill"]
-    error = {"mean_absolute_error": ratio_statistic(np.abs(value_B - target_B))}
-    return estimates | cluster_bootstrap(game_B, error, replicates)
+    """Computes how well values predict their targets; `skill` over a baseline that is another prediction."""
+    error_B = value_B - target_B
+    statistics = {"explained_variance": explained_variance_statistic(value_B, target_B)}
+    if baseline_B is not None and baseline_B is not value_B:
+        statistics["skill"] = skill_statistic(error_B**2, (baseline_B - target_B) ** 2)
+    statistics["bias"] = ratio_statistic(error_B)
+    statistics["mean_absolute_error"] = ratio_statistic(np.abs(error_B))
+    return cluster_bootstrap(held_out.game_B, statistics, held_out.replicates)
 
 
 def _against(first: Predictions, predictions: Predictions, held_out: HeldOut) -> dict[str, Estimate]:
-    game_B, replicates = held_out.game_B, held_out.replicates
     theirs, ours = first.numbers, predictions.numbers
-    estimates = {}
+    statistics: dict[str, Statistic] = {}
     if "target" in ours and np.array_equal(theirs["target"], ours["target"]):  # tables of rank points may differ
-        against = value_metrics(game_B, ours["action"], ours["target"], theirs["action"], replicates)
-        estimates["skill"] = against["skill"]
+        squares = ((numbers["action"] - ours["target"]) ** 2 for numbers in (ours, theirs))
+        statistics["skill"] = skill_statistic(*squares)
     if "rank/action" in ours:
-        gain_B = ours["rank/action"] - theirs["rank/action"]
+        statistics["log_likelihood"] = ratio_statistic(ours["rank/action"] - theirs["rank/action"])
     elif "target" not in ours:
         gain_B = predictions.decisions.log_probability_B.astype(np.float64) - first.decisions.log_probability_B
-    else:
-        return estimates
-    return estimates | log_likelihood_metrics(game_B, {"log_likelihood": gain_B}, replicates)
+        statistics["log_likelihood"] = ratio_statistic(gain_B)
+    return cluster_bootstrap(held_out.game_B, statistics, held_out.replicates) if statistics else {}
 
 
 def _log_likelihood(

@@ -11,9 +11,9 @@ import torch
 
 from annotate.vocabulary import Vocabulary
 from kanachan.data.round_columns import RoundColumns
-from kanachan.evaluation.bootstrap import REPLICATES, Estimate, Floats, Statistic, cluster_bootstrap, ratio_statistic
+from kanachan.evaluation.bootstrap import REPLICATES, Estimate, Floats, cluster_bootstrap, ratio_statistic
 from kanachan.evaluation.reliability import WINDS, Mask
-from kanachan.evaluation.value_metrics import explained_variance_statistic
+from kanachan.evaluation.value_metrics import explained_variance_statistic, skill_statistic
 from kanachan.inference.reward_predictor import RewardPredictor
 from kanachan.objectives.reward import true_orders
 
@@ -87,8 +87,8 @@ def evaluate_rewards(
         gain_N = rows.log_likelihood_N - first.log_likelihood_N
         gains = {name: ratio_statistic(gain_N, where_N) for name, where_N in groups.items()}
         less_first = cluster_bootstrap(game_N, gains, replicates)
-        errors = ((rows.points_NS - target_NS) ** 2, (first.points_NS - target_NS) ** 2)
-        skills = {name: _skill(*errors, where_N) for name, where_N in main.items()}
+        square_N, first_square_N = (((of.points_NS - target_NS) ** 2).sum(axis=1) for of in (rows, first))
+        skills = {name: skill_statistic(square_N, first_square_N, where_N) for name, where_N in main.items()}
         skill = cluster_bootstrap(game_N, skills, replicates)
     return RewardEvaluation(cluster_bootstrap(game_N, likelihoods, replicates), explained, less_first, skill)
 
@@ -98,9 +98,3 @@ def _explained(rounds: RoundColumns, points_NS: Floats, where_N: Mask, replicate
     value_B, target_B = points_NS[where_N].ravel(), rounds.grading_delta[where_N].ravel().astype(np.float64)
     game_B = np.repeat(rounds.game[where_N].view(np.int64), points_NS.shape[1])
     return cluster_bootstrap(game_B, {"": explained_variance_statistic(value_B, target_B)}, replicates)[""]
-
-
-def _skill(error_NS: Floats, first_error_NS: Floats, where_N: Mask) -> Statistic:
-    """Returns the statistic of 1 - squared error / squared error of the other predictor."""
-    error_N, first_error_N = (np.where(where_N, error.sum(axis=1), 0.0) for error in (error_NS, first_error_NS))
-    return Statistic((lambda: error_N, lambda: first_error_N), lambda s: 1 - s[:, 0] / s[:, 1], where_N)

@@ -1,40 +1,12 @@
-"""Metrics of predicted values: explained variance, errors, log-likelihood."""
+"""Statistics of predicted values: explained variance, and skill over another prediction."""
 
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from kanachan.evaluation.bootstrap import REPLICATES, Estimate, Floats, Statistic, cluster_bootstrap, ratio_statistic
+from kanachan.evaluation.bootstrap import Column, Floats, Statistic
 
 _Sum = TypeVar("_Sum", float, Floats)
-
-
-def value_metrics(
-    game_B: NDArray[np.int64], value_B: Floats, target_B: Floats, baseline_B: Floats, replicates: int = REPLICATES
-) -> dict[str, Estimate]:
-    """Computes how well values predict their targets.
-
-    - `explained_variance`: 1 - mean squared error / variance of the target
-    - `baseline/explained_variance`: the same of the baseline
-    - `skill`: 1 - mean squared error / mean squared error of the baseline
-    - `bias`: mean of value minus target
-
-    Args:
-        baseline_B: the prediction of a baseline that sees scores and round only (`kanachan.evaluation.baselines`).
-    """
-    error_B = value_B - target_B
-    statistics = {
-        "explained_variance": explained_variance_statistic(value_B, target_B),
-        "baseline/explained_variance": explained_variance_statistic(baseline_B, target_B),
-        "skill": Statistic(
-            (lambda: error_B**2, lambda: (baseline_B - target_B) ** 2),
-            lambda s: 1 - s[:, 0] / s[:, 1],
-            np.ones(len(target_B), dtype=bool),
-        ),
-        "bias": ratio_statistic(error_B),
-    }
-    return cluster_bootstrap(game_B, statistics, replicates)
 
 
 def explained_variance_statistic(value_B: Floats, target_B: Floats) -> Statistic:
@@ -52,14 +24,12 @@ def explained_variance(count: _Sum, target: _Sum, target_square: _Sum, error_squ
     return 1 - error_square / (target_square - target**2 / count)
 
 
-def log_likelihood_metrics(
-    game_B: NDArray[np.int64], log_probability: dict[str, Floats], replicates: int = REPLICATES
-) -> dict[str, Estimate]:
-    """Computes the mean log probability (nats) of the outcome, by name of the predictor.
-
-    Chance is -ln 4 = -1.386 for the actor's rank and -ln 24 = -3.178 for the order of four seats, of three -ln 3 and
-    -ln 6.
-    """
-    return cluster_bootstrap(
-        game_B, {name: ratio_statistic(values) for name, values in log_probability.items()}, replicates
+def skill_statistic(square_B: Floats, other_square_B: Floats, where_B: Column | None = None) -> Statistic:
+    """Returns the statistic of 1 - squared error / squared error of another prediction, over all rows or those where
+    `where_B` is 1."""
+    taken_B = np.ones(len(square_B), dtype=bool) if where_B is None else where_B
+    return Statistic(
+        (lambda: np.where(taken_B, square_B, 0.0), lambda: np.where(taken_B, other_square_B, 0.0)),
+        lambda s: 1 - s[:, 0] / s[:, 1],
+        taken_B,
     )

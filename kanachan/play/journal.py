@@ -36,18 +36,19 @@ class Journal:
                 f"{path}: the games of an earlier run: continue them with --resume, or start from scratch with --force"
             )
         first, *lines = whole.decode(errors="replace").splitlines()
-        self._check(first, self._header)
+        self._check(first)
         for number, line in enumerate(lines, start=2):
             try:
-                self._add(GameResult(**json.loads(line)))
+                result = GameResult(**json.loads(line))
             except (ValueError, TypeError) as error:
                 raise ValueError(f"{path}:{number}: damaged: {error}") from None
+            self.results[result.game] = result
         if len(whole) < len(content):
             os.truncate(path, len(whole))
 
-    def _check(self, first: str, header: str) -> None:
+    def _check(self, first: str) -> None:
         try:
-            theirs, ours = json.loads(first), json.loads(header)
+            theirs, ours = json.loads(first), json.loads(self._header)
             differing = [name for name in ours if theirs[name] != ours[name]]
         except (ValueError, LookupError, TypeError):
             raise ValueError(f"{self.path}: not a journal of kanachan-arena") from None
@@ -58,9 +59,6 @@ class Journal:
                 "continue it with its own settings, or start from scratch with --force"
             )
 
-    def _add(self, result: GameResult) -> None:
-        self.results[result.game] = result
-
     def add(self, result: GameResult) -> None:
         """Appends a result to the file."""
         if self.path is not None:
@@ -69,4 +67,4 @@ class Journal:
                 self.path.write_text(f"{self._header}\n", encoding="utf-8")
             with open(self.path, "a", encoding="utf-8") as file:
                 file.write(json.dumps(asdict(result)) + "\n")
-        self._add(result)
+        self.results[result.game] = result

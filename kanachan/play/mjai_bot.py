@@ -39,13 +39,11 @@ class Evaluation:
     """The predictions of the networks for a turn; options are in the order of their tokens."""
 
     score: NDArray[np.float32]
-    """[A] of the policy; higher is better"""
+    """[A] of the policy; higher is better; the points of the stage where it has no probabilities"""
     quality: NDArray[np.float64]
     """[A] log probabilities, or points divided by the stage's scale"""
     probability: NDArray[np.float32] | None
     """[A] by the policy"""
-    expected_points: NDArray[np.float32] | None
-    """[A] in the points of the stage"""
     rank_probability: NDArray[np.float32] | None
     """[A, R]"""
     eval_time_ns: int
@@ -166,7 +164,6 @@ class MjaiBot:
             score=own.score,
             quality=quality,
             probability=own.probability,
-            expected_points=own.score if own.probability is None else None,
             rank_probability=own.rank_probability,
             eval_time_ns=time.perf_counter_ns() - start,
         )
@@ -200,8 +197,8 @@ class MjaiBot:
         meta["candidates"] = [_candidate(events_of_option(turn, token, vocabulary), after_reach) for token in tokens]
         if evaluation.probability is not None:
             meta["probabilities"] = [rounded(p) for p in evaluation.probability.tolist()]
-        if evaluation.expected_points is not None:
-            meta["expected_points"] = [rounded(points) for points in evaluation.expected_points.tolist()]
+        else:
+            meta["expected_points"] = [rounded(points) for points in evaluation.score.tolist()]
         if evaluation.rank_probability is not None:
             meta["rank_probabilities"] = [[rounded(p) for p in row] for row in evaluation.rank_probability.tolist()]
         return meta
@@ -246,7 +243,6 @@ def _selected(evaluation: Evaluation, tokens: Sequence[int], selected: Sequence[
         score=evaluation.score[places],
         quality=evaluation.quality[places],
         probability=at_places(evaluation.probability),
-        expected_points=at_places(evaluation.expected_points),
         rank_probability=at_places(evaluation.rank_probability),
         eval_time_ns=evaluation.eval_time_ns,
     )
