@@ -50,6 +50,7 @@ def with_field(number: int, text: str) -> str:
         (with_field(0, ""), "field 0 (game) is empty"),
         (with_field(1, ""), "field 1 (sparse) is not a comma-separated list of integers: ''"),
         (with_field(5, "0,1"), "field 5 (chosen) must be one integer, not '0,1'"),
+        (with_field(2, "0,0,0,0,0"), "a decision of kanachan-3p; kanachan-4p is expected here"),
     ],
 )
 def test_a_line_of_the_wrong_form_is_refused_by_name(line: str, message: str) -> None:
@@ -118,8 +119,3 @@ def test_a_line_of_no_vocabulary_is_refused_with_the_count_of_its_numbers(line: 
     with pytest.raises(ValueError) as error:
         vocabulary_of_line(line)
     assert str(error.value) == message
-
-
-def test_a_line_of_another_vocabulary_is_refused_by_its_name() -> None:
-    with pytest.raises(ValueError, match=r"^a decision of kanachan-3p; kanachan-4p is expected here$"):
-        parse_line(with_field(2, "0,0,0,0,0"), V)

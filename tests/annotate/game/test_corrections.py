@@ -1,18 +1,12 @@
 """Events of a round are corrected where a record states them wrongly, and whatever follows a record can follow them."""
 
-from dataclasses import replace
-
 import pytest
 
 import annotate.replay.continuity as continuity
 from annotate.game.hands import Hands
-from annotate.game.record import Game, LostRound, Round
-from annotate.replay.replay import ReplayResult, annotate_game
+from annotate.game.record import Round
+from annotate.replay.replay import annotate_game
 from tests.support.rounds import DULL, game_of, play_round
-
-
-def annotated(*rounds: Round, game: Game | None = None) -> ReplayResult:
-    return annotate_game(game or game_of(*rounds))
 
 
 @pytest.mark.parametrize("script", ["0 discard 1m", "0 riichi 5z"])
@@ -35,28 +29,19 @@ def test_a_round_drawn_with_nobody_tenpai_is_read_with_such_a_mark() -> None:
     wrong[2] = {**wrong[2], "pai": "1m", "tsumogiri": True}
     plain = [*recorded.events]
     plain[2] = {**plain[2], "pai": "1m", "tsumogiri": False}
-    found = [annotated(Round(tuple(events))) for events in (wrong, plain)]
+    found = [annotate_game(game_of(Round(tuple(events)))) for events in (wrong, plain)]
     assert found[0] == found[1]
 
 
 def test_a_fault_of_this_program_costs_the_round_and_says_which(monkeypatch: pytest.MonkeyPatch) -> None:
-    rounds = [play_round("0 kyushu", ["19m19p19s1234z258p"], "5m").round for _ in range(1)]
+    recorded = play_round("0 kyushu", ["19m19p19s1234z258p"], "5m").round
 
     def fail(*arguments: object) -> None:
         raise AssertionError("made up")
 
     monkeypatch.setattr(continuity, "start_after", fail)
-    report = annotated(*rounds)
+    report = annotate_game(game_of(recorded))
     assert report.num_rounds == 0
     (text,) = report.faults
     assert text in report.left_out
     assert text.startswith("East 1-0: a fault of this program") and text.endswith("AssertionError: made up")
-
-
-def test_a_round_that_a_reader_left_out_is_named_and_costs_no_other() -> None:
-    first, second = play_round("", DULL).round, play_round("", DULL).round
-    game = game_of(first, second)
-    lost = replace(game, rounds=(first,), lost=(LostRound(1, "East 2-0: line 7: made up"),), final_scores=None)
-    report = annotated(game=lost)
-    assert report.num_rounds == 1
-    assert report.left_out == ["East 2-0: line 7: made up"]

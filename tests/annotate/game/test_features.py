@@ -44,16 +44,11 @@ def test_the_hand_is_a_canonical_set_of_slots(hand: str) -> None:
     assert hand_tokens(decision.observation.sparse) == slots(hand)
 
 
-def test_after_a_call_there_is_no_drawn_tile() -> None:
-    after = play_round("0 discard 3p; 1 pon; 1 discard 9m", ["3p", "33p9m"]).of(1)[1]
-    assert not sparse(after, "drawn")
-    assert len(hand_tokens(after.observation.sparse)) == 11
-
-
-def test_a_claim_is_decided_without_a_drawn_tile() -> None:
-    claim = play_round("0 discard 3p", ["3p", "33p9m"]).when(1, "pon")
-    assert not sparse(claim, "drawn")
-    assert len(hand_tokens(claim.observation.sparse)) == 13
+def test_a_claim_is_decided_without_a_drawn_tile_and_so_is_the_discard_after_it() -> None:
+    played = play_round("0 discard 3p; 1 pon; 1 discard 9m", ["3p", "33p9m"])
+    for decision, num_tiles in ((played.when(1, "pon"), 13), (played.of(1)[1], 11)):
+        assert not sparse(decision, "drawn")
+        assert len(hand_tokens(decision.observation.sparse)) == num_tiles
 
 
 @pytest.mark.parametrize("oya", range(NUM_SEATS))

@@ -3,18 +3,15 @@
 import copy
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from annotate.game.record import Game
 from annotate.records.majsoul.reader import read_majsoul, read_majsoul_json
-from annotate.records.reading import read_games
 from annotate.replay.replay import annotate_game
 from tests.support.rare_rounds import TENPAI
 from tests.support.writers.majsoul_made import made_round
-from tests.support.writers.majsoul_wire import wire
 from tests.support.writers.majsoul_writer import document, message
 
 Json = Any
@@ -167,24 +164,3 @@ def test_json_of_another_shape_is_refused_by_the_place(path: str, value: Json, p
         holder = holder[key]
     holder[last] = value
     assert problem in refused(lambda: read_majsoul_json(recorded))
-
-
-@pytest.mark.parametrize(
-    "data, problem",
-    [
-        (b"\x01\x0a\x10.lq.NotifyCaptcha", "not the response that holds a game record"),
-        (b"\x02\x05\x00\x0a\x1b.lq.Lobby.fetchGameRecord", "not the response that holds a game record"),
-        (b"\x03", "cut off: a message without content"),
-        (b"\x03\x05\x00", "cut off: a message without content"),
-        (b"\x03\x05\x00\x0a\x00\x12\x00", "cut off: a message without content"),
-        (b"\x12\x02\x22\x00", "no head: the game's id, room and players are missing"),
-        (wire("Wrapper", {"name": ".lq.GameDetailRecords", "data": b"\x10\x01"}), "where a ResGameRecord is expected"),
-        (b"\x0a\x00\x12\x03\x1a\x01\xff", "cut off or damaged: no ResGameRecord where one is expected"),
-    ],
-)
-def test_other_messages_are_refused(data: bytes, problem: str, tmp_path: Path) -> None:
-    path = tmp_path / "capture"
-    path.write_bytes(data)
-    with pytest.raises(ValueError) as caught:
-        read_games(str(path))
-    assert str(caught.value).startswith(f"{path}: ") and problem in str(caught.value)

@@ -15,16 +15,16 @@ from tests.support.writers.majsoul_writer import document, message
 URL = "https://example.com/records/210815-made-up"
 
 
-def pair(folder: Path, is_json: bool = False, name: str = "game") -> Path:
+def pair(folder: Path, is_json: bool = False) -> Path:
     """A capture without its game, and the game beside it; returns the capture."""
     recorded = document(made_round("0 riichi 8m; 0 tsumo", ["123m456p789s23s11z"], "8m...4s"))
     wrapped = wire(
         "Wrapper", {"name": recorded["data"]["name"], "data": wire("GameDetailRecords", recorded["data"]["data"])}
     )
-    (folder / f"{name}.data").write_bytes(wrapped)
+    (folder / "game.data").write_bytes(wrapped)
     del recorded["data"]
     recorded["data_url"] = URL
-    path = folder / (f"{name}.json" if is_json else f"{name}.bin")
+    path = folder / ("game.json" if is_json else "game.bin")
     path.write_bytes(json.dumps(recorded).encode() if is_json else message(recorded))
     return path
 

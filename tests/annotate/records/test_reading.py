@@ -10,6 +10,7 @@ from annotate.records import reading
 from annotate.records.reading import find_records, read_games
 from tests.support.paths import HANDMADE_RECORDS
 from tests.support.real_records import real_records
+from tests.support.writers.majsoul_wire import wire
 
 RECORDS = HANDMADE_RECORDS
 MJLOG = RECORDS / "2026010100gm-0001-0000-handmade.mjlog"
@@ -62,6 +63,14 @@ def test_mjai_lines_that_mention_a_word_of_mahjong_soul_are_mjai(tmp_path: Path)
         (gzip.compress(MJAI.read_bytes(), mtime=0)[:-8] + bytes(8), "the gzip file is damaged"),
         (gzip.compress(gzip.compress(MJAI.read_bytes())), "compressed twice: decompress it once and run again"),
         (MJAI.read_bytes().replace(b"7p", b"7x"), "line 3: tsumo: pai"),
+        (b"\x01\x0a\x10.lq.NotifyCaptcha", "not the response that holds a game record"),
+        (b"\x02\x05\x00\x0a\x1b.lq.Lobby.fetchGameRecord", "not the response that holds a game record"),
+        (b"\x03", "cut off: a message without content"),
+        (b"\x03\x05\x00", "cut off: a message without content"),
+        (b"\x03\x05\x00\x0a\x00\x12\x00", "cut off: a message without content"),
+        (b"\x12\x02\x22\x00", "no head: the game's id, room and players are missing"),
+        (wire("Wrapper", {"name": ".lq.GameDetailRecords", "data": b"\x10\x01"}), "a ResGameRecord is expected"),
+        (b"\x0a\x00\x12\x03\x1a\x01\xff", "cut off or damaged: no ResGameRecord where one is expected"),
     ],
 )
 def test_what_is_no_record_is_refused_by_name_with_the_reason(content: bytes, reason: str, tmp_path: Path) -> None:
@@ -93,9 +102,12 @@ def test_a_missing_file_is_refused_by_name(tmp_path: Path) -> None:
         read_games(str(tmp_path / "nothing.xml"))
 
 
+BELOW = ["[1].xml", "a/1.mjlog", "a/2.json", "a/deep/x.JSONL", "b.xml", "y.gz", "z.mjson"]
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    for name in ("b.xml", "a/2.json", "a/1.mjlog", "a/deep/x.JSONL", "z.mjson", "y.gz", "notes.txt", ".hidden/h.xml"):
+    for name in (*BELOW[::-1], "notes.txt", ".hidden/h.xml"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
     return tmp_path
@@ -105,27 +117,21 @@ def found(folder: Path, *patterns: str) -> list[str]:
     return [os.path.relpath(path, folder) for path in find_records([str(folder / pattern) for pattern in patterns])]
 
 
-def test_a_folder_means_the_records_below_it_in_order(folder: Path) -> None:
-    assert found(folder, "") == ["a/1.mjlog", "a/2.json", "a/deep/x.JSONL", "b.xml", "y.gz", "z.mjson"]
-
-
-def test_a_named_file_counts_whatever_its_suffix(folder: Path) -> None:
-    assert found(folder, "notes.txt", "b.xml") == ["notes.txt", "b.xml"]
-
-
-def test_a_pattern_means_what_it_matches(folder: Path) -> None:
-    assert found(folder, "?.xml", "a/*.json") == ["b.xml", "a/2.json"]
-    assert found(folder, "**/*.mjlog") == ["a/1.mjlog"]
-
-
-def test_a_name_with_pattern_characters_is_a_name_first(folder: Path) -> None:
-    (folder / "[1].xml").touch()
-    assert found(folder, "[1].xml") == ["[1].xml"]
-
-
-def test_no_file_is_found_twice(folder: Path) -> None:
-    assert found(folder, "b.xml", "", "b.xml")[:3] == ["b.xml", "a/1.mjlog", "a/2.json"]
-    assert found(folder, "b.xml", "", "b.xml").count("b.xml") == 1
+@pytest.mark.parametrize(
+    ("patterns", "expected"),
+    [
+        ([""], BELOW),  # the records below a folder, in order
+        (["notes.txt", "b.xml"], ["notes.txt", "b.xml"]),  # a file that is named counts whatever its suffix
+        (["?.xml", "a/*.json"], ["b.xml", "a/2.json"]),
+        (["**/*.mjlog"], ["a/1.mjlog"]),
+        (["[1].xml"], ["[1].xml"]),  # a name with the characters of patterns is a name first
+        (["b.xml", "", "b.xml"], ["b.xml", *(name for name in BELOW if name != "b.xml")]),
+    ],
+)
+def test_names_folders_and_patterns_mean_files_each_once(
+    folder: Path, patterns: list[str], expected: list[str]
+) -> None:
+    assert found(folder, *patterns) == expected
 
 
 @pytest.mark.parametrize("pattern", ["missing.xml", "*.zip", ".hidden/deeper"])

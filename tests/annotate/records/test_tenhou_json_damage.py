@@ -5,8 +5,6 @@ from typing import Any
 
 import pytest
 
-from annotate.game.record import all_readable
-from annotate.records.tenhou.json_reader import tenhou_json_games
 from annotate.replay.replay import annotate_game
 from tests.support.writers.tenhou_json import THREE_WINNERS, one_round, read
 
@@ -95,9 +93,3 @@ def test_a_round_of_endless_turns_is_refused() -> None:
         document["log"][0][column + 2] = [60] * 1000
     with pytest.raises(ValueError, match="round 1: more than 112 turns"):
         read(document)
-
-
-def test_a_file_that_is_cut_off_says_so() -> None:
-    text = json.dumps(one_round())
-    with pytest.raises(ValueError, match=r"line 1: tenhou\.net/6 JSON, but cut off or damaged"):
-        all_readable(tenhou_json_games(text[:-20], "name"))

@@ -153,7 +153,7 @@ def test_every_round_of_the_game_has_its_calibration_error(
         rank = annotation.results[V.results.index("rank")]
         assert prediction.rank_probability is not None
         probabilities = prediction.rank_probability[annotation.chosen].tolist()
-        wind, dealer = wind_and_dealer(annotation)
+        wind, dealer = (block_value(annotation, name) for name in ("wind", "round"))
         name = "West" if wind == 2 else f"{('East', 'South')[wind]} {dealer + 1}"
         for group in ("all", name):
             surprises[group].append(math.log(probabilities[rank]))
@@ -166,10 +166,6 @@ def test_every_round_of_the_game_has_its_calibration_error(
         assert found[name]["ece"]["value"] == pytest.approx(expected, abs=1e-4)
         assert found[name]["ece"]["decisions"] == len(values)
     assert all(not entries[stage]["by_round"] for stage in STAGES if stage != "rank")
-
-
-def wind_and_dealer(annotation: Annotation) -> tuple[int, int]:
-    return block_value(annotation, "wind"), block_value(annotation, "round")
 
 
 def block_value(annotation: Annotation, name: str) -> int:
