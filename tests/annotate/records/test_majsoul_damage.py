@@ -1,18 +1,16 @@
 """Damaged and strange records of Mahjong Soul: refused with a reason, whatever is wrong with them."""
 
 import copy
-from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 import pytest
 
-from annotate.game.record import Game
 from annotate.records.majsoul.reader import read_majsoul, read_majsoul_json
 from annotate.replay.replay import annotate_game
 from tests.support.rare_rounds import TENPAI
 from tests.support.writers.majsoul_made import made_round
-from tests.support.writers.majsoul_writer import document, message
+from tests.support.writers.majsoul_writer import document, message, place, refused
 
 Json = Any
 
@@ -25,12 +23,6 @@ def _short() -> Json:
 def short() -> Json:
     """A record of one round: a riichi, its discard called, a closed hand that wins."""
     return copy.deepcopy(_short())
-
-
-def refused(read: Callable[[], Game]) -> str:
-    with pytest.raises(ValueError) as caught:
-        read()
-    return str(caught.value)
 
 
 def result_of(recorded: Json, name: str) -> Json:
@@ -158,9 +150,6 @@ def test_a_riichi_that_was_declared_or_paid_alone_leaves_the_round_out() -> None
 )
 def test_json_of_another_shape_is_refused_by_the_place(path: str, value: Json, problem: str) -> None:
     recorded = short()
-    *above, last = [int(key) if key.isdigit() else key for key in path.split(".")]
-    holder = recorded
-    for key in above:
-        holder = holder[key]
-    holder[last] = value
+    holder, key = place(recorded, path)
+    holder[key] = value
     assert problem in refused(lambda: read_majsoul_json(recorded))

@@ -12,7 +12,7 @@ from annotate.replay.replay import annotate_game
 from tests.support.rare_rounds import ROUNDS
 from tests.support.writers.majsoul_made import MadeGame, made_round, simulated
 from tests.support.writers.majsoul_wire import wire
-from tests.support.writers.majsoul_writer import document, message
+from tests.support.writers.majsoul_writer import document, message, place, refused
 
 Json = Any
 NAME = "a riichi that is called"
@@ -22,14 +22,6 @@ NAME = "a riichi that is called"
 def made(name: str = NAME) -> MadeGame:
     script, hands, wall = ROUNDS[name]
     return made_round(script, hands, **wall)
-
-
-def place(recorded: Json, path: str) -> tuple[Json, Any]:
-    """Returns the parent of the value at a path such as "head.accounts.0.seat", and its key there."""
-    *above, last = [int(key) if key.isdigit() else key for key in path.split(".")]
-    for key in above:
-        recorded = recorded[key]
-    return recorded, last
 
 
 def altered(path: str, value: Any, recorded: Json | None = None) -> Json:
@@ -49,12 +41,6 @@ def without(path: str) -> Json:
 def both(recorded: Json) -> list[Callable[[], Game]]:
     """The readers of both forms."""
     return [lambda: read_majsoul_json(recorded), lambda: read_majsoul(message(recorded))]
-
-
-def refused(read: Callable[[], Game]) -> str:
-    with pytest.raises(ValueError) as caught:
-        read()
-    return str(caught.value)
 
 
 def test_grades_and_results_are_taken_by_seat_not_by_place_in_the_list() -> None:

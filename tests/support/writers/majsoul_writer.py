@@ -6,10 +6,12 @@ from a table of field numbers that are not the program's own.
 
 import copy
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from annotate.game.record import Event, Round
+import pytest
+
+from annotate.game.record import Event, Game, Round
 from annotate.game.tiles import MJAI_NAMES, TILE_OF_ID
 from annotate.replay.walls import wall_of
 from annotate.vocabulary import TILE_NAMES
@@ -225,3 +227,18 @@ class _Steps:
             payments[0]["delta_scores"] = event["deltas"]
         is_nagashi = event["reason"] == "nagashimangan"
         self._add("RecordNoTile", {"liujumanguan": is_nagashi, "players": [{"tingpai": True}] * 4, "scores": payments})
+
+
+def place(recorded: Json, path: str) -> tuple[Json, Any]:
+    """Returns the parent of the value at a path such as "head.accounts.0.seat", and its key there."""
+    *above, last = [int(key) if key.isdigit() else key for key in path.split(".")]
+    for key in above:
+        recorded = recorded[key]
+    return recorded, last
+
+
+def refused(read: Callable[[], Game]) -> str:
+    """Returns the message with which a reader refuses a record."""
+    with pytest.raises(ValueError) as caught:
+        read()
+    return str(caught.value)
