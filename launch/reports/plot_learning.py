@@ -2,9 +2,9 @@
 
 python launch/reports/plot_learning.py RUN=DECISIONS_PER_SECOND … -o PICTURE [--hours 10 30 100]
 
-The speeds are given, as those of a run tell how busy the machine was. Fitted to the validation losses at the constant
-learning rate: loss = floor + factor * decisions ** -exponent, with one floor for all runs; the cool-down is taken to
-lower the loss by the same share of what is above the floor at any length.
+The speeds are arguments, as those in metrics.csv depend on the load of the machine. Fitted to the validation losses at
+the constant learning rate: loss = floor + factor * decisions ** exponent, with one floor for all runs. The cool-down is
+assumed to lower the loss by the same share of what is above the floor at any length.
 
 Shapes: R runs, P validations of a run.
 """
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from annotate.runtime.files import replacing
 from annotate.runtime.terminal import run_cleanly
+from kanachan.extras import require
 from kanachan.training.curves import Run, read_runs
 from kanachan.training.metric_names import AXIS
 
@@ -63,13 +64,16 @@ def report(runs: Sequence[str], output: Path, hours: Sequence[float]) -> str:
     """Draws the picture and returns the table of expected losses.
 
     Raises:
-        ValueError: a run without a speed, or without validations enough for a fit.
+        ValueError: a run without a speed, or without validations enough for a fit; or matplotlib is not installed.
     """
+    require("pictures", ("matplotlib",))
+    if min(hours) <= 0:
+        raise ValueError(f"--hours {min(hours):g}: must be positive")
     learned = []
     for given in runs:
         folder, _, rate = given.rpartition("=")
-        if not folder or not rate.replace(".", "", 1).isdigit():
-            raise ValueError(f"{given}: RUN=DECISIONS_PER_SECOND is expected")
+        if not folder or not rate.replace(".", "", 1).isdigit() or not float(rate):
+            raise ValueError(f"{given}: RUN=DECISIONS_PER_SECOND is expected, such as runs/imitation=560")
         learned.append(learning_of(read_runs([Path(folder)])[0], float(rate)))
     floor = common_floor(learned)
     _draw(learned, output)
