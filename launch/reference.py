@@ -154,7 +154,7 @@ def _json(path: Path, option: str) -> Any:
 
 def _without_folders(player: str) -> str:
     """Returns the specification of a player with the names of its files alone; names of shipped weights stay."""
-    return "+".join(part if part.startswith("reference") else part.rsplit("/", 1)[-1] for part in player.split("+"))
+    return player if player.startswith("reference") else player.rsplit("/", 1)[-1]
 
 
 def _config(card: Mapping[str, Any]) -> dict[str, Any]:
