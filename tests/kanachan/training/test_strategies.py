@@ -7,7 +7,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import psutil
 import pytest
 import torch
 from safetensors.torch import load_file
@@ -21,7 +20,7 @@ from kanachan.training.processes import World
 from kanachan.training.strategies import chosen_strategy, make_strategy
 from tests.support.forked import Run, ended, made_by_two, started_by
 from tests.support.stopped import signal_after_rows, wait_for_rows
-from tests.support.tiny_runs import arguments, losses_of, rows_of, run, started
+from tests.support.tiny_runs import arguments, losses_of, rows_of, run
 
 STRATEGIES = ("ddp", "zero1", "zero2", "zero3")
 RUNS = (("imitation", "zero3"), *(("rank", name) for name in STRATEGIES))
@@ -121,15 +120,13 @@ def moving(folder: Path) -> tuple[str, ...]:
 def test_a_run_of_which_one_process_is_killed_ends_soon_and_is_resumed_to_the_same_weights(
     shards: Path, trained: Path, tmp_path: Path
 ) -> None:
-    out, settings = tmp_path / "run", (*moving(trained), "--run.strategy", "ddp", "--run.checkpoint_minutes", "0")
-    first = started("rank", shards, out, *settings, "--run.devices", "2")
+    out = tmp_path / "run"
+    settings = (*moving(trained), "--run.strategy", "ddp", "--run.checkpoint_minutes", "0")
+    ranks = started_by([[Run(arguments("rank", shards, out, *settings))]] * 2, tmp_path)
     wait_for_rows(out, 2)
-    (second,) = psutil.Process(first.pid).children()
-    second.kill()
-    printed = first.communicate(timeout=90)[0]
-    assert first.returncode != 0 and ("has lost another process" in printed or "terminated with code" in printed), (
-        printed
-    )
+    ranks[1].kill()
+    (printed, _), statuses = ended(ranks, tmp_path)
+    assert statuses[0] == 1 and "has lost another process" in printed
     assert len(losses_of(out)) < STEPS // STEPS_OF_A_ROW
     again = arguments("rank", shards, out, *settings, "--resume", "auto")
     assert "resumed from step" in made_by_two([Run(again)], tmp_path)
