@@ -21,6 +21,6 @@ ruff check .
 ruff format --check .
 codespell README.md docs annotate kanachan launch configs
 say "types"
-mypy
+mypy -n 2
 say "tests"
 pytest -n 2 --dist loadfile "${selection[@]}" "$@"
