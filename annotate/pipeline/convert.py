@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from annotate.game.record import Game, Unreadable
-from annotate.pipeline.journal import hash_of_sources
 from annotate.pipeline.outputs import Encode, Output
 from annotate.pipeline.report import Report
 from annotate.records.finding import Shard
 from annotate.records.reading import Record, games_of
 from annotate.replay.replay import ReplayResult, annotate_game, fault_of_ours
 from annotate.runtime.garbage import no_search_for_cycles
+from annotate.runtime.journal import hash_of_sources
 from annotate.vocabulary import VOCABULARIES
 
 INCOMPLETE = "left out, as their end is not recorded (--keep-incomplete keeps their recorded rounds)"

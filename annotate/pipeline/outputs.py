@@ -14,7 +14,7 @@ import zstandard
 
 from annotate.annotation import Annotation, format_line
 from annotate.game.results import GameSummary
-from annotate.pipeline.journal import RESTART
+from annotate.runtime.journal import RESTART
 from annotate.vocabulary import Vocabulary
 
 Encode = Callable[[Sequence[Annotation], GameSummary | None], bytes]
@@ -54,12 +54,8 @@ class Output(ABC):
     def save(self) -> dict[str, Any]:
         """Makes durable what was written and returns the value by which `begin` finds it."""
 
-    def complete(self, saved: dict[str, Any]) -> dict[str, Any]:
-        """Completes the output from what was saved, not yet under its name. May be called again if interrupted."""
-        return saved
-
-    def publish(self, completed: dict[str, Any]) -> None:  # noqa: B027
-        """Moves what `complete` made to its name. May be called again if interrupted."""
+    def publish(self, saved: dict[str, Any]) -> None:  # noqa: B027
+        """Completes the output from what was saved and moves it to its name. May be called again if interrupted."""
 
     def discard(self) -> None:  # noqa: B027
         """Removes all temporary files except the journal."""
@@ -122,16 +118,12 @@ class TextOutput(Output):
 
     def begin(self, saved: dict[str, Any] | None) -> None:
         size = saved["size"] if saved else 0
-        if saved is None:
-            self._file = open(self._temporary, "wb")
-            return
-        if not self._temporary.exists() or self._temporary.stat().st_size < size:
+        if saved and (not self._temporary.exists() or self._temporary.stat().st_size < size):
             raise ValueError(
                 f"{self._temporary}: what the interrupted run has written is not there any more; {RESTART}"
             )
-        self._file = open(self._temporary, "r+b")
+        self._file = open(self._temporary, "ab")
         self._file.truncate(size)
-        self._file.seek(size)
 
     def write(self, data: bytes) -> None:
         assert self._file is not None
@@ -143,17 +135,14 @@ class TextOutput(Output):
         os.fsync(self._file.fileno())
         return {"size": self._file.tell()}
 
-    def complete(self, saved: dict[str, Any]) -> dict[str, Any]:
+    def publish(self, saved: dict[str, Any]) -> None:
+        if not self._temporary.exists():  # it was interrupted after this
+            return
         if saved["size"] == 0:
             self.begin(saved)
             self.write(self.encode([], None))
-            saved = self.save()
         self.close()
-        return saved
-
-    def publish(self, completed: dict[str, Any]) -> None:
-        if self._temporary.exists():
-            self._temporary.replace(self._path)
+        self._temporary.replace(self._path)
 
     def discard(self) -> None:
         self.close()

@@ -1,7 +1,8 @@
 """A run of kanachan-annotate: converts records in all processes to an output, and resumes an interrupted run.
 
 An interruption at any moment loses no more than what was done since the last save, and the final output is the same
-bytes: the journal holds which records are done and how far the output had been written then.
+bytes. An entry of the journal has what was done since the one before: `records`, each with name, size, time of change
+and the keys of its games; `left_out`; the `report`; `output`, how far that is written; and whether all `is_read`.
 """
 
 import os
@@ -12,18 +13,19 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
+from hashlib import blake2b
 from itertools import islice
 from typing import Any, NoReturn
 
 from tqdm import tqdm
 
 from annotate.pipeline.convert import AnnotatedGame, Conversion, annotate_record
-from annotate.pipeline.journal import Journal, discard_journal
 from annotate.pipeline.outputs import Output
 from annotate.pipeline.report import MOST_SHOWN, Report
 from annotate.records.finding import check_paths, find_files
 from annotate.records.reading import Record, records_of
 from annotate.runtime.files import name_where_disk_is_full, replacing
+from annotate.runtime.journal import RESTART, Journal
 from annotate.runtime.signals import Stopped, StopRequest, noting_stop_signals
 from annotate.runtime.terminal import in_words
 from annotate.runtime.workers import in_order
@@ -42,9 +44,7 @@ def run(conversion: Conversion, output: Output, processes: int, *, restart: bool
         Stopped: by a signal.
     """
     check_paths(conversion.paths)
-    if restart and output.journal is not None:
-        discard_journal(output.journal)
-    journal = Journal(output.journal, conversion.settings(output))
+    journal = Journal(output.journal, conversion.settings(output), restart=restart)
     try:
         with closing(output):
             return _Run(conversion, output, processes, journal).finish()
@@ -59,52 +59,61 @@ def run(conversion: Conversion, output: Output, processes: int, *, restart: bool
 class _Run:
     def __init__(self, conversion: Conversion, output: Output, processes: int, journal: Journal) -> None:
         self._conversion, self._output, self._processes, self._journal = conversion, output, processes, journal
-        state = journal.state or {"phase": "reading", "report": Report().as_json(), "output": None, "members": False}
-        self._phase: str = state["phase"]
-        self._saved: dict[str, Any] = state["output"]
-        self._report = Report.of_json(state["report"])
-        self._passed_over = Counter[str]()
-        self._has_members: bool = state["members"]
-        self._next_save = time.monotonic() + output.seconds_between_saves
+        self._report, self._passed_over = Report(), Counter[str]()
+        self._saved: dict[str, Any] | None = None
+        self._is_read = False
+        self._known: list[tuple[str, int, int]] = []
+        """records that an interrupted run has read: name, size and time of change"""
+        self._record_of_game: dict[str, str] = {}
+        """by the keys of each game"""
+        for entry in journal.entries():
+            self._report.add(Report.of_json(entry["report"]))
+            self._saved, self._is_read = entry["output"], entry["is_read"]
+            for name, size, modified, keys in entry["records"]:
+                self._known.append((name, size, modified))
+                self._record_of_game |= dict.fromkeys(keys, name)
+        self._begin_entry()
+
+    def _begin_entry(self) -> None:
+        self._new_report = Report()
+        self._new: dict[str, Any] = {"records": [], "left_out": []}
+        self._next_save = time.monotonic() + self._output.seconds_between_saves
+
+    def _save(self) -> None:
+        self._saved = self._output.save()
+        report = self._new_report.as_json()
+        self._journal.add({**self._new, "report": report, "output": self._saved, "is_read": self._is_read})
+        self._begin_entry()
 
     def finish(self) -> Report:
         """Does what has not been done yet, and returns the report."""
-        if self._phase == "reading":
-            self._read()
-        else:
+        if self._is_read:
             print(f"kanachan-annotate: completing {self._output.name}: all records were read", file=sys.stderr)
+        else:
+            self._read()
         if self._report.decisions == 0 and self._conversion.shard.of == 1:
-            self._output.discard()
             self._print_report()
-            self._journal.remove()
+            self._discard()
             by = f" by {' or '.join(self._conversion.by)}" if self._conversion.by else ""
             raise ValueError(f"no decision point{by} in any of the records (see the report above): nothing written")
-        if self._phase == "read":
-            self._saved = self._output.complete(self._saved)
-            self._enter("completed")
-        assert self._phase == "completed"
+        assert self._saved is not None
         self._output.publish(self._saved)
         self._print_report()
         for name in self._conversion.by:
             if name not in self._report.by:
                 print(f"kanachan-annotate: warning: no player named {name} in any of the records", file=sys.stderr)
-        self._journal.remove()
+        self._discard()
         return self._report
 
-    def _enter(self, phase: str) -> None:
-        self._phase = phase
-        state = {"phase": phase, "report": self._report.as_json(), "output": self._saved, "members": self._has_members}
-        self._journal.commit(state)
-
-    def _save(self) -> None:
-        self._saved = self._output.save()
-        self._enter("reading")
-        self._next_save = time.monotonic() + self._output.seconds_between_saves
+    def _discard(self) -> None:
+        """Removes the journal, then all else that is temporary."""
+        self._journal.remove()
+        self._output.discard()
 
     def _read(self) -> None:
         conversion = self._conversion
         records = records_of(find_files(conversion.paths, self._passed_over), conversion.shard, self._passed_over)
-        if self._journal.state is not None:
+        if self._known:
             records = self._skipping(records)
         self._output.begin(self._saved)
         task = partial(annotate_record, conversion=replace(conversion, paths=()), encode=self._output.encode)
@@ -129,19 +138,19 @@ class _Run:
 
     def _end_reading(self, stop: StopRequest) -> None:
         if stop.received is None:
-            self._report.passed_over = self._passed_over  # an interrupted run had not found all of them
-            self._saved = self._output.save()
-            self._enter("read")
-            return
+            self._is_read = True
+            self._add(Report(passed_over=self._passed_over))  # an interrupted run had not found all of them
         self._save()
+        if stop.received is None:
+            return
         what = f"stopped by {stop.received.name} after {self._report.files:,} records"
         if self._output.journal is None:
             raise Stopped(stop.received, what)
         raise Stopped(stop.received, f"{what}; the same command resumes from there")
 
     def _take(self, record: Record, games: list[AnnotatedGame], report: Report) -> None:
-        self._journal.add_record(record.name, record.size, record.modified)
-        self._has_members |= record.data is not None
+        keys_of_record: list[str] = []
+        self._new["records"].append((record.name, record.size, record.modified, keys_of_record))
         self._add(report)
         for game in games:
             if game.num_players != self._conversion.num_players and not self._conversion.skips_others:
@@ -149,8 +158,14 @@ class _Run:
             if not game.report.decisions:  # it must not block a better copy
                 self._add(game.report)
                 continue
-            first = self._journal.add_game(game.id, game.play)
+            keys = [
+                blake2b(key.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+                for key in (game.id, game.play)
+            ]
+            first = next((self._record_of_game[key] for key in keys if key in self._record_of_game), None)
             if first is None:
+                keys_of_record += keys
+                self._record_of_game |= dict.fromkeys(keys, record.name)
                 self._output.write(game.data)
                 self._add(game.report)
             else:
@@ -160,8 +175,7 @@ class _Run:
 
     def _refuse(self, game: AnnotatedGame) -> NoReturn:
         """Raises ValueError for a game of another number of players; nothing of the run is kept."""
-        self._output.discard()
-        self._journal.remove()
+        self._discard()
         raise ValueError(
             f"{game.file}: game {game.id} is for {game.num_players} players, the first one read for "
             f"{self._conversion.num_players}: annotations of both cannot be mixed; --players 3 or --players 4 takes "
@@ -169,25 +183,26 @@ class _Run:
         )
 
     def _add(self, report: Report) -> None:
-        for text in report.left_out:
-            self._journal.leave_out(text)
+        self._new["left_out"] += report.left_out
+        self._new_report.add(report)
         self._report.add(report)
 
     def _skipping(self, records: Iterator[Record]) -> Iterator[Record]:
-        of = ""
-        if not self._has_members:
-            num_records = sum(1 for _ in find_files(self._conversion.paths))
-            shard = self._conversion.shard
-            of = f" of {(num_records + shard.of - shard.number) // shard.of:,}"
-        print(
-            f"kanachan-annotate: resuming {self._output.name} after {self._report.files:,}{of} records", file=sys.stderr
-        )
-        for record in records:
-            if not self._journal.has_read(record.name, record.size, record.modified):
-                yield record
-                yield from records
-                return
-        self._journal.check_all_read()
+        """Yields the records that the interrupted run has not read."""
+        print(f"kanachan-annotate: resuming {self._output.name} after {self._report.files:,} records", file=sys.stderr)
+        for name, size, modified in self._known:
+            record = next(records, None)
+            if record is None or record.name != name:
+                raise ValueError(
+                    f"where the interrupted run read {name} there is {record.name if record else 'none'} now: files "
+                    f"were added, removed or named otherwise. Put them back, or {RESTART}"
+                )
+            if (record.size, record.modified) != (size, modified):
+                raise ValueError(f"{name} has changed since the interrupted run read it. Put it back, or {RESTART}")
+        yield from records
+
+    def _left_out(self) -> Iterator[str]:
+        return (text for entry in self._journal.entries() for text in entry["left_out"])
 
     def _print_report(self) -> None:
         """Prints the report; writes the list of what was left out to a file if it is long."""
@@ -196,11 +211,15 @@ class _Run:
             path.unlink(missing_ok=True)  # it would be of a previous run
         elif path is not None:
             with replacing(path) as temporary, open(temporary, "w", encoding="utf-8", errors="surrogateescape") as file:
-                file.writelines(f"{text}\n" for text in self._journal.left_out())
+                file.writelines(f"{text}\n" for text in self._left_out())
         print(self._report.text(str(path) if path else None), file=sys.stderr)
         if path is None:
-            for text in islice(self._journal.left_out(), MOST_SHOWN, None):
+            for text in islice(self._left_out(), MOST_SHOWN, None):
                 print(f"  {text}", file=sys.stderr)
+
+
+def _key(text: str) -> str:
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 def _progress(conversion: Conversion, done: int) -> tqdm:

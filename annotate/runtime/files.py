@@ -112,14 +112,19 @@ def locking(path: Path, refusal: str | None = None) -> Iterator[None]:
     Raises:
         ValueError: another process holds the lock.
     """
-    with open(path, "wb") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | (fcntl.LOCK_NB if refusal else 0))
-        except BlockingIOError:
-            raise ValueError(refusal) from None
-        except OSError:  # not every file system has locks
-            pass
+    with open(path, "wb") as file:
+        lock(file, refusal)
         yield
+
+
+def lock(file: IO[bytes], refusal: str | None) -> None:
+    """Locks an open file until it is closed; as `locking`."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | (fcntl.LOCK_NB if refusal else 0))
+    except BlockingIOError:
+        raise ValueError(refusal) from None
+    except OSError:  # not every file system has locks
+        pass
 
 
 @contextmanager

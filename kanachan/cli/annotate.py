@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from annotate.pipeline.cli import annotate
 from annotate.pipeline.outputs import Output
 from annotate.vocabulary import Vocabulary
-from kanachan.data.pack_options import add_options, folder_named, packing_of
+from kanachan.data.pack_options import UNFINISHED, add_options, folder_named, packing_of
 
 _MOST_SOURCES = 20
 
@@ -36,12 +36,12 @@ def _shards(options: argparse.Namespace, vocabulary: Callable[[], Vocabulary]) -
         sources.append(f"and {len(options.records) - _MOST_SOURCES} more")
     return ShardOutput(
         folder_named(options.pack),
+        UNFINISHED,
         packing,
         sources,
         vocabulary(),
-        program="kanachan-annotate",
-        force=options.force,
         hidden=options.hidden,
         by=options.by,
+        force=options.force,
         restart=options.restart,
     )

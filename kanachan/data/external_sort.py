@@ -138,11 +138,11 @@ class Runs:
         """Returns what is in the folder after `flush`, for `add_files`."""
         return {"files": self.files, "round files": self.round_files, "rows": self.rows, "games": self.games}
 
-    def add_files(self, found: Mapping[str, Any], prefix: str = "") -> None:
-        """Adds the files that other runs have written, in this folder or in the subfolder of `prefix`."""
+    def add_files(self, found: Mapping[str, Any]) -> None:
+        """Adds the files that other runs have written in this folder."""
         for files, names_of in ((self.files, found["files"]), (self.round_files, found["round files"])):
             for split, names in names_of.items():
-                files.setdefault(split, []).extend(f"{prefix}{name}" for name in names)
+                files.setdefault(split, []).extend(names)
         self.rows.update(found["rows"])
         self.games.update(found["games"])
 

@@ -1,10 +1,9 @@
-"""Writes annotations directly to shards, for kanachan-annotate --pack.
+"""Writes games to shards one at a time, for kanachan-annotate --pack and kanachan-selfplay; interrupted runs resume.
 
-The processes that replay the records also compute columns and keys of their annotations; the one that collects them
+The processes that replay or play games also compute columns and keys of their decisions; the one that collects them
 only sorts. Rows, their order and their splits equal those of kanachan-pack for the same annotations as text.
 """
 
-from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -12,13 +11,13 @@ from typing import Any
 
 from annotate.annotation import Annotation
 from annotate.game.results import GameSummary
-from annotate.pipeline.journal import RESTART, hash_of_sources
 from annotate.pipeline.outputs import Encode, Output
+from annotate.runtime.journal import RESTART, hash_of_sources
 from annotate.vocabulary import Vocabulary
 from kanachan.data.columns import columns_of_annotations
 from kanachan.data.dataset_card import CARD_NAME
 from kanachan.data.external_sort import Merge, Runs, encode_game, keyed_schema
-from kanachan.data.pack_options import UNFINISHED, Packing, Tally, require_folder
+from kanachan.data.pack_options import Packing, Tally, require_folder
 from kanachan.data.shard_file import FORMAT_VERSION
 from kanachan.data.shard_folder import ROUNDS, names_in, require_no_shards
 from kanachan.data.shards import publish_shards
@@ -35,7 +34,20 @@ def encode_rows(
 
 
 class ShardOutput(Output):
-    """A folder of shards."""
+    """A folder of shards of decisions of one vocabulary, in a temporary folder until they are published.
+
+    Args:
+        journal: path in `folder` of the journal of the run; its folder is the temporary one.
+        sources: what the decisions were made from.
+        hidden: they have hidden hands.
+        behaviour: they have the columns of self-play.
+        by: the names of the players whose decisions they are, if not all.
+        force: replace existing shards.
+        restart: discard what an interrupted run left.
+
+    Raises:
+        ValueError: `folder` is a file; or it holds shards, `force` is not given and no run is resumed.
+    """
 
     seconds_between_saves = 30.0
     """a save writes a run, so this bounds the number of runs"""
@@ -43,24 +55,20 @@ class ShardOutput(Output):
     def __init__(
         self,
         folder: Path,
+        journal: str,
         packing: Packing,
         sources: list[str],
         vocabulary: Vocabulary,
         *,
-        program: str,
-        force: bool,
         hidden: bool,
+        behaviour: bool = False,
         by: Sequence[str] = (),
+        force: bool = False,
         restart: bool = False,
     ) -> None:
-        """Prepares the output of annotations of one vocabulary, with or without hidden hands; `by`: the names of the
-        players whose decisions they are, if not all.
-
-        Raises ValueError if `folder` is a file; or if it holds shards, `force` is not given and no run is resumed.
-        """
         require_folder(folder / ROUNDS)
         self.name = str(folder)
-        self.journal: Path | None = folder / UNFINISHED
+        self.journal: Path = folder / journal
         self.left_out: Path | None = folder / "left-out.txt"
         self.settings: dict[str, Any] = {
             "output": f"shards, format {FORMAT_VERSION}",
@@ -72,52 +80,50 @@ class ShardOutput(Output):
         }
         self.encode: Encode = partial(encode_rows, seed=packing.seed, vocabulary=vocabulary)
         self._vocabulary = vocabulary
-        self._folder, self._packing, self._sources, self._program = folder, packing, sources, program
-        self._by = list(by)
+        self._folder, self._packing, self._sources, self._by = folder, packing, sources, list(by)
         self._temporary = self.journal.parent
-        self._schema = keyed_schema(vocabulary, hidden=hidden)
+        self._schema = keyed_schema(vocabulary, hidden=hidden, behaviour=behaviour)
         self._is_new_folder = not folder.exists()
         if not force and (restart or not self.journal.exists()):
             require_no_shards(folder)
 
     def begin(self, saved: dict[str, Any] | None) -> None:
-        self._runs = Runs(self._temporary, self._packing.rows_per_shard)
+        self.runs = Runs(self._temporary, self._packing.rows_per_shard)
         if saved is not None:
-            self._runs.add_files(saved)
-        files = [*self._runs.files.values(), *self._runs.round_files.values()]
+            self.runs.add_files(saved)
+        files = [*self.runs.files.values(), *self.runs.round_files.values()]
         saved_paths = {self._temporary / name for of_split in files for name in of_split}
         for path in saved_paths:
             if not path.exists():
                 raise ValueError(f"{path}: this file of the interrupted run is missing; {RESTART}")
-        patterns = ("*.run", "*.arrow", "*.part", f"{ROUNDS}/*.arrow", f"{ROUNDS}/*.part", CARD_NAME)
-        left = [path for pattern in patterns for path in self._temporary.glob(pattern)]
-        for path in {*left} - saved_paths:
-            path.unlink()
+        self._clear(saved_paths)
 
     def write(self, data: bytes) -> None:
         if data:
-            self._runs.add_game(data, self._schema, self._packing.fractions, self._vocabulary)
+            self.runs.add_game(data, self._schema, self._packing.fractions, self._vocabulary)
 
     def save(self) -> dict[str, Any]:
-        self._runs.flush()
-        return self._runs.as_json()
+        self.runs.flush()
+        return self.runs.as_json()
 
-    def complete(self, saved: dict[str, Any]) -> dict[str, Any]:
+    def publish(self, saved: dict[str, Any]) -> None:
+        tally = self.publish_shards(saved, {"by": self._by} if self._by else {})
+        tally.report("kanachan-annotate", self._folder)
+
+    def publish_shards(self, saved: dict[str, Any], more: dict[str, Any]) -> Tally:
+        """Publishes what was saved; `more` is of the description of how the data were made."""
         self.begin(saved)
-        merge = Merge(self._runs, self._vocabulary, self._packing)
-        more = {"by": self._by} if self._by else {}
+        merge = Merge(self.runs, self._vocabulary, self._packing)
         new = merge.write(self._temporary, self._sources, list(self._packing.fractions), more)
-        return {"new": new, "old": names_in(self._folder), "tally": merge.tally.as_json()}
-
-    def publish(self, completed: dict[str, Any]) -> None:
-        publish_shards(self._temporary, completed["new"], completed["old"], self._folder)
-        self.discard()
-        Tally(**{name: Counter(counts) for name, counts in completed["tally"].items()}).report(
-            self._program, self._folder
-        )
+        publish_shards(self._temporary, new, names_in(self._folder), self._folder)
+        return merge.tally
 
     def discard(self) -> None:
-        for path in self._temporary.glob("*.run"):
+        self._clear(set())
+
+    def _clear(self, but: set[Path]) -> None:
+        patterns = ("*.run", "*.arrow", "*.part", f"{ROUNDS}/*.arrow", f"{ROUNDS}/*.part", CARD_NAME)
+        for path in {path for pattern in patterns for path in self._temporary.glob(pattern)} - but:
             path.unlink()
 
     def close(self) -> None:

@@ -7,12 +7,18 @@ from kanachan.cli.selfplay import main as selfplay
 
 COMMAND = """
 import sys
-import kanachan.data.played_games as played_games
+from kanachan.data.shard_writer import ShardOutput
 from kanachan.cli.selfplay import main
-played_games._SECONDS_BETWEEN_CHUNKS = 0.0
+ShardOutput.seconds_between_saves = 0.0
 sys.exit(main(sys.argv[1:]))
 """
-"""kanachan-selfplay, writing after every game"""
+"""kanachan-selfplay, saving after every game"""
+
+
+def num_saves(folder: Path) -> int:
+    """How often a run into a folder has saved."""
+    journal = folder / ".kanachan-selfplay.part" / "journal"
+    return journal.read_bytes().count(b"\n") - 1 if journal.exists() else 0
 
 
 def played_folder(folder: Path, *players: str, games: int = 4, fractions: str = "0.5,0.5,0") -> Path:

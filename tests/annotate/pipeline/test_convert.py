@@ -8,8 +8,8 @@ import pytest
 
 from annotate.pipeline.cli import annotate
 from annotate.pipeline.convert import Conversion
-from annotate.pipeline.journal import Journal
 from annotate.pipeline.outputs import TextOutput
+from annotate.runtime.journal import Journal
 from annotate.simulation.simulate import simulate
 
 

@@ -4,8 +4,8 @@ import shutil
 from pathlib import Path
 
 from annotate.pipeline.convert import Conversion
-from annotate.pipeline.journal import hash_of_sources
 from annotate.pipeline.outputs import StandardOutput
+from annotate.runtime.journal import hash_of_sources
 from tests.support.paths import ROOT
 
 

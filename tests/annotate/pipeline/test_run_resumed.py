@@ -5,13 +5,11 @@ import os
 import resource
 import shutil
 import signal
-import sqlite3
 import subprocess
 import sys
 import tarfile
 import time
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -67,8 +65,7 @@ def test_a_run_that_was_killed_again_and_again_writes_the_same_bytes_in_the_end(
 
     assert annotate([str(games), "-o", str(tmp_path / name), "-j", "1"]) == 0
 
-    printed = capsys.readouterr().err
-    assert f"resuming {tmp_path / name} after " in printed and " of 110 records" in printed
+    assert f"resuming {tmp_path / name} after " in capsys.readouterr().err
     assert (tmp_path / name).read_bytes() == (whole / name).read_bytes()
     assert (tmp_path / f"{name}.left-out.txt").read_bytes() == (whole / f"{name}.left-out.txt").read_bytes()
     assert left_behind(tmp_path) == []
@@ -176,19 +173,15 @@ def test_records_that_are_not_read_yet_may_come_and_go(interrupted: tuple[Path, 
     assert output.read_bytes() == (whole / "a.txt").read_bytes()
 
 
-@pytest.mark.parametrize("damage", ["noise", "cut off", "of another program", "no state"])
+@pytest.mark.parametrize("damage", ["noise", "of another program", "an entry"])
 def test_a_damaged_journal_is_named(
     interrupted: tuple[Path, Path], capsys: pytest.CaptureFixture[str], damage: str
 ) -> None:
     folder, output = interrupted
     journal = output.with_name(".a.txt.journal")
-    if damage == "noise":
-        journal.write_bytes(os.urandom(20_000))
-    elif damage == "cut off":
-        journal.write_bytes(journal.read_bytes()[:9000])
-    else:
-        with closing(sqlite3.connect(journal, isolation_level=None)) as database:
-            database.execute("DELETE FROM run" if damage == "no state" else "DROP TABLE run")
+    first, *others = journal.read_bytes().splitlines(keepends=True)
+    lines = {"noise": [os.urandom(20_000), b"\n"], "of another program": [b"1\n"], "an entry": [first, b"{\n", *others]}
+    journal.write_bytes(b"".join(lines[damage]))
     assert annotate([str(folder), "-o", str(output), "-j", "1"]) == 1
     error = capsys.readouterr().err
     assert ".a.txt.journal: " in error and "--restart" in error and "Traceback" not in error

@@ -12,7 +12,7 @@ import pytest
 
 from kanachan.cli.selfplay import main
 from tests.support.paths import ROOT
-from tests.support.played_folders import COMMAND
+from tests.support.played_folders import COMMAND, num_saves
 from tests.support.processes import contents, is_alive, wait_until
 
 pytest.importorskip("ray", reason="Ray is not installed: pip install 'kanachan[ray]'")
@@ -62,25 +62,21 @@ class Run:
             os.kill(pid, signal.SIGKILL)
 
 
-def num_chunks(folder: Path) -> int:
-    return len(list(folder.glob(".kanachan-selfplay.part/chunk-*/games.json")))
-
-
 @pytest.mark.slow
 def test_whatever_is_killed_the_shards_are_those_of_an_undisturbed_run(tmp_path: Path) -> None:
     whole, folder, log = tmp_path / "whole", tmp_path / "shards", tmp_path / "log"
     assert main([*OPTIONS, "-o", str(whole), "-j", "1"]) == 0
 
     first = Run(folder, log)
-    first.wait_until(lambda: num_chunks(folder) >= 1)
+    first.wait_until(lambda: num_saves(folder) >= 1)
     first.kill_worker()
     first.wait_until(lambda: "a worker was lost" in log.read_text())
-    first.wait_until(lambda: num_chunks(folder) >= 2)
+    first.wait_until(lambda: num_saves(folder) >= 2)
     first.driver.kill()
     first.wait_until(first.have_ended)
 
-    second, before = Run(folder, log), num_chunks(folder)
-    second.wait_until(lambda: num_chunks(folder) >= before + 2)
+    second, before = Run(folder, log), num_saves(folder)
+    second.wait_until(lambda: num_saves(folder) >= before + 2)
     second.kill_all()
     second.wait_until(second.have_ended)
 
@@ -95,7 +91,7 @@ def test_whatever_is_killed_the_shards_are_those_of_an_undisturbed_run(tmp_path:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_everything(number: signal.Signals, tmp_path: Path) -> None:
     run = Run(tmp_path / "shards", tmp_path / "log")
-    run.wait_until(lambda: num_chunks(tmp_path / "shards") >= 1)
+    run.wait_until(lambda: num_saves(tmp_path / "shards") >= 1)
     if number == signal.SIGINT:
         os.killpg(run.driver.pid, number)  # as a terminal does
     else:
