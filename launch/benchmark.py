@@ -42,11 +42,10 @@ from kanachan.data.pack_options import Packing
 from kanachan.data.played_games import PlayedGames
 from kanachan.data.shards import open_shards
 from kanachan.objectives.networks import build_network
-from kanachan.play.backends import BackendName
 from kanachan.play.journal import Journal
 from kanachan.play.match import Match
 from kanachan.play.match_runner import MatchRunner
-from kanachan.play.playing import Execution
+from kanachan.play.playing import BackendName, Execution
 from kanachan.play.selfplay import SelfPlay
 from kanachan.play.selfplay_run import run_selfplay, stream_of
 from kanachan.training.batch_sizes import DEFAULT_BATCH, MOST_AT_ONCE_ON_CPU

@@ -110,8 +110,7 @@ def _run(arguments: argparse.Namespace) -> int:
     selfplay = _selfplay(arguments, mixture)
     # heavy imports only now, after the arguments have been found valid
     from kanachan.data.played_games import PlayedGames
-    from kanachan.play.backends import BackendName
-    from kanachan.play.playing import Execution
+    from kanachan.play.playing import BackendName, Execution
     from kanachan.play.selfplay_run import stream_of
 
     backend: BackendName = arguments.backend or ("inline" if arguments.processes == 1 else "processes")

@@ -4,22 +4,22 @@ many advance together, nor on the workers.
 """
 
 import math
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Generic, Protocol
+from typing import TYPE_CHECKING, Generic, Literal
 
 from annotate.game.record import Event
 from annotate.runtime.signals import StopRequest
 from annotate.runtime.workers import num_cores
-from annotate.vocabulary import Vocabulary
 from kanachan.play.agent import GameKey
 from kanachan.play.agent_factory import agents_of
-from kanachan.play.backends import Backend, BackendName, make_backend
 from kanachan.play.game import Game
-from kanachan.play.match import Precision
+from kanachan.play.match import Match
+from kanachan.play.process_pool import ProcessPool
 from kanachan.play.rollout import BatchedGames
+from kanachan.play.selfplay import SelfPlay
 from kanachan.play.together import room_for_caches, usual_together
 from kanachan.play.units import Result
 
@@ -27,32 +27,7 @@ if TYPE_CHECKING:
     from kanachan.play.remote_network import ServerAddress
 
 
-class Series(Protocol):
-    """The games of a match or of self-play: all on which they depend."""
-
-    @property
-    def letters(self) -> Mapping[str, str]:
-        """The specifications of the players by letter."""
-
-    @property
-    def vocabulary(self) -> Vocabulary: ...
-
-    @property
-    def seed(self) -> int: ...
-
-    @property
-    def explore(self) -> float:
-        """The share of the actions of networks that are drawn from all with equal probabilities."""
-
-    @property
-    def precision(self) -> Precision: ...
-
-    @property
-    def device(self) -> str:
-        """The kind of device that networks are on."""
-
-    def begin(self, key: GameKey) -> Game:
-        """Starts a game."""
+BackendName = Literal["inline", "processes", "ray"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +65,7 @@ class GameStream(Generic[Result]):
         server: a process that computes the networks; None: this one does.
     """
 
-    series: Series
+    series: Match | SelfPlay
     finish: Callable[[Game, list[Event]], Result]
     fail: Callable[[GameKey, BaseException], Result] | None = None
     execution: Execution = Execution()
@@ -163,8 +138,14 @@ def play_games(
         if execution.address is None:  # otherwise the memory is of other machines
             stream = stream.with_room(room_for_caches(series.device, execution.device, servers, num_workers))
         streams = [replace(stream, server=each) for each in servers] or [stream]
-        backend: Backend[GameKey, Result] = make_backend(
-            execution.backend, streams, execution.workers, execution.address, ahead=stream.together
-        )
-        held.enter_context(closing(backend))
-        yield from held.enter_context(closing(backend.results(keys, stop)))
+        if execution.backend == "inline":
+            results = stream(iter(keys), stop)
+        elif execution.backend == "processes":
+            results = ProcessPool(streams, num_workers, stream.together).results(keys, stop)
+        else:
+            from kanachan.play.ray_backend import RayBackend
+            from kanachan.play.ray_cluster import RayCluster
+
+            cluster = held.enter_context(closing(RayCluster(execution.workers, execution.address)))
+            results = RayBackend(streams, cluster, execution.workers, stream.together).results(keys, stop)
+        yield from held.enter_context(closing(results))

@@ -20,7 +20,7 @@ from typing import Any, Generic
 
 from annotate.runtime.signals import StopRequest
 from annotate.runtime.workers import end_with_parent
-from kanachan.play.units import AHEAD, Report, Result, Serve, Task, Unit, Waiting, done, lost_text, print_line
+from kanachan.play.units import AHEAD, Result, Serve, Task, Unit, Waiting, done, print_lost
 
 _WAIT_SECONDS = 0.2  # between two checks for a stop
 _END_SECONDS = 10.0  # which a process has to close what it has opened
@@ -51,17 +51,15 @@ class ProcessPool(Generic[Unit, Result]):
         ahead: how many units a process has at a time.
     """
 
-    def __init__(
-        self, serves: Sequence[Serve[Unit, Result]], num_processes: int, ahead: int = AHEAD, report: Report = print_line
-    ) -> None:
+    def __init__(self, serves: Sequence[Serve[Unit, Result]], num_processes: int, ahead: int = AHEAD) -> None:
         self._serves = serves
         self._num = num_processes
         self._ahead = ahead
-        self._report = report
         self._members: list[_Member[Unit]] = []
 
-    def results(self, units: Iterable[Unit], stop: StopRequest | None = None) -> Generator[tuple[Unit, Result]]:
-        """Yields units and results as they come, until all units are done or a stop is requested. Ends the processes.
+    def results(self, units: Iterable[Unit], stop: StopRequest) -> Generator[tuple[Unit, Result]]:
+        """Yields units and results as they come, until all units are done or a stop is requested. Ends the processes;
+        close the generator if it is not read to its end.
 
         Raises:
             UnitError: processes were lost again and again that had the same unit.
@@ -76,12 +74,12 @@ class ProcessPool(Generic[Unit, Result]):
             for _ in range(self._ahead - 1):
                 for member in self._members:
                     member.give(waiting.take())
-            while self._members and (stop is None or stop.received is None):
+            while self._members and stop.received is None:
                 ready = connection.wait([member.pipe for member in self._members], _WAIT_SECONDS)
                 for member in [member for member in self._members if member.pipe in ready]:
                     yield from self._received(member, waiting)
         finally:
-            self.close()
+            self._end(list(self._members))
 
     def _received(self, member: _Member[Unit], waiting: Waiting[Unit]) -> Iterator[tuple[Unit, Result]]:
         """Handles a message of a process, and yields its result if it is one."""
@@ -105,7 +103,7 @@ class ProcessPool(Generic[Unit, Result]):
             return
         code = member.process.exitcode
         reason = f"killed by {signal.Signals(-code).name}" if code is not None and code < 0 else f"exit status {code}"
-        self._report(lost_text(member.tasks, reason))
+        print_lost(member.tasks, reason)
         waiting.put_back(member.tasks)
         replacement = self._start(member.serve)
         for _ in range(self._ahead):
@@ -119,11 +117,8 @@ class ProcessPool(Generic[Unit, Result]):
         self._members.append(member)
         return member
 
-    def close(self) -> None:
-        """Ends all processes, whatever they are doing."""
-        self._end(list(self._members))
-
     def _end(self, members: list[_Member[Unit]]) -> None:
+        """Ends processes, whatever they are doing."""
         for member in members:
             member.pipe.close()
             member.process.terminate()

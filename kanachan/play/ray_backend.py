@@ -18,7 +18,7 @@ from typing import Any, Generic
 
 from annotate.runtime.signals import StopRequest
 from kanachan.play.ray_cluster import RayCluster
-from kanachan.play.units import AHEAD, Report, Result, Serve, Task, Unit, Waiting, done, lost_text, print_line
+from kanachan.play.units import AHEAD, Result, Serve, Task, Unit, Waiting, done, print_lost
 
 _WAIT_SECONDS = 0.2  # between two checks for a stop
 _START_SECONDS = 30.0  # for which the first units wait until all actors have started, so that each gets its share
@@ -83,7 +83,6 @@ class RayBackend(Generic[Unit, Result]):
 
     Args:
         serves: dealt out in turn.
-        cluster: is closed with the back end.
         workers: None: one for each core of the cluster.
         ahead: how many units a worker has at a time.
     """
@@ -94,27 +93,24 @@ class RayBackend(Generic[Unit, Result]):
         cluster: RayCluster,
         workers: int | None = None,
         ahead: int = AHEAD,
-        report: Report = print_line,
     ) -> None:
         self._ray = cluster.ray
-        self._cluster = cluster
         self._num = cluster.num_cores if workers is None else workers
         self._ahead = ahead
-        self._report = report
         self._serves = cycle([self._ray.put(serve) for serve in serves])  # once, for all actors
         self._members: list[_Member[Unit]] = []
         self._awaited: dict[Any, _Member[Unit]] = {}
         """the actors by the reference of the call that they are to answer"""
         self._failed_starts = 0
 
-    def results(self, units: Iterable[Unit], stop: StopRequest | None = None) -> Generator[tuple[Unit, Result]]:
-        """Yields units and results as they come, until all units are done or a stop is requested (`Backend`)."""
+    def results(self, units: Iterable[Unit], stop: StopRequest) -> Generator[tuple[Unit, Result]]:
+        """Yields units and results as they come, as `ProcessPool.results`."""
         waiting = Waiting(units)
         try:
             for _ in range(self._num):
                 self._start()
             end_of_start = time.monotonic() + _START_SECONDS
-            while stop is None or stop.received is None:
+            while stop.received is None:
                 if time.monotonic() > end_of_start or all(member.has_started for member in self._members):
                     end_of_start = 0.0
                     self._give(waiting)
@@ -178,7 +174,7 @@ class RayBackend(Generic[Unit, Result]):
             if self._failed_starts == _MOST_FAILED_STARTS:
                 raise OSError(f"Ray cannot start a worker: {_last_line(error)}")
         elif member.tasks:
-            self._report(lost_text(member.tasks, "its process was killed, or its machine failed"))
+            print_lost(member.tasks, "its process was killed, or its machine failed")
             waiting.put_back(member.tasks)
         else:  # it had done all, and only its end was not received
             return
@@ -191,11 +187,6 @@ class RayBackend(Generic[Unit, Result]):
                 self._ray.kill(member.actor)
             self._members.remove(member)
         self._awaited = {reference: member for reference, member in self._awaited.items() if member in self._members}
-
-    def close(self) -> None:
-        """Ends all actors, and Ray if it was started here."""
-        self._end(self._members)
-        self._cluster.close()
 
 
 def _cause(error: Any) -> Exception:

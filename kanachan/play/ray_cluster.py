@@ -5,7 +5,6 @@ import secrets
 import shutil
 import signal
 import socket
-import subprocess
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -18,12 +17,6 @@ from kanachan.extras import install_command
 
 _CONNECT_SECONDS = 5
 _STORE_BYTES, _STORE_BYTES_PER_WORKER = 128 << 20, 32 << 20  # results of a few units; more than this goes to the disk
-_HTTP2_PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\4\0\0\0\0\0"  # and empty settings
-_LOST = (
-    "Ray has ended this process, as Ray on this machine or the first machine of the cluster is gone (out of memory?). "
-    "Games that have ended are kept: start the cluster again, and the same command resumes"
-)
-_HTTP2_FRAME_BYTES, _HTTP2_TYPE, _HTTP2_SETTINGS = 9, 3, 4
 
 
 class RayCluster:
@@ -40,11 +33,9 @@ class RayCluster:
     def __init__(self, num_workers: int | None, address: str | None) -> None:
         self.ray = _imported(is_ours=address is None)
         self._folder: Path | None = None
-        self._watcher: subprocess.Popen[bytes] | None = None
         try:
             with _signal_handlers_kept():
                 self._start(num_workers or num_cores()) if address is None else self._connect(address)
-            self._watcher = _watcher()
         except BaseException:
             self.close()
             raise
@@ -91,17 +82,8 @@ class RayCluster:
         """Disconnects, and ends Ray if it was started here."""
         with _signal_handlers_kept():
             self.ray.shutdown()
-        if self._watcher is not None:
-            self._watcher.communicate(b"\n")
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
-
-
-def _watcher() -> subprocess.Popen[bytes]:
-    """Starts a process that prints how to go on if this one ends before it has sent a line: where Ray loses its server
-    it ends the process from within, at once, with a line of its own at most."""
-    command = ["sh", "-c", 'read -r line || echo "$0" >&2', _LOST]
-    return subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
 
 
 def _imported(is_ours: bool) -> Any:
@@ -126,17 +108,12 @@ def _imported(is_ours: bool) -> Any:
 
 
 def _require_answer(given: str, address: str) -> None:
-    """Raises ValueError within seconds if no server for remote calls is there, for which Ray itself waits minutes."""
+    """Raises ValueError within seconds if no server is there, for which Ray itself waits minutes."""
     host, _, port = address.rpartition(":")
     try:
-        with socket.create_connection((host.strip("[]"), int(port)), _CONNECT_SECONDS) as connection:
-            connection.sendall(_HTTP2_PREFACE)
-            answer = connection.recv(_HTTP2_FRAME_BYTES)
+        socket.create_connection((host.strip("[]"), int(port)), _CONNECT_SECONDS).close()
     except OSError as error:
-        reason = "timed out" if isinstance(error, TimeoutError) else error.strerror or error
-        raise ValueError(f"--address {given}: no Ray cluster answers there ({reason})") from None
-    if len(answer) < _HTTP2_FRAME_BYTES or answer[_HTTP2_TYPE] != _HTTP2_SETTINGS:
-        raise ValueError(f"--address {given}: what answers there is no Ray cluster; the port of `ray start` is 6379")
+        raise ValueError(f"--address {given}: no Ray cluster answers there ({error})") from None
 
 
 def _first_line(error: Exception) -> str:

@@ -6,10 +6,10 @@ messages. Its result is a function of the unit alone, so it may be done again, b
 
 import sys
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from annotate.runtime.signals import StopRequest
 
@@ -88,16 +88,9 @@ def done(tasks: list[Task[Unit]], unit: Unit) -> Unit:
     return task.unit
 
 
-def print_line(text: str) -> None:
-    """Prints a line for the user, which does not belong to the output."""
-    print(text, file=sys.stderr, flush=True)
-
-
-def lost_text(tasks: Sequence[Task], reason: str) -> str:
-    """Returns the line about a lost worker."""
+def print_lost(tasks: Sequence[Task], reason: str) -> None:
+    """Prints a line about a lost worker."""
     also = f" and {len(tasks) - 1} more" if len(tasks) > 1 else ""
-    return f"a worker was lost ({reason}); its work will be done again: {tasks[0].unit}{also}"
-
-
-Report = Callable[[str], Any]
-"""receives lines for the user"""
+    print(
+        f"a worker was lost ({reason}); its work will be done again: {tasks[0].unit}{also}", file=sys.stderr, flush=True
+    )

@@ -1,4 +1,4 @@
-"""The back ends without Ray: results, lost workers, units that fail, and the end."""
+"""The pool of processes: results, lost workers, units that fail, and the end."""
 
 import multiprocessing
 import os
@@ -12,60 +12,53 @@ from pathlib import Path
 import pytest
 
 from annotate.runtime.signals import StopRequest
-from kanachan.play.backends import BackendName, make_backend
-from kanachan.play.units import AHEAD, UnitError
+from kanachan.play.process_pool import ProcessPool
+from kanachan.play.units import AHEAD, Serve, UnitError
 from tests.support.paths import ROOT
 from tests.support.processes import is_alive, wait_until
 from tests.support.units_of_work import Broken, PairsOfSquares, Squares
 
-BOTH: tuple[BackendName, ...] = ("inline", "processes")
 SQUARES = [(number, number * number) for number in range(12)]
 
 
-@pytest.mark.parametrize("name", BOTH)
+def results_of(*serves: Serve[int, int], processes: int = 2) -> list[tuple[int, int]]:
+    return sorted(ProcessPool(serves, processes).results(range(12), StopRequest()))
+
+
 @pytest.mark.parametrize("is_in_order", [True, False])
-def test_every_unit_has_its_result(name: BackendName, is_in_order: bool, tmp_path: Path) -> None:
-    with closing(make_backend(name, [Squares(tmp_path) if is_in_order else PairsOfSquares()], 2)) as backend:
-        assert sorted(backend.results(range(12))) == SQUARES
+def test_every_unit_has_its_result(is_in_order: bool, tmp_path: Path) -> None:
+    assert results_of(Squares(tmp_path) if is_in_order else PairsOfSquares()) == SQUARES
 
 
 def test_streams_are_dealt_out_to_processes(tmp_path: Path) -> None:
     folders = [tmp_path / "one", tmp_path / "other"]
     for folder in folders:
         folder.mkdir()
-    with closing(make_backend("processes", list(map(Squares, folders)), 4)) as backend:
-        assert sorted(backend.results(range(12))) == SQUARES
+    assert results_of(*map(Squares, folders), processes=4) == SQUARES
     assert [len(list(folder.glob("*.pid"))) for folder in folders] == [2, 2]
 
 
-@pytest.mark.parametrize("name", BOTH)
-def test_the_error_of_a_stream_ends_the_run(name: BackendName, tmp_path: Path) -> None:
-    with closing(make_backend(name, [Squares(tmp_path, fails=(3,))], 2)) as backend:
-        with pytest.raises(ValueError, match="^number 3: the engine has stopped$"):
-            list(backend.results(range(12)))
+def test_the_error_of_a_stream_ends_the_run(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="^number 3: the engine has stopped$"):
+        results_of(Squares(tmp_path, fails=(3,)))
     assert not multiprocessing.active_children()
 
 
 def test_a_fault_of_a_stream_comes_with_its_traceback() -> None:
-    with closing(make_backend("processes", [Broken()], 2)) as backend:
-        with pytest.raises(RuntimeError, match="(?s)units_of_work.py.*ZeroDivisionError"):
-            list(backend.results(range(12)))
+    with pytest.raises(RuntimeError, match="(?s)units_of_work.py.*ZeroDivisionError"):
+        results_of(Broken())
 
 
-def test_the_units_of_a_killed_process_are_done_by_another(tmp_path: Path) -> None:
-    lines: list[str] = []
-    with closing(make_backend("processes", [Squares(tmp_path, kills=(3,))], 2, report=lines.append)) as backend:
-        assert sorted(backend.results(range(12))) == SQUARES
-    (line,) = lines
+def test_the_units_of_a_killed_process_are_done_by_another(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert results_of(Squares(tmp_path, kills=(3,))) == SQUARES
+    (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("a worker was lost (killed by SIGKILL); its work will be done again: 3")
     assert len(list(tmp_path.glob("*.pid"))) <= 3
 
 
 def test_a_unit_that_always_kills_its_process_ends_the_run_and_is_named(tmp_path: Path) -> None:
-    setup = Squares(tmp_path, kills=(3,), is_once=False)
-    with closing(make_backend("processes", [setup], 2, report=[].append)) as backend:
-        with pytest.raises(UnitError, match=r"^3: 3 workers were lost that had it \(killed, out of memory\?\)"):
-            list(backend.results(range(12)))
+    with pytest.raises(UnitError, match=r"^3: 3 workers were lost that had it \(killed, out of memory\?\)"):
+        results_of(Squares(tmp_path, kills=(3,), is_once=False))
 
 
 def test_units_are_read_as_they_are_needed(tmp_path: Path) -> None:
@@ -76,23 +69,20 @@ def test_units_are_read_as_they_are_needed(tmp_path: Path) -> None:
             read.append(number)
             yield number
 
-    with closing(make_backend("processes", [Squares(tmp_path)], 2)) as backend:
-        results = backend.results(units())
+    with closing(ProcessPool([Squares(tmp_path)], 2).results(units(), StopRequest())) as results:
         for num_results in range(1, 20):
             next(results)
             assert len(read) <= num_results + 2 * AHEAD
     assert not multiprocessing.active_children()
 
 
-@pytest.mark.parametrize("name", BOTH)
-def test_a_stop_request_ends_the_results_and_the_workers(name: BackendName, tmp_path: Path) -> None:
+def test_a_stop_request_ends_the_results_and_the_workers(tmp_path: Path) -> None:
     stop = StopRequest()
-    with closing(make_backend(name, [Squares(tmp_path, seconds=0.01)], 2)) as backend:
-        num_results = 0
-        for _ in backend.results(range(10**9), stop):
-            num_results += 1
-            if num_results == 5:
-                stop(signal.SIGTERM, None)
+    num_results = 0
+    for _ in ProcessPool([Squares(tmp_path, seconds=0.01)], 2).results(range(10**9), stop):
+        num_results += 1
+        if num_results == 5:
+            stop(signal.SIGTERM, None)
     assert num_results <= 5 + 2
     assert not multiprocessing.active_children()
 
@@ -100,12 +90,13 @@ def test_a_stop_request_ends_the_results_and_the_workers(name: BackendName, tmp_
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
 def test_processes_end_with_the_driver(number: signal.Signals, tmp_path: Path) -> None:
     program = (
-        "import signal; from pathlib import Path; from annotate.runtime.signals import stopping_at_once\n"
-        "from kanachan.play.backends import make_backend; from tests.support.units_of_work import Squares\n"
+        "import signal; from pathlib import Path; from annotate.runtime.signals import StopRequest, stopping_at_once\n"
+        "from kanachan.play.process_pool import ProcessPool; from tests.support.units_of_work import Squares\n"
         "if __name__ == '__main__':\n"
         "  signal.signal(signal.SIGINT, signal.default_int_handler)  # which shells ignore in the background\n"
         "  with stopping_at_once():\n"
-        f"    list(make_backend('processes', [Squares(Path({str(tmp_path)!r}), seconds=0.2)], 2).results(range(10**9)))"
+        f"    pool = ProcessPool([Squares(Path({str(tmp_path)!r}), seconds=0.2)], 2)\n"
+        "    list(pool.results(range(10**9), StopRequest()))"
     )
     (tmp_path / "driver.py").write_text(program)
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
