@@ -3,8 +3,8 @@
 The decisions of a seat in a round stay together, in their order, as the network encodes what they share only once.
 These spans are shuffled by keys made of the game, the round and a seed, so that the order does not depend on the order
 of the input. Rows are collected into runs on disk, each sorted by key; a shard is one range of keys of all runs. So
-memory holds about one run or one shard at a time. The rounds of the games are written to shards of their own
-(`kanachan.data.round_merge`).
+memory holds about one run or one shard at a time. The rounds of the games, as far as they are known, are written to
+shards of their own.
 
 Shapes: B rows, G games, S sorted rows of a shard.
 """
@@ -28,9 +28,8 @@ from kanachan.config import SPLITS
 from kanachan.data.columns import Columns, round_keys, splitmix64
 from kanachan.data.dataset_card import CARD_NAME, Table, dataset_card
 from kanachan.data.pack_options import Packing, Tally
-from kanachan.data.round_columns import rounds_of_game
-from kanachan.data.round_merge import RoundMerge
-from kanachan.data.round_shards import round_schema, rows_of_rounds
+from kanachan.data.round_columns import RoundColumns, concatenated, rounds_of_game
+from kanachan.data.round_shards import round_schema, rounds_of_rows, rows_of_rounds, write_rounds
 from kanachan.data.shard_folder import ROUNDS
 from kanachan.data.shards import has_behaviour, has_hidden, rows_of_columns, schema, write_shard
 
@@ -101,7 +100,7 @@ class Runs:
         self.games: Counter[str] = Counter()
         """number of games that were added whole, by split"""
         self.round_files: dict[str, list[str]] = {}
-        """names of the files of the rounds of these rows, if they are of games that were added whole, by split"""
+        """names of the files of the rounds of these rows, as far as they are known, by split"""
         self._rows_per_run = rows_per_run
         self._waiting: list[_Rows] = []
         self._waiting_rounds: dict[str, list[pa.RecordBatch]] = defaultdict(list)
@@ -134,6 +133,12 @@ class Runs:
         self.games[split] += 1
         self.add(rows, split_B)
 
+    def add_rounds(self, rounds: RoundColumns, split_N: NDArray[np.intp], vocabulary: Vocabulary) -> None:
+        """Adds rounds, of which those of a game are added once, and the index of each into SPLITS."""
+        for number, split in enumerate(SPLITS):
+            if (split_N == number).any():
+                self._waiting_rounds[split].append(rows_of_rounds(rounds.take(split_N == number), vocabulary))
+
     def as_json(self) -> dict[str, Any]:
         """Returns what is in the folder after `flush`, for `add_files`."""
         return {"files": self.files, "round files": self.round_files, "rows": self.rows, "games": self.games}
@@ -157,7 +162,7 @@ class Runs:
 
     def _start_run(self) -> None:
         self._await_run()
-        if self._waiting:
+        if self._waiting or self._waiting_rounds:
             self._writing = self._writer.submit(self._write_run, self._waiting, self._waiting_rounds)
             self._waiting, self._num_waiting, self._num_single = [], 0, 0
             self._waiting_rounds = defaultdict(list)
@@ -169,7 +174,16 @@ class Runs:
 
     def _write_run(self, waiting: list[_Rows], rounds: dict[str, list[pa.RecordBatch]]) -> None:
         """Sorts rows and writes them to one file for each split, and so the rounds, by game."""
-        rows, split_B = _joined(waiting)
+        if waiting:
+            self._write_rows(*_joined(waiting))
+        for split, parts in rounds.items():
+            table = pa.Table.from_batches(parts).combine_chunks()
+            by_game = np.argsort(table["game"].to_numpy(), kind="stable")
+            files = self.round_files.setdefault(split, [])
+            files.append(f"{split}-{len(files)}.rounds.run")
+            self._write(files[-1], table.take(pa.array(by_game)).combine_chunks().to_batches()[0])
+
+    def _write_rows(self, rows: pa.RecordBatch, split_B: NDArray[np.intp]) -> None:
         by_key = np.lexsort((rows["content"].to_numpy(), rows["key"].to_numpy()))
         for number, split in enumerate(SPLITS):
             chosen = by_key[split_B[by_key] == number]
@@ -178,12 +192,6 @@ class Runs:
                 files.append(f"{split}-{len(files)}.run")
                 self._write(files[-1], rows.take(pa.array(chosen)))
                 self.rows[split] += len(chosen)
-        for split, parts in rounds.items():
-            table = pa.Table.from_batches(parts).combine_chunks()
-            by_game = np.argsort(table["game"].to_numpy(), kind="stable")
-            files = self.round_files.setdefault(split, [])
-            files.append(f"{split}-{len(files)}.rounds.run")
-            self._write(files[-1], table.take(pa.array(by_game)).combine_chunks().to_batches()[0])
 
     def _write(self, name: str, rows: pa.RecordBatch) -> None:
         with open(self.folder / name, "wb") as file:
@@ -200,9 +208,9 @@ def _joined(parts: list[_Rows]) -> _Rows:
 
 class Merge:
     """The merge of runs into shards of decisions and of rounds. Of rows with equal key and content only the first is
-    written. `rounds`: of the games in the runs, as far as they are known; None: those that the runs hold."""
+    written."""
 
-    def __init__(self, runs: Runs, vocabulary: Vocabulary, packing: Packing, rounds: RoundMerge | None = None) -> None:
+    def __init__(self, runs: Runs, vocabulary: Vocabulary, packing: Packing) -> None:
         self._runs = runs
         self._vocabulary = vocabulary
         self._rows_per_shard, self._seed = packing.rows_per_shard, packing.seed
@@ -212,7 +220,6 @@ class Merge:
             rows[split] = sum(len(_distinct_rows(parts)) for parts in self._ranges(split, runs.rows[split]))
         self.tally = Tally(rows, runs.rows - rows, runs.games)
         """what is packed, of rounds only after `write`"""
-        self._rounds = rounds or RoundMerge.of_files(runs.folder, runs.round_files)
 
     def write(self, folder: Path, sources: object, splits: object, more: Mapping[str, Any] | None = None) -> list[str]:
         """Writes all shards and their card to `folder`, one empty shard if there are no rows; returns the names of the
@@ -231,19 +238,14 @@ class Merge:
         else:
             rows = pa.RecordBatch.from_pylist([], schema=schema(self._vocabulary))
             paths = [write_shard(folder, SPLITS[0], 0, 1, rows, self._vocabulary, made)]
-        self.tally.rounds = self._rounds.rounds
         return [str(path.relative_to(folder)) for path in paths]
 
     def _write_all(self, folder: Path, made: dict[str, Any]) -> list[Path]:
         shards = [path for split in self._splits for path in self._write_split(split, folder, made)]
-        rounds = [
-            path
-            for split in self._splits
-            for path in self._rounds.write(split, folder, self._rows_per_shard, self._vocabulary, made)
-        ]
+        rounds = [path for split in self._splits for path in self._write_rounds(split, folder, made)]
         tables = [Table("default", "", shards, self.tally.rows)]
         if rounds:
-            tables.append(Table(ROUNDS, f"{ROUNDS}/", rounds, self._rounds.rounds))
+            tables.append(Table(ROUNDS, f"{ROUNDS}/", rounds, self.tally.rounds))
         card = folder / CARD_NAME
         card.write_text(dataset_card(tables, self._vocabulary, made), encoding="utf-8")
         return [*shards, *rounds, card]
@@ -260,16 +262,35 @@ class Merge:
             paths.append(write_shard(folder, split, number, num_shards, rows, self._vocabulary, made))
         return paths
 
+    def _write_rounds(self, split: str, folder: Path, made: dict[str, Any]) -> list[Path]:
+        parts = [rounds_of_rows(_mapped(self._runs.folder / name)) for name in self._runs.round_files.get(split, [])]
+        limits = self._limits(sum(map(len, parts)))
+        cuts = [_cuts(part.game, limits) for part in parts]
+        ranges = []
+        for i in range(len(limits) + 1 if parts else 0):
+            rounds = concatenated([part.rows(cut[i], cut[i + 1]) for part, cut in zip(parts, cuts, strict=True)])
+            if len(rounds):
+                ranges.append(rounds.take(np.argsort(rounds.game, kind="stable")))
+        self.tally.rounds[split] = sum(map(len, ranges))
+        return [
+            write_rounds(folder, split, number, len(ranges), rounds, self._vocabulary, made)
+            for number, rounds in enumerate(ranges)
+        ]
+
+    def _limits(self, num_rows: int) -> NDArray[np.uint64]:
+        """Returns where equal ranges of keys start, but for the first, so many that each has the rows of a shard."""
+        num_ranges = -(-num_rows // self._rows_per_shard)
+        return np.array([2**64 * i // num_ranges for i in range(1, num_ranges)], np.uint64)
+
     def _ranges(self, split: str, num_rows: int) -> Iterator[list[pa.RecordBatch]]:
         """Yields the parts of all runs that are in each of equal ranges of keys, if it contains any row.
 
         Every range maps the runs again, so that the pages that were read of them do not count as resident any more.
         """
         paths = [self._runs.folder / name for name in self._runs.files[split]]
-        num_ranges = -(-num_rows // self._rows_per_shard)
-        limits = np.array([2**64 * i // num_ranges for i in range(1, num_ranges)], np.uint64)
+        limits = self._limits(num_rows)
         cuts = [_cuts(_mapped(path)["key"].to_numpy(), limits) for path in paths]
-        for i in range(num_ranges):
+        for i in range(len(limits) + 1):
             parts = [_mapped(path).slice(cut[i], cut[i + 1] - cut[i]) for path, cut in zip(paths, cuts, strict=True)]
             if any(part.num_rows for part in parts):
                 yield parts

@@ -4,7 +4,7 @@
 """
 
 import os
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -16,12 +16,12 @@ from tqdm import tqdm
 from annotate.annotation import format_line
 from annotate.runtime.files import check_output, locking, require_exists, writing_text
 from annotate.runtime.signals import noting_stop_signals
-from annotate.vocabulary import Vocabulary
+from annotate.vocabulary import Vocabulary, vocabulary_of_seats
 from kanachan.config import SPLITS
 from kanachan.data.columns import Columns, annotations_of_columns, game_key
 from kanachan.data.external_sort import Merge, Runs, keyed, splits_of_games
 from kanachan.data.pack_options import UNFINISHED, Packing, Tally, require_folder
-from kanachan.data.round_merge import RoundMerge
+from kanachan.data.round_shards import open_round_files
 from kanachan.data.shard_folder import ROUNDS, names_in, require_no_shards, splits_in
 from kanachan.data.shards import open_shards, publish_shards
 from kanachan.data.text import mixed_hidden, parse_block, read_blocks, vocabulary_of_block
@@ -63,7 +63,7 @@ def pack(
     with _temporary_folder(folder) as temporary, closing(Runs(temporary, packing.rows_per_shard)) as runs:
         vocabulary, splits = _write_runs(sources, runs, packing, keeps_splits)
         runs.games = splits.count()
-        merge = Merge(runs, vocabulary, packing, RoundMerge.of_folders(splits.games()))
+        merge = Merge(runs, vocabulary, packing)
         if isinstance(sources, dict):
             new = merge.write(temporary, {split: list(files) for split, files in sources.items()}, "by file")
         else:
@@ -116,6 +116,8 @@ def _write_runs(
     behaviour = all(_has_behaviour(path) for _, path in paths)
     with tqdm(total=num_bytes or None, unit="B", unit_scale=True, desc="reading", disable=None) as bar:
         for split, path in paths:
+            if os.path.isdir(path):
+                _add_rounds(path, split, runs, packing, splits, keeps_splits)
             for found, columns, ids, its_split in _rows_of(path, vocabulary, bar.update, behaviour=behaviour):
                 split = its_split if keeps_splits else split
                 vocabulary = found
@@ -123,10 +125,7 @@ def _write_runs(
                     hidden = columns.hidden is not None
                 if (columns.hidden is not None) != hidden:
                     raise ValueError(f"{path}: {mixed_hidden(not hidden)}")
-                if split:
-                    split_B = np.full(len(columns), SPLITS.index(split))
-                else:
-                    split_B = splits_of_games(columns.game, packing.fractions)
+                split_B = _splits_of(columns.game, split, packing)
                 splits.note(path, columns.game, split_B, ids)
                 runs.add(keyed(columns, packing.seed, vocabulary), split_B)
     runs.flush()
@@ -134,6 +133,21 @@ def _write_runs(
         raise ValueError(f"there is no annotation in {', '.join(path for _, path in paths)}")
     assert vocabulary is not None
     return vocabulary, splits
+
+
+def _splits_of(game_B: NDArray[np.uint64], split: str, packing: Packing) -> NDArray[np.intp]:
+    """Returns the index into SPLITS of each row: that of a split if one is named."""
+    return np.full(len(game_B), SPLITS.index(split)) if split else splits_of_games(game_B, packing.fractions)
+
+
+def _add_rounds(path: str, split: str, runs: Runs, packing: Packing, splits: "_Splits", keeps_splits: bool) -> None:
+    """Adds the rounds that a folder of shards holds, of games of which none were added before."""
+    for its_split in splits_in(Path(path) / ROUNDS):
+        for rounds in open_round_files(Path(path), its_split, verify=True):
+            rounds = rounds.take(~np.isin(rounds.game, splits.with_rounds))
+            splits.with_rounds = np.union1d(splits.with_rounds, rounds.game)
+            split_N = _splits_of(rounds.game, its_split if keeps_splits else split, packing)
+            runs.add_rounds(rounds, split_N, vocabulary_of_seats(rounds.num_seats))
 
 
 def _size(path: str) -> int:
@@ -180,7 +194,8 @@ def _rows_of(
 class _Splits:
     def __init__(self) -> None:
         self._split_of_game: dict[int, int] = {}
-        self._games: dict[tuple[str, str], set[int]] = defaultdict(set)
+        self.with_rounds = np.zeros(0, np.uint64)
+        """games of which rounds were added"""
 
     def note(self, path: str, game_B: NDArray[np.uint64], split_B: NDArray[np.intp], ids: Mapping[int, str]) -> None:
         """Records the splits of games; raises ValueError if one is in another split, too."""
@@ -192,11 +207,6 @@ class _Splits:
                     f"{path}: the game {ids.get(game, f'{game:016x}')} is in the {SPLITS[split]} split and in the "
                     f"{SPLITS[other]} split; name each game in one split only"
                 )
-            self._games[path, SPLITS[split]].add(game)
-
-    def games(self) -> dict[tuple[str, str], NDArray[np.uint64]]:
-        """Returns the games by the path of a source and their split, sorted."""
-        return {key: np.array(sorted(of_key), np.uint64) for key, of_key in self._games.items()}
 
     def count(self) -> Counter[str]:
         return Counter(SPLITS[split] for split in self._split_of_game.values())
