@@ -9,7 +9,7 @@ import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
@@ -24,6 +24,7 @@ from annotate.pipeline.outputs import Output
 from annotate.pipeline.report import MOST_SHOWN, Report
 from annotate.records.finding import check_paths, find_files
 from annotate.records.reading import Record, records_of
+from annotate.runtime.disk_dict import DiskDict
 from annotate.runtime.files import name_where_disk_is_full, replacing
 from annotate.runtime.journal import RESTART, Journal
 from annotate.runtime.signals import Stopped, StopRequest, noting_stop_signals
@@ -62,17 +63,18 @@ class _Run:
         self._report, self._passed_over = Report(), Counter[str]()
         self._saved: dict[str, Any] | None = None
         self._is_read = False
-        self._known: list[tuple[str, int, int]] = []
-        """records that an interrupted run has read: name, size and time of change"""
-        self._record_of_game: dict[str, str] = {}
-        """by the keys of each game"""
+        self._record_of_game = DiskDict()
+        """the name of the record by each of the keys of a game"""
         for entry in journal.entries():
             self._report.add(Report.of_json(entry["report"]))
             self._saved, self._is_read = entry["output"], entry["is_read"]
-            for name, size, modified, keys in entry["records"]:
-                self._known.append((name, size, modified))
-                self._record_of_game |= dict.fromkeys(keys, name)
+            for name, *_, keys in entry["records"]:
+                self._note(keys, name)
         self._begin_entry()
+
+    def _note(self, keys: Iterable[str], record: str) -> None:
+        for key in keys:
+            self._record_of_game[key] = record
 
     def _begin_entry(self) -> None:
         self._new_report = Report()
@@ -113,7 +115,7 @@ class _Run:
     def _read(self) -> None:
         conversion = self._conversion
         records = records_of(find_files(conversion.paths, self._passed_over), conversion.shard, self._passed_over)
-        if self._known:
+        if self._saved is not None:
             records = self._skipping(records)
         self._output.begin(self._saved)
         task = partial(annotate_record, conversion=replace(conversion, paths=()), encode=self._output.encode)
@@ -162,10 +164,10 @@ class _Run:
                 blake2b(key.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
                 for key in (game.id, game.play)
             ]
-            first = next((self._record_of_game[key] for key in keys if key in self._record_of_game), None)
+            first = next(filter(None, map(self._record_of_game.get, keys)), None)
             if first is None:
                 keys_of_record += keys
-                self._record_of_game |= dict.fromkeys(keys, record.name)
+                self._note(keys, record.name)
                 self._output.write(game.data)
                 self._add(game.report)
             else:
@@ -190,7 +192,7 @@ class _Run:
     def _skipping(self, records: Iterator[Record]) -> Iterator[Record]:
         """Yields the records that the interrupted run has not read."""
         print(f"kanachan-annotate: resuming {self._output.name} after {self._report.files:,} records", file=sys.stderr)
-        for name, size, modified in self._known:
+        for name, size, modified, _ in (known for entry in self._journal.entries() for known in entry["records"]):
             record = next(records, None)
             if record is None or record.name != name:
                 raise ValueError(

@@ -2,12 +2,12 @@
 
 import glob
 import os
-import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import count
 from typing import NamedTuple
 
+from annotate.runtime.disk_dict import DiskDict
 from annotate.runtime.files import MISSING
 
 _RECORD_SUFFIXES = (".xml", ".mjlog", ".json", ".jsonl", ".mjson", ".bin", ".pb")
@@ -56,11 +56,12 @@ def find_files(paths: Sequence[str], passed_over: Counter[str] | None = None) ->
     Args:
         passed_over: counts, by suffix, the files in folders that are skipped, without hidden ones; and LINKED_FOLDER.
     """
-    found, passed_over = _DiskSet(), Counter() if passed_over is None else passed_over
+    found, passed_over = DiskDict(), Counter() if passed_over is None else passed_over
     for path in paths:
         for match in _matches(path):
             for file, real in _files_of(match, passed_over):
-                if found.add(real):
+                if found.get(real) is None:
+                    found[real] = file
                     yield file
 
 
@@ -146,17 +147,3 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
         return entry.is_dir()
     except OSError:  # a link to itself, or to what may not be seen; reading it as a record reports the problem
         return False
-
-
-class _DiskSet:
-    """A set of paths in a temporary file."""
-
-    def __init__(self) -> None:
-        self._database = sqlite3.connect("", isolation_level=None)
-        self._database.execute("CREATE TABLE met (path BLOB PRIMARY KEY) WITHOUT ROWID")
-        self._database.execute("BEGIN")
-
-    def add(self, path: str) -> bool:
-        """Adds `path` and returns whether it is new."""
-        done = self._database.execute("INSERT OR IGNORE INTO met VALUES (?)", (os.fsencode(path),))
-        return done.rowcount == 1
