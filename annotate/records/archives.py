@@ -1,24 +1,18 @@
 """Reads archives of records: zip, and tar that is plain, gzip or zstd. Members are read one by one, never unpacked.
-
-Decompression bombs are bounded: a member of more than LARGEST_MEMBER bytes is refused, and reading an archive stops
-when it has yielded more than MOST_EXPANSION times its size (or HARMLESS bytes, if that is more). Names are never used
-as paths.
+A member of more than LARGEST_MEMBER bytes is refused. Names are never used as paths.
 """
 
 import lzma
-import os
 import struct
 import tarfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from typing import IO, Any, NamedTuple, Self
+from typing import IO, NamedTuple, Self
 
 from annotate.runtime.files import DECOMPRESSION_ERRORS, decompressing
 
 LARGEST_MEMBER = 64 << 20
-MOST_EXPANSION = 200
-HARMLESS = 1 << 30
 
 _ZIP_MAGICS = (b"PK\x03\x04", b"PK\x05\x06", b"PK\x07\x08")
 _ZIP_ERRORS = (
@@ -32,7 +26,6 @@ _ZIP_ERRORS = (
     RuntimeError,  # a password is required
     ValueError,
 )
-_LARGEST_TAR_HEADER = 1 << 20  # of a long name or other attributes
 
 
 class Member(NamedTuple):
@@ -71,37 +64,27 @@ def members(path: str, is_wanted: Callable[[str], bool]) -> Iterator[Member]:
         OSError: the archive's file cannot be read.
     """
     with open(path, "rb") as raw:
-        limit = max(HARMLESS, MOST_EXPANSION * os.fstat(raw.fileno()).st_size)
         magic = raw.read(len(_ZIP_MAGICS[0]))
         raw.seek(0)
-        yield from (_of_zip if magic in _ZIP_MAGICS else _of_tar)(raw, is_wanted, limit)
+        yield from (_of_zip if magic in _ZIP_MAGICS else _of_tar)(raw, is_wanted)
 
 
 def _too_large(size: int) -> str:
     return f"{size:,} bytes: more than the {LARGEST_MEMBER >> 20} MiB that a file in an archive may have"
 
 
-def _expands(limit: int) -> str:
-    return f"it expands to more than {limit:,} bytes, {MOST_EXPANSION} times its own size"
-
-
-def _of_zip(raw: IO[bytes], is_wanted: Callable[[str], bool], limit: int) -> Iterator[Member]:
+def _of_zip(raw: IO[bytes], is_wanted: Callable[[str], bool]) -> Iterator[Member]:
     try:
         archive = zipfile.ZipFile(raw)
     except _ZIP_ERRORS as error:
         yield Member("", b"", 0, f"the zip archive is damaged or cut off ({error}): get it again")
         return
-    total = 0
     for info in archive.infolist():
         if info.filename.endswith("/") or not is_wanted(info.filename):  # zipfile fails at an empty name
             continue
         if info.file_size > LARGEST_MEMBER:
             yield Member(info.filename, b"", info.compress_size, _too_large(info.file_size))
             continue
-        total += info.file_size
-        if total > limit:
-            yield Member("", b"", 0, f"{_expands(limit)}: the rest is skipped")
-            return
         try:
             with archive.open(info) as file:
                 data = file.read()  # never more than the declared size
@@ -109,15 +92,6 @@ def _of_zip(raw: IO[bytes], is_wanted: Callable[[str], bool], limit: int) -> Ite
             yield Member(info.filename, b"", info.compress_size, f"damaged in the archive ({error})")
             continue
         yield Member(info.filename, data, info.compress_size)
-
-
-_ATTRIBUTE_TYPES = (
-    tarfile.XHDTYPE,
-    tarfile.XGLTYPE,
-    tarfile.SOLARIS_XHDTYPE,
-    tarfile.GNUTYPE_LONGNAME,
-    tarfile.GNUTYPE_LONGLINK,
-)
 
 
 class _DamagedTar(Exception):
@@ -136,38 +110,15 @@ class _Header(tarfile.TarInfo):
         except tarfile.HeaderError as error:
             raise _DamagedTar("a member's header is damaged or missing") from error
 
-    def _proc_member(self, archive: tarfile.TarFile) -> Any:
-        # the hook for subclasses: attributes are read next, into memory
-        if self.size < 0 or (self.type in _ATTRIBUTE_TYPES and self.size > _LARGEST_TAR_HEADER):
-            raise _DamagedTar("a member's header is damaged")
-        return super()._proc_member(archive)  # type: ignore[misc]
 
-
-class _Counted:
-    """A stream that raises _DamagedTar after `limit` bytes."""
-
-    def __init__(self, stream: IO[bytes], limit: int) -> None:
-        self._stream = stream
-        self._limit = limit
-        self._count = 0
-
-    def read(self, size: int) -> bytes:
-        data = self._stream.read(size)
-        self._count += len(data)
-        if self._count > self._limit:
-            raise _DamagedTar(_expands(self._limit))
-        return data
-
-
-def _of_tar(raw: IO[bytes], is_wanted: Callable[[str], bool], limit: int) -> Iterator[Member]:
+def _of_tar(raw: IO[bytes], is_wanted: Callable[[str], bool]) -> Iterator[Member]:
     where, position = "at its start", 0
     try:
-        stream: Any = _Counted(decompressing(raw), limit)
-        with tarfile.open(fileobj=stream, mode="r|", tarinfo=_Header) as archive:
+        with tarfile.open(fileobj=decompressing(raw), mode="r|", tarinfo=_Header) as archive:
             while (info := archive.next()) is not None:
                 archive.members.clear()  # type: ignore[attr-defined]  # tarfile would store all of them
                 size, position = raw.tell() - position, raw.tell()
-                if not 0 <= info.size <= limit:  # all of it would be read to find the next member
+                if info.size < 0:
                     raise _DamagedTar(f"by its header {info.name} has {info.size:,} bytes")
                 if not info.isfile() or not is_wanted(info.name):
                     continue
