@@ -148,6 +148,12 @@ def tenhou_delta(rank: int, dan: int, table: TenhouTable, style: int, num_seats:
     return -points.penalty_step[style] * max(dan - (FIRST_DAN - 3), 0)
 
 
+def tenhou_deltas(scores: Sequence[int], dans: Sequence[int], table: TenhouTable, style: int) -> tuple[int, ...]:
+    """Computes the change of each seat's points (pt) by a game at a table that ended with `scores`."""
+    places = zip(ranks_of(scores), dans, strict=True)
+    return tuple(tenhou_delta(rank, dan, table, style, len(scores)) for rank, dan in places)
+
+
 def tenhou_room(table: TenhouTable) -> int:
     """Returns Mahjong Soul's room for one of Tenhou's tables: 0 Bronze, 1 Silver, 2 Gold, 4 Throne."""
     return {"ippan": 0, "joukyuu": 1, "tokujou": 2, "houou": 4}[table]

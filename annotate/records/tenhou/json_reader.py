@@ -245,23 +245,16 @@ def _grading(
     if not kind.is_ranked or document.get("lobby", 0) != 0 or not isinstance(names, list) or len(names) != num_seats:
         return None, None
     names = list(map(normalised, names))
-    ranks = grading.ranks_of(final_scores) if final_scores is not None else None
     if kind.table is not None:
-        dans = [tenhou_dan(name) for name in names]
-        if any(dan is None for dan in dans):
+        dans = [dan for dan in map(tenhou_dan, names) if dan is not None]
+        if len(dans) != num_seats:
             return None, None
-        known = [dan for dan in dans if dan is not None]
-        deltas = ranks and tuple(
-            grading.tenhou_delta(rank, dan, kind.table, kind.style, num_seats)
-            for rank, dan in zip(ranks, known, strict=True)
-        )
-        return tuple(map(grading.tenhou_grade, known)), deltas
+        deltas = final_scores and grading.tenhou_deltas(final_scores, dans, kind.table, kind.style)
+        return tuple(map(grading.tenhou_grade, dans)), deltas
     grades = tuple(grade for grade in map(mjsoul_grade, names) if grade is not None)
     if len(grades) != num_seats or kind.room is None:
         return None, None
-    if ranks is None or final_scores is None:
-        return grades, None
-    return grades, grading.mjsoul_deltas(final_scores, kind.room, grades, kind.style)
+    return grades, final_scores and grading.mjsoul_deltas(final_scores, kind.room, grades, kind.style)
 
 
 def _rounds(

@@ -1,9 +1,9 @@
 """Reads Tenhou's mjlog XML: one game, its elements in the order of play.
 
 Tiles are physical numbers 0 ... 135, so melds, red fives and whether a discard was the drawn tile are exact.
-Scores are in hundreds. Of a cut-off file the complete rounds are read, and a fault within a round costs that round, as
-each is parsed by itself. From <BYE> to the next <UN> that names the seat,
-a player is not connected: the server passes and discards what it draws.
+Scores are in hundreds. Of a cut-off file the complete rounds are read, and a fault within a round costs that round.
+From <BYE> to the next <UN> that names the seat, a player is not connected: the server passes and discards what it
+draws.
 """
 
 import hashlib
@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from urllib.parse import unquote
+from xml.parsers import expat
 
 from annotate.game import grading
 from annotate.game.origin import TENHOU_LOG, Origin, Player, players_of
@@ -21,7 +22,6 @@ from annotate.records.tenhou.attributes import Attributes, integer_of, integers_
 from annotate.records.tenhou.meld import decode_meld, tile_name
 from annotate.records.tenhou.wall import SEED_PREFIX, walls_of_seed, with_indicators
 from annotate.records.tenhou.xml_events import SEATS_OF_TABLE, payments, start_kyoku
-from annotate.records.tenhou.xml_parts import CONNECTIONS, ENDS, PartsOfDocument
 from annotate.vocabulary import Vocabulary, vocabulary_of_seats
 
 # bits of <GO type>
@@ -42,7 +42,8 @@ DRAW_REASONS = {
 _DRAWS = {f"{letter}{tile}": (seat, tile) for seat, letter in enumerate("TUVW") for tile in range(NUM_TILE_IDS)}
 _DISCARDS = {f"{letter}{tile}": (seat, tile) for seat, letter in enumerate("DEFG") for tile in range(NUM_TILE_IDS)}
 _MOVE = re.compile(r"[DEFGTUVW]\d+$")
-_ROUND = re.compile(rb"<INIT\b")
+_CONNECTIONS, _ENDS = ("UN", "BYE"), ("AGARI", "RYUUKYOKU")
+"""elements that tell something even where their round is lost: who is connected, and the final scores"""
 
 
 def read_tenhou_xml(data: bytes, name: str) -> Game:
@@ -66,9 +67,18 @@ def _game_id(data: bytes, name: str) -> str:
     return found[0] if found else f"mjlog-{hashlib.sha256(data).hexdigest()[:16]}"
 
 
-class _Reader(PartsOfDocument):
+class _Reader:
     def __init__(self, data: bytes) -> None:
-        super().__init__(data)
+        self._data = data
+        self._parser = expat.ParserCreate()
+        self._parser.StartElementHandler = self._start
+        self._parser.EndElementHandler = self._end
+        self._parser.CharacterDataHandler = self._text
+        self._parser.StartDoctypeDeclHandler = self._doctype
+        self._depth = 0
+        """how many elements are open"""
+        self._number = 0
+        """of the round, from 1"""
         self._type: int | None = None
         self._num_seats = SEATS_OF_TABLE
         self._seed: str | None = None
@@ -107,14 +117,21 @@ class _Reader(PartsOfDocument):
 
     def read(self) -> bool:
         """Reads the document; returns whether it stops before its end."""
-        starts = [found.start() for found in _ROUND.finditer(self._data)]
-        is_cut_off = self._parse(0, *starts[:1])
-        if starts and self._seed is not None:
-            self._walls = walls_of_seed(self._seed, self._vocabulary)
-        for self._number, start in enumerate(starts, start=1):
-            self._wall = None if self._walls is None else tuple(map(tile_name, next(self._walls)))
-            is_cut_off = self._parse(start, *starts[self._number : self._number + 1])
-        return is_cut_off
+        try:
+            self._parser.Parse(self._data, False)
+        except expat.ExpatError as error:
+            raise ValueError(f"malformed XML: {expat.ErrorString(error.code)} {self._place}") from None
+        except ValueError as error:
+            raise ValueError(f"{error} {self._place}") from None
+        try:
+            self._parser.Parse(b"", True)
+        except expat.ExpatError:
+            return True
+        return False
+
+    @property
+    def _place(self) -> str:
+        return f"(line {self._parser.CurrentLineNumber}, column {self._parser.CurrentColumnNumber})"
 
     def _lose(self, problem: str) -> None:
         """Leaves out the round that is being read, or what follows after one that has ended."""
@@ -152,11 +169,8 @@ class _Reader(PartsOfDocument):
         if self._is_ranked and dans is not None:
             grades = tuple(map(grading.tenhou_grade, dans))
             if self._final_scores is not None:
-                ranks = grading.ranks_of(self._final_scores)
-                deltas = tuple(
-                    grading.tenhou_delta(rank, dan, table, style, self._num_seats)
-                    for rank, dan in zip(ranks, dans, strict=True)
-                )
+                deltas = grading.tenhou_deltas(self._final_scores, dans, table, style)
+        log, players = TENHOU_LOG.fullmatch(game_id), self._players[: self._num_seats]
         return Game(
             vocabulary=self._vocabulary,
             id=game_id,
@@ -168,12 +182,7 @@ class _Reader(PartsOfDocument):
             final_scores=self._final_scores,
             grading_deltas=deltas,
             incomplete=incomplete,
-            origin=Origin(
-                "tenhou",
-                game_id if TENHOU_LOG.fullmatch(game_id) else None,
-                self._words,
-                self._players[: self._num_seats],
-            ),
+            origin=Origin("tenhou", log and log[0], self._words, players),
             lost=tuple(self._lost),
         )
 
@@ -201,17 +210,23 @@ class _Reader(PartsOfDocument):
         if self._depth == 1 and tag == "mjloggm":
             return
         self._require_one_game(tag)
+        if tag == "INIT":
+            self._finish_round()
+            self._number += 1
         try:
-            if self._is_lost and tag in ENDS:
+            if self._is_lost and tag in _ENDS:
                 self._owari(attributes, tag)
             elif self._depth > 2:
                 raise ValueError(f"unexpected element <{tag}>")
-            elif not self._is_lost or tag in ("INIT", *CONNECTIONS):
+            elif not self._is_lost or tag in ("INIT", *_CONNECTIONS):
                 self._element(tag, attributes)
         except ValueError as error:
-            if self._number == 0 and tag in ("GO", *CONNECTIONS):
+            if self._number == 0 and tag in ("GO", *_CONNECTIONS):
                 raise
             self._lose(str(error))
+
+    def _end(self, tag: str) -> None:
+        self._depth -= 1
 
     def _require_one_game(self, tag: str) -> None:
         """Raises ValueError if an element does not stand where it does in the document of one game."""
@@ -304,6 +319,9 @@ class _Reader(PartsOfDocument):
     def _init(self, attributes: Attributes) -> None:
         self._is_lost = self._ended = False
         self._drawn = self._last_discard = None
+        if self._seed is not None and self._walls is None:
+            self._walls = walls_of_seed(self._seed, self._vocabulary)
+        self._wall = None if self._walls is None else tuple(map(tile_name, next(self._walls)))
         self._absence.start_round()
         self._events = [start_kyoku(attributes, self._num_seats)]
 
