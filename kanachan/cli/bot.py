@@ -153,11 +153,9 @@ def _adapt(
     rollouts = parse_weights(arguments.weights).rollouts
     if rollouts is None:
         return None
-    from kanachan.inference.policy import NetworkPolicy
     from kanachan.play.agent import Opening
     from kanachan.reinforcement.adaptation import AdaptationConfig, Adapter
 
-    assert isinstance(policy, NetworkPolicy)
     try:
         adapter = Adapter(policy, AdaptationConfig(rollouts=rollouts))
     except ValueError as error:

@@ -303,11 +303,10 @@ def _subjects(arguments: argparse.Namespace) -> list[Subject]:
 
 
 def _average_suits(subject: Subject) -> Subject:
-    from kanachan.inference.policy import NetworkPolicy
     from kanachan.inference.suit_averaging import SuitAverage
 
     policy = subject.policy
-    assert isinstance(policy, NetworkPolicy)
+    assert policy is not None
     if not policy.card.get("config", {}).get("data", {}).get("exchange_suits", True):
         raise ValueError(f"{subject.path}: trained with data.exchange_suits=false: --average-suits is not for it")
     return replace(subject, policy=policy.with_network(SuitAverage(policy.network, policy.vocabulary)))

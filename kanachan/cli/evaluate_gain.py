@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from kanachan.data.columns import Columns
     from kanachan.evaluation.verdicts import GainVerdict
-    from kanachan.inference.policy import NetworkPolicy
+    from kanachan.inference.policy import Policy
     from kanachan.reinforcement.critic import Critic
     from kanachan.reinforcement.gain import Gain, SeatRounds
     from kanachan.reinforcement.learner_seats import LearnerSeats
@@ -232,7 +232,7 @@ def _measured(seats: "LearnerSeats", returns: _Returns, arguments: argparse.Name
             raise kind(f"{names}: {error} (played as {seats.circumstances})") from None
 
 
-def _policy(path: str, seats: "LearnerSeats", device: Any) -> "NetworkPolicy":
+def _policy(path: str, seats: "LearnerSeats", device: Any) -> "Policy":
     from kanachan.inference.policy import Policy
 
     policy = Policy.load(path, device)

@@ -17,7 +17,7 @@ from kanachan.data.shard_folder import shards_of
 from kanachan.extras import require
 
 if TYPE_CHECKING:
-    from kanachan.inference.policy import NetworkPolicy
+    from kanachan.inference.policy import Policy
 
 PROGRAM = "kanachan-export"
 _DESCRIPTION = """Exports a trained network for use in other programs. With -o, the encoder of a weights file:
@@ -102,7 +102,7 @@ def _export(arguments: argparse.Namespace) -> None:
         _push(policy, arguments.weights, arguments.push_to_hub)
 
 
-def _push(policy: "NetworkPolicy", weights: str, repository: str) -> None:
+def _push(policy: "Policy", weights: str, repository: str) -> None:
     from transformers.utils.logging import disable_progress_bar
 
     from kanachan.inference.encoder_folder import export_encoder
@@ -117,7 +117,7 @@ def _push(policy: "NetworkPolicy", weights: str, repository: str) -> None:
     print(f"{address}: {PREFIX}{repository} names these weights")
 
 
-def _to_transformers(policy: "NetworkPolicy", out: Path) -> None:
+def _to_transformers(policy: "Policy", out: Path) -> None:
     from transformers.utils.logging import disable_progress_bar
 
     from kanachan.inference.encoder_folder import export_encoder
@@ -129,7 +129,7 @@ def _to_transformers(policy: "NetworkPolicy", out: Path) -> None:
     )
 
 
-def _to_onnx(policy: "NetworkPolicy", folder: Path, shards: str | None, tolerance: float) -> None:
+def _to_onnx(policy: "Policy", folder: Path, shards: str | None, tolerance: float) -> None:
     from kanachan.data.loader import held_out_columns
     from kanachan.inference.onnx_export import MOST_CHECKED, export_onnx, simulated_situations
 

@@ -19,7 +19,7 @@ from torch import Tensor
 from kanachan.data.columns import Columns
 from kanachan.evaluation.bootstrap import REPLICATES, Estimate, cluster_bootstrap, ratio_statistic
 from kanachan.evaluation.calibration import calibration_statistic
-from kanachan.inference.policy import NetworkPolicy, stacked
+from kanachan.inference.policy import Policy, stacked
 
 LOWEST, HIGHEST = 0.01, 100.0
 _PRECISION = 1e-9  # of the logarithm
@@ -39,7 +39,7 @@ class CalibrationData(NamedTuple):
 
 @torch.inference_mode()
 def collect_logits(
-    policy: NetworkPolicy, columns: Columns, batch: int, progress: Callable[[int], object]
+    policy: Policy, columns: Columns, batch: int, progress: Callable[[int], object]
 ) -> dict[str, CalibrationData]:
     """Evaluates a network on every row, `batch` at a time; `progress` is called with the number of rows done.
 

@@ -11,7 +11,7 @@ from safetensors import SafetensorError
 from annotate.vocabulary import Vocabulary
 from kanachan.inference import encoder
 from kanachan.inference.encoder import KanachanConfig, KanachanEncoder
-from kanachan.inference.policy import NetworkPolicy
+from kanachan.inference.policy import Policy
 from kanachan.inference.source_copy import copied_sources
 from kanachan.models.weights import CARD_NAME, write_card
 
@@ -21,7 +21,7 @@ _WEIGHTS = "model.safetensors"
 _AUTO_MAP = {"AutoConfig": f"{_CODE}.{KanachanConfig.__name__}", "AutoModel": f"{_CODE}.{KanachanEncoder.__name__}"}
 
 
-def export_encoder(policy: NetworkPolicy, folder: Path, name: str | None = None) -> int:
+def export_encoder(policy: Policy, folder: Path, name: str | None = None) -> int:
     """Writes the encoder of a network to a folder, which is made if it is missing; returns its number of parameters.
     The model card opens it by `name`, if that is not the folder's. Raises ValueError if the folder holds a README.md of
     something else."""
@@ -54,7 +54,7 @@ def export_encoder(policy: NetworkPolicy, folder: Path, name: str | None = None)
     return sum(parameter.numel() for parameter in exported.parameters())
 
 
-def _about(policy: NetworkPolicy, name: str) -> str:
+def _about(policy: Policy, name: str) -> str:
     """Returns the text of README.md: what the folder holds, an example, and the model card."""
     card = policy.card
     licence = card.get("licence") or card.get("license")

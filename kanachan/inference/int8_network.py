@@ -22,7 +22,7 @@ from annotate.vocabulary import Vocabulary
 from kanachan.data.batch import Batch
 from kanachan.data.columns import columns_of_annotations
 from kanachan.extras import require
-from kanachan.inference.policy import NetworkPolicy
+from kanachan.inference.policy import Policy
 from kanachan.models.kv_cache import IncrementalBatch
 from kanachan.models.transformer import Network, Output
 
@@ -190,7 +190,7 @@ def _flushing_denormals() -> Iterator[None]:
         torch.set_flush_denormal(False)
 
 
-def _simulated(policy: NetworkPolicy, seed: int) -> Iterator[Batch]:
+def _simulated(policy: Policy, seed: int) -> Iterator[Batch]:
     """Yields the decisions of a game between rule-based players."""
     annotations = simulate_game(policy.vocabulary, seed=seed).annotations[:_MOST_DECISIONS]
     for first in range(0, len(annotations), _BATCH):
@@ -198,7 +198,7 @@ def _simulated(policy: NetworkPolicy, seed: int) -> Iterator[Batch]:
 
 
 @torch.inference_mode()
-def _measured_ranges(policy: NetworkPolicy) -> "Ranges":
+def _measured_ranges(policy: Policy) -> "Ranges":
     """Computes the ranges of the inputs of all linear layers on the decisions of a simulated game."""
     found: dict[nn.Module, tuple[float, float]] = {}
 
@@ -219,7 +219,7 @@ def _measured_ranges(policy: NetworkPolicy) -> "Ranges":
     return found
 
 
-def with_int8(policy: NetworkPolicy, name: str) -> NetworkPolicy:
+def with_int8(policy: Policy, name: str) -> Policy:
     """Returns a policy, which is on the CPU, with int8 matrices. Raises ValueError, which starts with the name of the
     weights, if a package is missing, or they are not of imitation."""
     require("onnx", _PACKAGES, f"{name}: int8")
@@ -232,7 +232,7 @@ def with_int8(policy: NetworkPolicy, name: str) -> NetworkPolicy:
 
 
 @torch.inference_mode()
-def divergence(policy: NetworkPolicy, exact: NetworkPolicy, batches: Iterable[Batch]) -> Divergence:
+def divergence(policy: Policy, exact: Policy, batches: Iterable[Batch]) -> Divergence:
     """Computes the divergence of a policy from an exact one."""
     nats, same = [], []
     for batch in batches:
@@ -249,7 +249,7 @@ def divergence(policy: NetworkPolicy, exact: NetworkPolicy, batches: Iterable[Ba
     return Divergence(float(nats_B.mean()), float(same_B.float().mean()), len(nats_B))
 
 
-def checked_divergence(policy: NetworkPolicy, exact: NetworkPolicy, name: str) -> Divergence:
+def checked_divergence(policy: Policy, exact: Policy, name: str) -> Divergence:
     """Computes the divergence of an int8 policy from the network's, on the decisions of a simulated game. Raises
     ValueError: it is too large."""
     found = divergence(policy, exact, _simulated(exact, _CHECKING_SEED))

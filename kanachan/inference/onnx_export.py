@@ -19,7 +19,7 @@ from annotate.simulation.simulate import simulate_game
 from annotate.vocabulary import TABLE, Vocabulary
 from kanachan.data.batch import Batch, TokenLayout
 from kanachan.data.columns import Columns, columns_of_annotations
-from kanachan.inference.policy import NetworkPolicy, scale_logits
+from kanachan.inference.policy import Policy, scale_logits
 from kanachan.inference.situation_inputs import DECISION_INPUTS, SITUATION_INPUTS, encoded
 
 ENCODER_NAME, POLICY_NAME, ABOUT_NAME = "encoder.onnx", "policy.onnx", "README.md"
@@ -56,7 +56,7 @@ class EncoderGraph(nn.Module):
 
     inputs = SITUATION_INPUTS
 
-    def __init__(self, policy: NetworkPolicy) -> None:
+    def __init__(self, policy: Policy) -> None:
         super().__init__()
         self.encoder = policy.network.encoder
         self.outputs = {"situation": 1.0, "tokens": 1.0}
@@ -81,7 +81,7 @@ class PolicyGraph(nn.Module):
 
     inputs = DECISION_INPUTS
 
-    def __init__(self, policy: NetworkPolicy) -> None:
+    def __init__(self, policy: Policy) -> None:
         super().__init__()
         self.network = policy.network
         self.actor_first = policy.actor_first
@@ -126,7 +126,7 @@ def simulated_situations(vocabulary: Vocabulary) -> Columns:
     return columns_of_annotations(annotations[:MOST_CHECKED], vocabulary)
 
 
-def export_onnx(policy: NetworkPolicy, folder: Path, columns: Columns, tolerance: float) -> list[Checked]:
+def export_onnx(policy: Policy, folder: Path, columns: Columns, tolerance: float) -> list[Checked]:
     """Writes `encoder.onnx`, `policy.onnx` and a README.md that explains them into `folder`, all or none; the policy is
     on the CPU, and there are two decisions or more. Raises ValueError if a file differs from the network on them by
     more than `tolerance` (`Checked.difference`), or the network is too large for one file."""
@@ -148,7 +148,7 @@ def export_onnx(policy: NetworkPolicy, folder: Path, columns: Columns, tolerance
     return found
 
 
-def _write(graph: Graph, path: Path, policy: NetworkPolicy) -> None:
+def _write(graph: Graph, path: Path, policy: Policy) -> None:
     import onnx
 
     inputs = _inputs(policy.vocabulary)
@@ -225,7 +225,7 @@ def _inputs(vocabulary: Vocabulary) -> dict[str, _Input]:
     }
 
 
-def _metadata(policy: NetworkPolicy) -> dict[str, str]:
+def _metadata(policy: Policy) -> dict[str, str]:
     return {
         "stage": policy.stage,
         "vocabulary": policy.vocabulary.name,
@@ -236,7 +236,7 @@ def _metadata(policy: NetworkPolicy) -> dict[str, str]:
 
 
 @torch.inference_mode()
-def check(path: Path, graph: Graph, policy: NetworkPolicy, columns: Columns, tolerance: float) -> float:
+def check(path: Path, graph: Graph, policy: Policy, columns: Columns, tolerance: float) -> float:
     """Computes the largest difference between the outputs of a file and of the graph, over batches of several sizes.
     Raises ValueError: the difference exceeds the tolerance."""
     from onnxruntime import InferenceSession
@@ -265,7 +265,7 @@ def _largest(found: Tensor, expected: Tensor, unit: float) -> float:
     return float(difference.masked_fill(expected.isneginf(), 0.0).nan_to_num(nan=math.inf).max())
 
 
-def _about(policy: NetworkPolicy) -> str:
+def _about(policy: Policy) -> str:
     """Returns the text of README.md: the inputs and outputs of the files."""
     inputs = [
         f"| `{name}` | {str(dtype).removeprefix('torch.')} | {' × '.join(map(str, sizes))} | {meaning} |"

@@ -4,7 +4,6 @@ Shapes: B decisions, A candidates, R ranks.
 """
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -34,8 +33,8 @@ _FIELDS = ("scores", "probabilities", "rank_probabilities")
 """of `Objective.predictions`, in the order of those of `Prediction`"""
 
 
-class Policy(ABC):
-    """One or several trained networks that score the candidate actions of observations.
+class Policy:
+    """A trained network that scores the candidate actions of observations.
 
     Args:
         objective: defines the scores.
@@ -47,12 +46,14 @@ class Policy(ABC):
 
     def __init__(
         self,
+        network: Network,
         objective: Objective,
         *,
         actor_first: bool,
         card: Mapping[str, Any] | None = None,
         device: torch.device | str = "cpu",
     ) -> None:
+        self.network = network.to(device).eval()
         self.objective = objective.to(device).eval()
         self.card = dict(card or {})
         self.temperature = float(self.card.get("temperature", 1.0))
@@ -65,7 +66,7 @@ class Policy(ABC):
         self._seat_rotation = SeatRotation(self.vocabulary) if actor_first else None
 
     @staticmethod
-    def load(weights: str | Path, device: torch.device | str = "cpu") -> "NetworkPolicy":
+    def load(weights: str | Path, device: torch.device | str = "cpu") -> "Policy":
         """Loads the policy of a weights file or of the folder of a run that has ended.
 
         Raises ValueError, naming the file, if it is missing, cut off, of another vocabulary or of a size that differs
@@ -73,7 +74,7 @@ class Policy(ABC):
         """
         network, objective, card = load_network(weights, device)
         actor_first = card["config"]["data"]["actor_first"]
-        return NetworkPolicy(network, objective, actor_first=actor_first, card=card, device=device)
+        return Policy(network, objective, actor_first=actor_first, card=card, device=device)
 
     @property
     def stage(self) -> StageName:
@@ -169,10 +170,21 @@ class Policy(ABC):
             predictions += self.predict(self.batch(columns))
         return predictions
 
-    @abstractmethod
+    def with_network(self, network: Network) -> "Policy":
+        """Returns the same policy by another network of the same outputs."""
+        return Policy(network, self.objective, actor_first=self.actor_first, card=self.card, device=self.device)
+
+    @torch.inference_mode()
     def output_and_value(self, batch: Batch) -> tuple[Output, Tensor | None]:
         """Returns the output for `batch`, which must be on the policy's device, at the policy's temperatures; and
         value_B, the expected target before the action, where it is predicted."""
+        output = scale_logits(self.network(batch), self.temperature, self.summary_temperature)
+        has_value = self.objective.has_value and self.objective.num_summary_outputs > 0
+        return output, self.objective.baseline_value(output, batch) if has_value else None
+
+    def decoded(self, batch: Batch, encoded: Encoded) -> Output:
+        """Returns the output for `batch`, encoded by a network with the same encoder, at the policy's temperatures."""
+        return scale_logits(self.network.decoded(batch, encoded), self.temperature, self.summary_temperature)
 
     def output(self, batch: Batch) -> Output:
         """Returns the first part of `output_and_value`."""
@@ -187,36 +199,6 @@ class Policy(ABC):
         found = self.objective.predictions(output)
         columns = (_rows(found.get(name), num_candidates_B) for name in _FIELDS)
         return [Prediction(*row) for row in zip(*columns, values, strict=True)]
-
-
-class NetworkPolicy(Policy):
-    """The policy of one network; see `Policy` for the other arguments."""
-
-    def __init__(
-        self,
-        network: Network,
-        objective: Objective,
-        *,
-        actor_first: bool,
-        card: Mapping[str, Any] | None = None,
-        device: torch.device | str = "cpu",
-    ) -> None:
-        super().__init__(objective, actor_first=actor_first, card=card, device=device)
-        self.network = network.to(device).eval()
-
-    def with_network(self, network: Network) -> "NetworkPolicy":
-        """Returns the same policy by another network of the same outputs."""
-        return NetworkPolicy(network, self.objective, actor_first=self.actor_first, card=self.card, device=self.device)
-
-    def decoded(self, batch: Batch, encoded: Encoded) -> Output:
-        """Returns the output for `batch`, encoded by a network with the same encoder, at the policy's temperatures."""
-        return scale_logits(self.network.decoded(batch, encoded), self.temperature, self.summary_temperature)
-
-    @torch.inference_mode()
-    def output_and_value(self, batch: Batch) -> tuple[Output, Tensor | None]:
-        output = scale_logits(self.network(batch), self.temperature, self.summary_temperature)
-        has_value = self.objective.has_value and self.objective.num_summary_outputs > 0
-        return output, self.objective.baseline_value(output, batch) if has_value else None
 
 
 def scale_logits(output: Output, temperature: float, summary_temperature: float = 1.0) -> Output:

@@ -15,19 +15,17 @@ from itertools import chain
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from annotate.game.record import Event
 from annotate.observation import Observation
 from annotate.vocabulary import Vocabulary
-from kanachan.data.batch import Batch
 from kanachan.inference.choice import Action, Prediction
 from kanachan.inference.int8_network import Int8Network, with_int8
-from kanachan.inference.policy import DEFAULT_BATCH, NetworkPolicy, Policy
+from kanachan.inference.policy import DEFAULT_BATCH, Policy
 from kanachan.models.device import chosen_device
 from kanachan.models.kv_cache import CachedNetwork, IncrementalBatch
 from kanachan.models.low_rank import Additions, CachedLowRankNetwork
-from kanachan.models.transformer import Network, Output
+from kanachan.models.transformer import Network
 from kanachan.play.agent import ActRequest, Agent, BatchKey, GameKey, SeededSampler
 from kanachan.play.agent_spec import AgentSpec
 from kanachan.play.batch_shapes import CachedRow, Shape, batches_of_shape, filled, shapes_of
@@ -57,27 +55,25 @@ class CachedPolicy(Policy):
         rank: of the additions that seats may have (`set_additions`); 0: none.
     """
 
-    def __init__(self, policy: NetworkPolicy, *, use_bf16: bool = False, rank: int = 0) -> None:
-        super().__init__(policy.objective, actor_first=policy.actor_first, card=policy.card, device=policy.device)
+    def __init__(self, policy: Policy, *, use_bf16: bool = False, rank: int = 0) -> None:
         # of the device that computes
         self.is_remote = isinstance(policy.network, RemoteNetwork)
         """whether a server computes, which merges rows of several workers"""
-        kind = policy.network.device_type if isinstance(policy.network, RemoteNetwork) else self.device.type
-        is_int8 = isinstance(policy.network, Int8Network)
+        kind = policy.network.device_type if isinstance(policy.network, RemoteNetwork) else policy.device.type
+        is_int8, vocabulary = isinstance(policy.network, Int8Network), policy.vocabulary
         rows = _ROWS["cpu" if kind == "cpu" else "gpu"]
-        self._shapes = shapes_of(self.vocabulary.max_progression, rows, has_middle=is_int8)
-        num_rows = max(s.rows * (1 + self.vocabulary.num_seats + s.tiles + s.new) for s in self._shapes)
-        sizes = self.vocabulary.max_progression, num_rows
+        self._shapes = shapes_of(vocabulary.max_progression, rows, has_middle=is_int8)
+        num_rows = max(s.rows * (1 + vocabulary.num_seats + s.tiles + s.new) for s in self._shapes)
+        sizes = vocabulary.max_progression, num_rows
         self._network = _with_cache(policy.network, *sizes, use_bf16=use_bf16, rank=rank)
-        self._policy = policy.with_network(self._network)
+        super().__init__(
+            self._network, policy.objective, actor_first=policy.actor_first, card=policy.card, device=policy.device
+        )
         self._seats: dict[Hashable, _Seat] = {}
         self._num_slots = 0
         """of seats"""
         self._num_places = self.vocabulary.num_places
         self._free: list[int] = []
-
-    def output_and_value(self, batch: Batch) -> tuple[Output, Tensor | None]:
-        return self._policy.output_and_value(batch)
 
     @torch.inference_mode()
     def evaluate(
@@ -180,7 +176,6 @@ def _with_cache(
         cached: CachedNetwork = CachedLowRankNetwork(network, num_events, num_rows, use_bf16=use_bf16, rank=rank)
     else:
         cached = CachedNetwork(network, num_events, num_rows, use_bf16=use_bf16)
-    cached.eval()
     return cached
 
 
@@ -232,7 +227,7 @@ def one_thread() -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def load_policy(spec: AgentSpec, vocabulary: Vocabulary, device: str) -> NetworkPolicy:
+def load_policy(spec: AgentSpec, vocabulary: Vocabulary, device: str) -> Policy:
     """Loads the weights of a specification.
 
     Raises:

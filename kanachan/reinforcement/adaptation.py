@@ -25,7 +25,7 @@ from annotate.vocabulary import Vocabulary
 from kanachan.data.batch import Batch
 from kanachan.data.columns import columns_of_observations
 from kanachan.inference.choice import Action
-from kanachan.inference.policy import NetworkPolicy
+from kanachan.inference.policy import Policy
 from kanachan.models.low_rank import Additions, Factors, LowRankNetwork
 from kanachan.models.transformer import Encoded
 from kanachan.play.agent import ActRequest, GameKey, Opening, SeededSampler
@@ -72,7 +72,7 @@ class Adapter:
     """Adapts a policy to rounds, each from its unadapted state; `use_bf16`: multiply in bf16 in the roll-outs. Raises
     ValueError if the weights have no probabilities."""
 
-    def __init__(self, policy: NetworkPolicy, config: AdaptationConfig, *, use_bf16: bool = False) -> None:
+    def __init__(self, policy: Policy, config: AdaptationConfig, *, use_bf16: bool = False) -> None:
         if "probabilities" not in policy.objective.prediction_fields:
             raise ValueError(
                 f"only weights of imitation, which have probabilities, can be adapted to a round, not of {policy.stage}"
@@ -105,7 +105,7 @@ class Adapter:
             return start
         return self._fitted(start, list(self._encoded(own)), len(played))
 
-    def adapted(self, additions: Additions) -> NetworkPolicy:
+    def adapted(self, additions: Additions) -> Policy:
         """Returns the policy with additions in all its decisions; of the policies that this method has returned, only
         the last one can be used."""
         self._network.set_additions(additions)

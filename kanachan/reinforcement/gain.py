@@ -22,7 +22,7 @@ from kanachan.data.columns import Columns, round_keys
 from kanachan.data.sampler import by_round
 from kanachan.data.shards import Shards
 from kanachan.evaluation.bootstrap import REPLICATES, Estimate, Floats, Statistic, cluster_bootstrap, ratio_statistic
-from kanachan.inference.policy import DEFAULT_BATCH, NetworkPolicy
+from kanachan.inference.policy import DEFAULT_BATCH, Policy
 from kanachan.models.transformer import have_same_encoder
 from kanachan.reinforcement.behaviour import Behaviour, divergence
 
@@ -128,8 +128,8 @@ class GainMeter:
 
     def __init__(
         self,
-        new: NetworkPolicy,
-        old: NetworkPolicy,
+        new: Policy,
+        old: Policy,
         behaviour: Behaviour,
         returns: _OfDecisions,
         values: _OfDecisions | None = None,

@@ -5,11 +5,11 @@ from torch import Tensor
 
 from kanachan.data.decisions import Rows
 from kanachan.inference.onnx_export import PolicyGraph
-from kanachan.inference.policy import NetworkPolicy
+from kanachan.inference.policy import Policy
 from kanachan.inference.situation_inputs import inputs_of_rows
 
 
-def graph_outputs(policy: NetworkPolicy, rows: Rows) -> dict[str, Tensor]:
+def graph_outputs(policy: Policy, rows: Rows) -> dict[str, Tensor]:
     """Returns the outputs, by name, for the inputs that a file would get."""
     graph = PolicyGraph(policy).eval()
     with torch.inference_mode():

@@ -10,7 +10,7 @@ from annotate.vocabulary import FOUR_PLAYERS, NUM_TILES34, tile34_of
 from kanachan.config import MODEL_SIZES, ObjectiveConfig
 from kanachan.data.columns import columns_of_annotations
 from kanachan.inference.danger import danger_inputs, estimate_danger, predicts_danger, wait_weight
-from kanachan.inference.policy import NetworkPolicy
+from kanachan.inference.policy import Policy
 from kanachan.objectives.networks import build_network
 from tests.support.random_annotations import altered, random_annotations, seat_of
 
@@ -20,10 +20,10 @@ HEADS = ObjectiveConfig(hidden_hands=1.0, round_winner=0.3)
 MAN_5, MAN_8, EAST = 5, 8, 30
 
 
-def policy_of(config: ObjectiveConfig = HEADS) -> NetworkPolicy:
+def policy_of(config: ObjectiveConfig = HEADS) -> Policy:
     torch.manual_seed(0)
     network, objective = build_network("imitation", MODEL_SIZES["tiny"], config, V)
-    return NetworkPolicy(network, objective, actor_first=True)
+    return Policy(network, objective, actor_first=True)
 
 
 def slow_weight(one: list[float], pair: list[float], kind: int) -> float:

@@ -10,7 +10,7 @@ from kanachan.cli.bot import main
 from kanachan.data.batch import batch_of_annotations
 from kanachan.inference import int8_network
 from kanachan.inference.int8_network import Int8Network, checked_divergence, with_int8
-from kanachan.inference.policy import NetworkPolicy, Policy
+from kanachan.inference.policy import Policy
 from tests.support.random_annotations import altered, random_annotations
 from tests.support.three_players import decisions_of_three
 from tests.support.tiny_weights import written
@@ -20,12 +20,12 @@ BATCH = batch_of_annotations(random_annotations(30, seed=2, games=4), FOUR_PLAYE
 
 
 @pytest.fixture(scope="module")
-def policy(tmp_path_factory: pytest.TempPathFactory) -> NetworkPolicy:
+def policy(tmp_path_factory: pytest.TempPathFactory) -> Policy:
     return Policy.load(written(tmp_path_factory.mktemp("weights")))
 
 
 @torch.inference_mode()
-def test_without_int8_the_graph_has_the_outputs_of_the_network(policy: NetworkPolicy) -> None:
+def test_without_int8_the_graph_has_the_outputs_of_the_network(policy: Policy) -> None:
     found = Int8Network(policy.network, FOUR_PLAYERS, None)(BATCH)
     expected = policy.network(BATCH)
     assert torch.equal(found.mask_BA, expected.mask_BA)
@@ -37,7 +37,7 @@ def test_without_int8_the_graph_has_the_outputs_of_the_network(policy: NetworkPo
 
 
 @torch.inference_mode()
-def test_masks_are_kept_of_some_shapes_of_batches_not_of_all(policy: NetworkPolicy) -> None:
+def test_masks_are_kept_of_some_shapes_of_batches_not_of_all(policy: Policy) -> None:
     network = Int8Network(policy.network, FOUR_PLAYERS, None)
     (decision,) = random_annotations(1, seed=2)
     lengths = range(1, 60)
@@ -47,14 +47,14 @@ def test_masks_are_kept_of_some_shapes_of_batches_not_of_all(policy: NetworkPoli
     assert int8_network._mask_of_rows.cache_info().currsize < len(lengths)
 
 
-def test_the_divergence_of_int8_is_small_and_not_zero(policy: NetworkPolicy) -> None:
+def test_the_divergence_of_int8_is_small_and_not_zero(policy: Policy) -> None:
     found = checked_divergence(with_int8(policy, "tiny"), policy, "tiny")
     assert 0 < found.nats < 0.01
     assert 0.9 < found.same_best <= 1
     assert found.decisions > 100
 
 
-def test_too_large_a_divergence_is_an_error(policy: NetworkPolicy, tmp_path: Path) -> None:
+def test_too_large_a_divergence_is_an_error(policy: Policy, tmp_path: Path) -> None:
     other = Policy.load(written(tmp_path, seed=3))
     with pytest.raises(ValueError, match=r"tiny: int8 matrices change the policy by .* plays only without :int8"):
         checked_divergence(with_int8(other, "tiny"), policy, "tiny")

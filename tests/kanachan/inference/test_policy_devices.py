@@ -9,7 +9,7 @@ import torch
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.data.batch import Batch, batch_of_annotations
 from kanachan.evaluation.decision_metrics import DecisionMeter
-from kanachan.inference.policy import NetworkPolicy, Policy
+from kanachan.inference.policy import Policy
 from kanachan.inference.suit_averaging import SuitAverage
 from kanachan.objectives.stages import scoring_stages
 from kanachan.reinforcement.behaviour import Behaviour, divergence
@@ -54,7 +54,7 @@ def test_a_prior(stage: str, batch: Batch, tmp_path: Path, monkeypatch: pytest.M
     evaluate_elsewhere(Policy.load(written(tmp_path / "weights", stage, prior=str(reward)), ELSEWHERE), batch)
 
 
-def policies(folder: Path) -> tuple[NetworkPolicy, NetworkPolicy]:
+def policies(folder: Path) -> tuple[Policy, Policy]:
     """Returns imitation and values."""
     found = (Policy.load(written(folder / stage, stage), ELSEWHERE) for stage in ("imitation", "round_delta"))
     return next(found), next(found)

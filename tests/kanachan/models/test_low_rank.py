@@ -5,14 +5,14 @@ import torch
 
 from annotate.vocabulary import FOUR_PLAYERS as V
 from kanachan.data.columns import columns_of_annotations
-from kanachan.inference.policy import NetworkPolicy, Policy
+from kanachan.inference.policy import Policy
 from kanachan.models.low_rank import Additions, Factors, LowRankNetwork
 from tests.support.random_annotations import random_annotations
 from tests.support.tiny_weights import written
 
 
 @pytest.fixture(scope="module")
-def policy(tmp_path_factory: pytest.TempPathFactory) -> NetworkPolicy:
+def policy(tmp_path_factory: pytest.TempPathFactory) -> Policy:
     return Policy.load(written(tmp_path_factory.mktemp("weights")))
 
 
@@ -20,21 +20,21 @@ def changed(additions: Additions) -> Additions:
     return tuple(Factors(down, torch.ones_like(up)) for down, up in additions)
 
 
-def scores(policy: NetworkPolicy, network: LowRankNetwork | None = None) -> torch.Tensor:
+def scores(policy: Policy, network: LowRankNetwork | None = None) -> torch.Tensor:
     batch = policy.batch(columns_of_annotations(random_annotations(8, seed=1), V))
     with torch.no_grad():
         found: torch.Tensor = (network or policy.network)(batch).candidate_BAK
     return found
 
 
-def test_additions_that_are_new_change_nothing(policy: NetworkPolicy) -> None:
+def test_additions_that_are_new_change_nothing(policy: Policy) -> None:
     network = LowRankNetwork(policy.network).eval()
     assert torch.equal(scores(policy, network), scores(policy))
     network.set_additions(network.no_additions(4, seed=0))
     assert torch.equal(scores(policy, network), scores(policy))
 
 
-def test_additions_change_the_scores_until_they_are_removed_and_no_weights(policy: NetworkPolicy) -> None:
+def test_additions_change_the_scores_until_they_are_removed_and_no_weights(policy: Policy) -> None:
     before = {name: tensor.clone() for name, tensor in policy.network.state_dict().items()}
     unadapted = scores(policy)
     network = LowRankNetwork(policy.network).eval()

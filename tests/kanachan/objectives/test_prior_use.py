@@ -12,7 +12,7 @@ from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.cli import evaluate, export, predict
 from kanachan.data.columns import columns_of_annotations
 from kanachan.inference.onnx_export import export_onnx
-from kanachan.inference.policy import NetworkPolicy, Policy
+from kanachan.inference.policy import Policy
 from kanachan.inference.suit_averaging import SuitAverage
 from kanachan.play.policy_agent import CachedPolicy
 from tests.support.graph_outputs import graph_outputs
@@ -28,7 +28,7 @@ SEATS = ["seats as recorded", "actor first"]
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=SEATS)
-def policy(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> NetworkPolicy:
+def policy(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Policy:
     folder = tmp_path_factory.mktemp("weights")
     reward = written_reward(folder / "reward.safetensors")
     path = written(folder / "rank", "rank", prior=str(reward), actor_first=request.param, layers=1)
@@ -37,7 +37,7 @@ def policy(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 @pytest.mark.parametrize("use_bf16", [False, True], ids=["fp32", "bf16"])
-def test_in_play_the_prior_is_added_to_cached_networks(policy: NetworkPolicy, use_bf16: bool) -> None:
+def test_in_play_the_prior_is_added_to_cached_networks(policy: Policy, use_bf16: bool) -> None:
     observations = [annotation.observation for annotation in ANNOTATIONS]
     cached = CachedPolicy(policy, use_bf16=use_bf16).evaluate(observations, list(range(len(observations))))
     for ours, theirs in zip(cached, policy.evaluate(observations), strict=True):
@@ -45,7 +45,7 @@ def test_in_play_the_prior_is_added_to_cached_networks(policy: NetworkPolicy, us
         assert ours.value == pytest.approx(theirs.value, abs=3 if use_bf16 else 1e-2)
 
 
-def test_the_mean_over_the_suits_has_the_prior_once(policy: NetworkPolicy) -> None:
+def test_the_mean_over_the_suits_has_the_prior_once(policy: Policy) -> None:
     batch = policy.batch(COLUMNS)
     prior_BK, _ = policy.network.prior(batch)
     summary_B = SuitAverage(policy.network, FOUR_PLAYERS)(batch).summary_BK
@@ -54,14 +54,14 @@ def test_the_mean_over_the_suits_has_the_prior_once(policy: NetworkPolicy) -> No
     assert prior_BK.exp().sum(dim=1).tolist() == pytest.approx([1.0] * len(batch))
 
 
-def test_the_graph_of_the_onnx_file_contains_the_prior(policy: NetworkPolicy) -> None:
+def test_the_graph_of_the_onnx_file_contains_the_prior(policy: Policy) -> None:
     scores_BA = graph_outputs(policy, LINES)["scores"]
     for score_A, prediction in zip(scores_BA, policy.predictions(LINES), strict=True):
         np.testing.assert_allclose(score_A[: len(prediction.score)], prediction.score, rtol=1e-4, atol=1e-3)
 
 
 @pytest.mark.slow
-def test_the_onnx_file_contains_the_prior(policy: NetworkPolicy, tmp_path: Path) -> None:
+def test_the_onnx_file_contains_the_prior(policy: Policy, tmp_path: Path) -> None:
     pytest.importorskip("onnxruntime", reason="the extra `onnx` is not installed")
     checked = export_onnx(policy, tmp_path, COLUMNS, 1e-3)
     assert {each.path.name for each in checked} == {"encoder.onnx", "policy.onnx"}

@@ -12,7 +12,7 @@ from torch.overrides import TorchFunctionMode
 from annotate.game.deals import SeenDeal
 from annotate.game.tiles import TILE_OF_ID
 from annotate.vocabulary import FOUR_PLAYERS as V
-from kanachan.inference.policy import NetworkPolicy, Policy
+from kanachan.inference.policy import Policy
 from kanachan.models.low_rank import Additions
 from kanachan.play.agent import SeededSampler
 from kanachan.play.policy_agent import CachedPolicy, PolicyAgent
@@ -28,21 +28,21 @@ OPENING = opening_of_round()
 
 
 @pytest.fixture(scope="module")
-def policy(tmp_path_factory: pytest.TempPathFactory) -> NetworkPolicy:
+def policy(tmp_path_factory: pytest.TempPathFactory) -> Policy:
     return Policy.load(written(tmp_path_factory.mktemp("weights")))
 
 
-def adapter(policy: NetworkPolicy, **settings: Any) -> Adapter:
+def adapter(policy: Policy, **settings: Any) -> Adapter:
     return Adapter(policy, AdaptationConfig(**{"rollouts": 3, "temperature": 2.0, **settings}))
 
 
-def rounds(policy: NetworkPolicy, num: int) -> list[PlayedRound]:
+def rounds(policy: Policy, num: int) -> list[PlayedRound]:
     player = PolicyAgent(CachedPolicy(policy), SeededSampler(0, "A"), 2.0)
     walls = DEAL.walls(num, "test", V)
     return [each for each in play_rounds(OPENING, walls, {"A": player}, ("A",) * 4, V) if each is not None]
 
 
-def test_the_weights_stay_as_they_are(policy: NetworkPolicy) -> None:
+def test_the_weights_stay_as_they_are(policy: Policy) -> None:
     before = {name: tensor.clone() for name, tensor in policy.network.state_dict().items()}
     adapted = adapter(policy).adapt(OPENING, DEAL)
     assert all(factors.up.any() for factors in adapted)
@@ -51,7 +51,7 @@ def test_the_weights_stay_as_they_are(policy: NetworkPolicy) -> None:
     assert all(parameter.grad is None for parameter in policy.network.parameters())
 
 
-def test_an_adaptation_is_a_function_of_what_the_seat_sees(policy: NetworkPolicy) -> None:
+def test_an_adaptation_is_a_function_of_what_the_seat_sees(policy: Policy) -> None:
     used = adapter(policy, rollouts=2)
     first = used.adapt(OPENING, DEAL)
     elsewhere = used.adapt(OPENING, replace(DEAL, seat=1))
@@ -81,7 +81,7 @@ class NotesKernels(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
-def test_on_another_device_gradients_do_not_depend_on_chance(policy: NetworkPolicy, tmp_path: Path) -> None:
+def test_on_another_device_gradients_do_not_depend_on_chance(policy: Policy, tmp_path: Path) -> None:
     elsewhere = adapter(Policy.load(written(tmp_path), "meta"))
     own = [(logged, 0.1) for logged in rounds(policy, 1)[0].decisions]
     encoded = list(elsewhere._encoded(own))
@@ -92,7 +92,7 @@ def test_on_another_device_gradients_do_not_depend_on_chance(policy: NetworkPoli
     assert noted.may_take and not any(noted.may_take)
 
 
-def test_actions_of_better_rounds_become_more_probable(policy: NetworkPolicy) -> None:
+def test_actions_of_better_rounds_become_more_probable(policy: Policy) -> None:
     used = adapter(policy, rollouts=8, steps=10, learning_rate=0.02, points=1e3)
     adapted = used.adapted(used.adapt(OPENING, DEAL))
     walls = DEAL.walls(8, f"rollouts/{_seed(used)}", V)
@@ -108,7 +108,7 @@ def _seed(used: Adapter) -> int:
     return seed_of(OPENING, DEAL, used.config.seed)
 
 
-def _log_probability(policy: NetworkPolicy, played: PlayedRound) -> float:
+def _log_probability(policy: Policy, played: PlayedRound) -> float:
     """The log probability of the seat's actions at the temperature of the roll-outs."""
     own = [
         logged.decision

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.data.columns import Columns, columns_of_played
-from kanachan.inference.policy import NetworkPolicy, Policy
+from kanachan.inference.policy import Policy
 from kanachan.reinforcement.behaviour import Behaviour
 from kanachan.reinforcement.gain import GainMeter, SeatRounds, gain_of, weighed
 from tests.support.random_annotations import random_annotations
@@ -22,9 +22,7 @@ Floats = NDArray[np.float64]
 
 
 @pytest.fixture(scope="module", params=["one encoder", "two encoders"])
-def policies(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[NetworkPolicy, NetworkPolicy]:
+def policies(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Policy, Policy]:
     folder = tmp_path_factory.mktemp("weights")
     new, old = (Policy.load(written(folder / str(seed), seed=seed)) for seed in (1, 2))
     if request.param == "one encoder":  # which is computed once for both
@@ -64,7 +62,7 @@ def some_values(columns: Columns) -> NDArray[np.float32]:
 @pytest.mark.parametrize("values", [None, some_values])
 @pytest.mark.parametrize("precision", [0.0, 0.03])
 def test_over_all_actions_the_gain_of_a_planted_reward_is_exact(
-    policies: tuple[NetworkPolicy, NetworkPolicy],
+    policies: tuple[Policy, Policy],
     values: Callable[[Columns], NDArray[np.float32]] | None,
     precision: float,
 ) -> None:
@@ -114,7 +112,7 @@ def test_rounds_that_follow_each_other_are_weighed_separately() -> None:
     assert weight_R == pytest.approx([6.0, 2.0]) and gain_R == pytest.approx([5.0, 10.0])
 
 
-def test_the_same_policy_gains_exactly_nothing(policies: tuple[NetworkPolicy, NetworkPolicy], tmp_path: Path) -> None:
+def test_the_same_policy_gains_exactly_nothing(policies: tuple[Policy, Policy], tmp_path: Path) -> None:
     old, again = policies[1], Policy.load(written(tmp_path, seed=2))
     columns = all_actions(probabilities(old))
     gain = gain_of(GainMeter(again, old, BEHAVIOUR, first_action_pays, some_values).measure(columns))
