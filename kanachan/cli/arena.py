@@ -388,7 +388,3 @@ def _report(
         )
     lines.append(f"decisions: A {decisions['A']:,}, B {decisions['B']:,}; illegal actions: {num_illegal}")
     return "\n".join(lines)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

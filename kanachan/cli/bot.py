@@ -216,7 +216,3 @@ def _parser() -> argparse.ArgumentParser:
     choice.add_argument("--seed", type=int, default=0, help="of the samples (default: %(default)s)")
     add_device_option(parser)
     return parser
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,7 +1,6 @@
 """kanachan-calibrate: fits the temperature of a network on held-out games and writes it into its card."""
 
 import argparse
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -126,7 +125,3 @@ def _changes(metrics: dict[str, Any]) -> list[str]:
         )
         lines.append(f"{name:<24}{before}  ->  {after}")
     return lines
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,6 +1,5 @@
 """kanachan-curves: draws the curves of runs, without wandb and also while they are training."""
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -38,7 +37,3 @@ def _curves(patterns: Sequence[str], output: str, kind: str, *, force: bool) -> 
     with replacing(Path(output)) as temporary:
         draw_picture(runs, temporary, kind)
     print(f"{output}: {len(runs)} runs: {', '.join(run.name for run in runs)}")
-
-
-if __name__ == "__main__":
-    sys.exit(main())

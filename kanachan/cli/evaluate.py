@@ -1,7 +1,6 @@
 """kanachan-evaluate: measures networks on held-out games and reports tables and JSON."""
 
 import argparse
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -180,12 +179,7 @@ def _measured(subjects: list[Subject], arguments: argparse.Namespace, baseline: 
     held_out, predictions = _predictions(subjects, arguments, baseline)
     learned = _learned(subjects)
     mixture = mixture_of(predictions.values(), held_out)
-    first = {s.objective.stage: s for s in reversed(predictions)}
-    evaluations = {}
-    for s in predictions:
-        other = first[s.objective.stage]
-        against = None if other is s else predictions[other]
-        evaluations[s] = evaluated(s.objective, predictions[s], held_out, against, mixture)
+    evaluations = {s: evaluated(s.objective, predictions[s], held_out, mixture) for s in predictions}
     comparisons = {
         s: compared(predictions[subjects[0]], predictions[s], held_out.game_B, held_out.starts, held_out.replicates)
         for s in predictions
@@ -310,7 +304,3 @@ def _average_suits(subject: Subject) -> Subject:
     if not policy.card.get("config", {}).get("data", {}).get("exchange_suits", True):
         raise ValueError(f"{subject.path}: trained with data.exchange_suits=false: --average-suits is not for it")
     return replace(subject, policy=policy.with_network(SuitAverage(policy.network, policy.vocabulary)))
-
-
-if __name__ == "__main__":
-    sys.exit(main())

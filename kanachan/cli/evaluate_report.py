@@ -127,5 +127,5 @@ def _about(subject: Subject) -> dict[str, Any]:
 
 def _metrics(evaluation: "Evaluation") -> dict[str, Any]:
     names = ("agreement", "questions", "values", "log_likelihood", "less_scores", "by_round", "reliability")
-    metrics = {name: plain(getattr(evaluation, name)) for name in (*names, "against_first", "chance")}
+    metrics = {name: plain(getattr(evaluation, name)) for name in (*names, "chance")}
     return metrics | {"verdict": plain(evaluation.verdict._asdict())}

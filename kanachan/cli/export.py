@@ -2,7 +2,6 @@
 
 import argparse
 import shutil
-import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -139,7 +138,3 @@ def _to_onnx(policy: "Policy", folder: Path, shards: str | None, tolerance: floa
         columns = held_out_columns(shards, "validation", policy.vocabulary, MOST_CHECKED)
     for path, difference, num_decisions in export_onnx(policy, folder, columns, tolerance):
         print(f"{path}: equals the network on {num_decisions:,} decisions, within {difference:.1e}")
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,6 +1,5 @@
 """kanachan-models: lists the weights that come with the package, or describes one of them."""
 
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -228,7 +227,3 @@ def _match(match: dict[str, Any]) -> str:
     )
     games = f"{match['games']:,} games {match['format']}, {match['rules']} rules"
     return f"{a} against {b}, {games}: mean rank {ours} against {theirs}, difference {difference}"
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -166,7 +166,3 @@ def explained(annotation: Annotation, prediction: "Prediction", policy: "Policy"
 
 def _ranks(probabilities: Sequence[float]) -> str:
     return "   " + " ".join(f"{rank}: {probability:5.1%}" for rank, probability in enumerate(probabilities, 1))
-
-
-if __name__ == "__main__":
-    sys.exit(main())

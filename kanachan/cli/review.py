@@ -274,7 +274,3 @@ def _report(review: dict[str, Any], output: str) -> None:
         if model["caveat"] is not None:
             lines.append(f"  {'':<{width}}  {model['caveat']}")
     print("\n".join(lines), file=sys.stderr)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

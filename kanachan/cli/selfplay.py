@@ -191,7 +191,3 @@ def _play(stream: "GameStream[PlayedGame]", games: "PlayedGames") -> int:
         print(f"{PROGRAM}: warning: {len(games.failures):,} games were left out in all", file=sys.stderr)
     games.publish().report(PROGRAM, games.folder)
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -41,7 +41,3 @@ def _is_first_process() -> bool:
     """Returns whether no launcher has started this process as another one than the first of its run."""
     ranks = (os.environ.get(name) for name in ("RANK", "LOCAL_RANK", "SLURM_PROCID"))
     return next((rank for rank in ranks if rank is not None), "0") == "0"
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

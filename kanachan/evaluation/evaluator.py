@@ -66,9 +66,6 @@ class Evaluation:
     `ece`, the calibration error of the most probable rank; `all` rounds together come first"""
     reliability: dict[str, list[Bin]]
     """by deciles of predictions: `points`, given the action taken, and those of `kanachan.evaluation.reliability`"""
-    against_first: dict[str, Estimate]
-    """compared with another network of the stage on the same decisions (positive: this one is better):
-    `log_likelihood` of the action taken (imitation) or of the rank, `skill` of `action`"""
     chance: dict[str, Estimate]
     """those of `agreement` for a uniform choice among the possible actions"""
     verdict: Verdict
@@ -111,14 +108,12 @@ def evaluated(
     objective: Objective,
     predictions: Predictions,
     held_out: HeldOut,
-    first: Predictions | None = None,
     mixture_B: Floats | None = None,
 ) -> Evaluation:
     """Computes the metrics of a network's predictions.
 
     Args:
         objective: of its stage.
-        first: those of another network of the stage, to compare with.
         mixture_B: grading: the points expected by a rank network and the points of each rank.
     """
     if objective.has_value:
@@ -131,7 +126,6 @@ def evaluated(
         agreement=decision_metrics(
             predictions.decisions, has_probability=not objective.has_value, replicates=held_out.replicates
         ),
-        against_first={} if first is None else _against(first, predictions, held_out),
         chance=held_out.chance,
         **own,
     )
@@ -202,20 +196,6 @@ def _value_estimates(
     statistics["bias"] = ratio_statistic(error_B)
     statistics["mean_absolute_error"] = ratio_statistic(np.abs(error_B))
     return cluster_bootstrap(held_out.game_B, statistics, held_out.replicates)
-
-
-def _against(first: Predictions, predictions: Predictions, held_out: HeldOut) -> dict[str, Estimate]:
-    theirs, ours = first.numbers, predictions.numbers
-    statistics: dict[str, Statistic] = {}
-    if "target" in ours and np.array_equal(theirs["target"], ours["target"]):  # tables of rank points may differ
-        squares = ((numbers["action"] - ours["target"]) ** 2 for numbers in (ours, theirs))
-        statistics["skill"] = skill_statistic(*squares)
-    if "rank/action" in ours:
-        statistics["log_likelihood"] = ratio_statistic(ours["rank/action"] - theirs["rank/action"])
-    elif "target" not in ours:
-        gain_B = predictions.decisions.log_probability_B.astype(np.float64) - first.decisions.log_probability_B
-        statistics["log_likelihood"] = ratio_statistic(gain_B)
-    return cluster_bootstrap(held_out.game_B, statistics, held_out.replicates) if statistics else {}
 
 
 def _log_likelihood(

@@ -68,11 +68,10 @@ def stage_tables(stage: str, evaluations: _Lettered, num_seats: int) -> str:
     if not objective.has_value:
         parts += [_verdict_lines(evaluations), _decision_table(evaluations, has_probability=True)]
         parts += [_calibration_line(evaluations), *_question_tables(evaluations)]
-        return "\n\n".join([*parts, *_comparison(evaluations)])
+        return "\n\n".join(parts)
     parts += [_verdict_lines(evaluations), _value_table(evaluations)]
     if issubclass(objective, Rank):
         parts += _likelihood_tables(evaluations, num_seats)
-    parts += _comparison(evaluations)
     parts.append("Reliability: mean prediction and mean outcome, by deciles of the predictions")
     parts.append(_reliability_table(evaluations, "points"))
     if issubclass(objective, Rank):
@@ -299,20 +298,6 @@ def _round_table(evaluations: _Lettered) -> str:
 
 def _likelihood_cells(evaluation: Evaluation, predictor: str, whats: Sequence[str]) -> list[str]:
     return [with_interval(evaluation.log_likelihood[what].get(predictor), 3) for what in whats]
-
-
-def _comparison(evaluations: _Lettered) -> list[str]:
-    first, *others = evaluations
-    lines = []
-    for letter in others:
-        against = evaluations[letter].against_first
-        parts = []
-        if "skill" in against:
-            parts.append(f"skill % {with_interval(against['skill'], 1, 100, sign='+')}")
-        if "log_likelihood" in against:
-            parts.append(f"log-likelihood {with_interval(against['log_likelihood'], 3, sign='+')}")
-        lines.append(f"{letter} over {first}, on the same decisions: {', '.join(parts)}")
-    return ["\n".join(lines)] if lines else []
 
 
 def _reliability_table(evaluations: _Lettered, what: str) -> str:

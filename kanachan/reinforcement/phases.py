@@ -43,7 +43,7 @@ def run_phase(phase: Phase, log: Path, stop: StopRequest) -> None:
     print(phase.as_typed, flush=True)
     with open(log, "a", encoding="utf-8") as file:
         file.write(f"{phase.as_typed}\n")
-    command = [sys.executable, "-m", f"kanachan.cli.{phase.module}", *phase.arguments]
+    command = [sys.executable, "-m", "kanachan", phase.module, *phase.arguments]
     # a session of its own, so that Ctrl-C reaches it once, from here
     process = subprocess.Popen(command, start_new_session=True, preexec_fn=_end_with_parent)
     try:

@@ -29,7 +29,7 @@ def start(shards: Path, out: Path, strategy: str, log: Path, most_bytes: int | N
         if most_bytes is not None:
             resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, resource.RLIM_INFINITY))
 
-    command = [sys.executable, "-m", "kanachan.cli.train", *arguments("round_delta", shards, out, *more)]
+    command = [sys.executable, "-m", "kanachan", "train", *arguments("round_delta", shards, out, *more)]
     with open(log, "wb") as file:
         return subprocess.Popen(command, stdout=file, stderr=file, preexec_fn=starve)
 

@@ -118,7 +118,7 @@ def test_zero(gpu: torch.device, strategy: str, shards: Path, tmp_path: Path) ->
     for name in ("ddp", strategy):
         given = ["--stage", "imitation", "--data.path", str(shards), "-o", str(tmp_path / name), *settings("imitation")]
         given += ["--run.wandb", "disabled", "--run.devices", "1", "--run.precision", "bf16", "--run.strategy", name]
-        done = subprocess.run([sys.executable, "-m", "kanachan.cli.train", *given], capture_output=True, text=True)
+        done = subprocess.run([sys.executable, "-m", "kanachan", "train", *given], capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         losses.append(torch.tensor(logged(tmp_path / name, "train/loss")))
     assert relative(losses[1], losses[0]) < 0.01

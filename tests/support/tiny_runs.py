@@ -53,7 +53,7 @@ def run(stage: StageName, shards: Path, out: Path, *more: str) -> int:
 
 def started(stage: StageName, shards: Path, out: Path, *more: str) -> subprocess.Popen[str]:
     """Starts kanachan-train in a separate process."""
-    command = [sys.executable, "-m", "kanachan.cli.train", *arguments(stage, shards, out, *more)]
+    command = [sys.executable, "-m", "kanachan", "train", *arguments(stage, shards, out, *more)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 

@@ -83,7 +83,7 @@ def test_ctrl_c_prints_the_result_so_far(processes: str, tmp_path: Path, capsys:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_nothing_that_has_ended_is_lost_and_no_process_is_left(number: int, tmp_path: Path) -> None:
     options = ["-n", "40", *SHORT, "--json", str(tmp_path / "result.json"), "--processes", "2", "--together", "2"]
-    command = [sys.executable, "-m", "kanachan.cli.arena", "rule:swift", mjai(), *options]
+    command = [sys.executable, "-m", "kanachan", "arena", "rule:swift", mjai(), *options]
     process = subprocess.Popen(command, cwd=ROOT, start_new_session=True)
     games = tmp_path / "result.json.games"
     wait_until(lambda: num_journalled(games) >= 2)

@@ -23,7 +23,6 @@ from kanachan.inference.policy import Policy
 from kanachan.objectives.stages import STAGES
 from tests.support.packed import packed
 from tests.support.random_annotations import random_annotations, seat_of
-from tests.support.tiny_weights import written
 
 NUM_TRAIN, NUM_TEST = 150, 90
 TRAIN, TEST = random_annotations(NUM_TRAIN, seed=0), random_annotations(NUM_TEST, seed=2)
@@ -205,19 +204,3 @@ def test_grading_is_compared_with_the_ranks_and_their_points(
     mixture = entries["grading"]["values"]["mixture"]
     assert mixture["mean_absolute_error"]["value"] == pytest.approx(sum(errors) / NUM_TEST, rel=1e-4)
     assert all("mixture" not in entries[stage]["values"] for stage in ("round_delta", "rank"))
-
-
-def test_networks_of_a_stage_are_compared_with_the_first_on_the_same_decisions(
-    weights: dict[StageName, Path], shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    others = [written(tmp_path / stage, stage, seed=1) for stage in ("imitation", "rank")]
-    paths = [weights["imitation"], weights["rank"], *others]
-    assert main([*map(str, paths), str(shards), "--json", str(tmp_path / "out.json"), *DRAWS]) == 0
-    first, rank, other, other_rank = json.loads((tmp_path / "out.json").read_text())["weights"]
-    assert first["against_first"] == rank["against_first"] == {}
-    gain = first["agreement"]["nll"]["value"] - other["agreement"]["nll"]["value"]
-    assert other["against_first"]["log_likelihood"]["value"] == pytest.approx(gain, abs=1e-5)
-    ratio = [1 - entry["values"]["action"]["explained_variance"]["value"] for entry in (rank, other_rank)]
-    assert other_rank["against_first"]["skill"]["value"] == pytest.approx(1 - ratio[1] / ratio[0], abs=1e-6)
-    text = capsys.readouterr().out
-    assert "C over A, on the same decisions: log-likelihood" in text and "D over B, on the same" in text

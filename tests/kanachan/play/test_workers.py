@@ -23,7 +23,7 @@ from tests.support.processes import wait_until
 @pytest.mark.slow
 def test_programs_that_hang_are_ended_with_the_arena() -> None:
     options = ["-n", "8", *SHORT, "--processes", "2", "--together", "2"]
-    command = [sys.executable, "-m", "kanachan.cli.arena", mjai("sleeps"), "rule", *options]
+    command = [sys.executable, "-m", "kanachan", "arena", mjai("sleeps"), "rule", *options]
     process = subprocess.Popen(command, cwd=ROOT, start_new_session=True)
     wait_until(lambda: num_programs(process.pid) == 2)
     os.killpg(process.pid, signal.SIGINT)

@@ -138,7 +138,7 @@ def started(folder: Path, *more: str) -> subprocess.Popen[bytes]:
     run = ["-o", str(RUN), "--run.wandb", "disabled", "--run.threads", "1", "--data.batch", "64"]
     run += ["--data.micro_batch", "64", "--policy.keep", "1"]
     command = ["--stage", "policy", "--init", "weights/weights.safetensors", *games, *run, "--resume", "auto", *more]
-    program = [sys.executable, "-m", "kanachan.cli.train"]
+    program = [sys.executable, "-m", "kanachan", "train"]
     return subprocess.Popen([*program, *command], cwd=folder, env=os.environ, start_new_session=True)
 
 

@@ -90,7 +90,7 @@ def test_steps_that_deepspeed_skips_are_counted(tmp_path: Path) -> None:
     out = tmp_path / "run"
     shards = pack_decisions(tmp_path)
     command = arguments("round_delta", shards, out, *wild, *steps, "--run.strategy", "zero2")
-    done = subprocess.run([sys.executable, "-m", "kanachan.cli.train", *command], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-m", "kanachan", "train", *command], capture_output=True, text=True)
     assert done.returncode == 1
     assert "were not finite in 10 optimiser steps in a row before step 11, and these steps" in done.stderr
     last = read_checkpoint(out / "checkpoints" / "last.ckpt")

@@ -179,7 +179,7 @@ def test_gpus_that_are_hidden_on_purpose_are_not_expected(monkeypatch: pytest.Mo
 def test_processes_that_slurm_has_started_find_each_other(shards: Path, tmp_path: Path) -> None:
     """In a job of salloc, without --ntasks-per-node."""
     out = tmp_path / "slurm"
-    command = [sys.executable, "-m", "kanachan.cli.train", *arguments("imitation", shards, out, "--run.steps", "4")]
+    command = [sys.executable, "-m", "kanachan", "train", *arguments("imitation", shards, out, "--run.steps", "4")]
     job = {"SLURM_JOB_ID": "77", "SLURM_JOB_NAME": "interactive", "SLURM_NTASKS": "2", "SLURM_NNODES": "1"}
     job |= {"SLURM_JOB_NODELIST": "localhost", "SLURM_STEP_ID": "0", "OMP_NUM_THREADS": "1"}
     processes = [

@@ -138,7 +138,7 @@ def test_a_run_of_which_one_process_is_killed_ends_soon_and_is_resumed_to_the_sa
 def test_processes_that_torchrun_has_started_find_each_other(shards: Path, tmp_path: Path, trained: Path) -> None:
     out = tmp_path / "torchrun"
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    command += ["-m", "kanachan.cli.train", *arguments("imitation", shards, out, "--run.steps", str(STEPS), *QUICKLY)]
+    command += ["-m", "kanachan", "train", *arguments("imitation", shards, out, "--run.steps", str(STEPS), *QUICKLY)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "2 x CPU, ddp (it fits: " in done.stdout

@@ -30,7 +30,7 @@ def started(server: WandbServer, shards: Path, out: Path, *more: str) -> subproc
     environment |= {"WANDB_BASE_URL": server.url, "WANDB_API_KEY": 40 * "0"}
     environment |= {"WANDB__FILE_STREAM_TRANSMIT_INTERVAL": "1", "WANDB_FINISH_TIMEOUT": "3"}
     options = ["--run.wandb", "online", "--run.steps", str(STEPS), "--run.validation_interval", "960", *more]
-    command = [sys.executable, "-m", "kanachan.cli.train", *arguments("imitation", shards, out, *options)]
+    command = [sys.executable, "-m", "kanachan", "train", *arguments("imitation", shards, out, *options)]
     return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
