@@ -260,8 +260,8 @@ class RunConfig:
     steps: int | None = None
     """optimiser steps; without it, as many as `passes` epochs take"""
     passes: float | None = None
-    """epochs of the training split, if no number of steps is given; without it, one, or as many as 100,000 decisions
-    take"""
+    """epochs of the training split, if no number of steps is given; without it, one, in round_delta, rank and grading a
+    fiftieth (one decision of a round); at least as many as 100,000 decisions take"""
     seed: int = 0
     """seed of weights, order of the data, augmentation and dropout"""
     accelerator: Literal["auto", "cpu", "gpu"] = "auto"

@@ -6,22 +6,23 @@
 #   launch/curriculum.sh SHARDS [options] [-- SETTINGS of kanachan-train, for all stages]
 #     --output DIR          folder of the runs (default: runs/curriculum)
 #     --imitation-steps N   optimiser steps of the first stage (default: four epochs of the training split)
-#     --later-steps N       optimiser steps of each later stage (default: 1600, of 64 decisions); rank and grading end
-#                           sooner when they no longer improve
+#     --later-steps N       optimiser steps of each later stage (default: one decision of each round, 100,000 at least);
+#                           rank and grading end sooner when they no longer improve
 #
-# Cost at the defaults: a core imitates 340 to 500 decisions a second (data.batch of them are a step), so four epochs of
-# 450,000 take 60 to 90 minutes. Later stages draw decisions one by one (data.neighbours), 150 to 250 a second, 7 to 12
-# minutes for each; all evaluations take 10 minutes.
+# Cost at the defaults: a core imitates 340 to 600 decisions a second (data.batch of them are a step), so four epochs of
+# 450,000 take 50 to 90 minutes. Later stages draw decisions one by one (data.neighbours), 200 to 400 a second: 4 to 8
+# minutes for 100,000; all evaluations take 10 minutes.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
 
-shards='' out=runs/curriculum later_steps=1600
+shards='' out=runs/curriculum
 imitation_length=(--run.passes 4)
+later_length=()
 while (($#)); do
     case $1 in
         -o | --output) out=${2:?--output needs a folder} && shift ;;
         --imitation-steps) imitation_length=(--run.steps "${2:?--imitation-steps needs a number}") && shift ;;
-        --later-steps) later_steps=${2:?--later-steps needs a number} && shift ;;
+        --later-steps) later_length=(--run.steps "${2:?--later-steps needs a number}") && shift ;;
         --help | -h) usage && exit ;;
         --) shift && break ;;
         -*) fail "$1: no such option; launch/curriculum.sh --help lists them" ;;
@@ -79,13 +80,12 @@ PYTHON
 ((${#stage_lines[@]} == 2)) || fail "the stages of the curriculum cannot be read"
 read -ra stages <<<"${stage_lines[0]}"
 read -ra calibrated <<<"${stage_lines[1]}"
-later=(--run.steps "$later_steps" --data.batch 64 --data.micro_batch 32 --run.validation_interval 12800)
 before=''
 for stage in "${stages[@]}"; do
     if [[ -z $before ]]; then
         train "$stage" '' "${imitation_length[@]}" --optim.average 0.999
     else
-        train "$stage" "$before" "${later[@]}"
+        train "$stage" "$before" "${later_length[@]}"
     fi
     before=$stage
 done

@@ -29,7 +29,7 @@ _MOST_DIFFERENCE = 0.05
 
 def open_data(config: TrainConfig, devices: Devices) -> DataSource:
     source = PlayedSource(config, devices)
-    source.guide(hidden_share(config.policy.oracle, steps_of(config.run, config.data.sizes[0], source)))
+    source.guide(hidden_share(config.policy.oracle, steps_of(config, source)))
     return source
 
 

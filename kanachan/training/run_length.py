@@ -2,21 +2,27 @@
 
 import math
 
-from kanachan.config import RunConfig, TrainConfig
+from kanachan.config import TrainConfig
+from kanachan.objectives.networks import objective_class
+from kanachan.objectives.stages import STAGES
 from kanachan.training.data_source import DataSource
 
 _LEAST_DECISIONS = 100_000  # of a run whose length is not given
+_DECISIONS_OF_A_ROUND = 50  # about; they share one outcome, which is memorised if it is seen more than about once
 _VALIDATIONS = 40  # of a run whose interval is not given
 _LEAST_RATIO = 7  # of decisions between two validations to those of one, each of which takes a third of the time
 
 
-def steps_of(run: RunConfig, batch: int, data: DataSource) -> int:
-    """Returns the optimiser steps of the run."""
-    if run.steps is not None:
-        return run.steps
-    if run.passes is not None:
-        return max(1, round(run.passes * data.steps_per_epoch))
-    return max(data.steps_per_epoch, math.ceil(_LEAST_DECISIONS / batch))
+def steps_of(config: TrainConfig, data: DataSource) -> int:
+    """Returns the optimiser steps of the run. Without a length one epoch, of a stage that learns outcomes one decision
+    of each round, but `_LEAST_DECISIONS` at least."""
+    if config.run.steps is not None:
+        return config.run.steps
+    if config.run.passes is not None:
+        return max(1, round(config.run.passes * data.steps_per_epoch))
+    learns_outcomes = config.stage in STAGES and objective_class(config.stage).has_value
+    steps = data.steps_per_epoch / (_DECISIONS_OF_A_ROUND if learns_outcomes else 1)
+    return math.ceil(max(steps, _LEAST_DECISIONS / config.data.sizes[0]))
 
 
 def steps_between_validations(config: TrainConfig, steps: int, data: DataSource) -> int:

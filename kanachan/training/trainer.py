@@ -105,7 +105,7 @@ class _Run:
         if config.stage in OTHER_KINDS:
             kind = cast("StageKind", import_module(OTHER_KINDS[config.stage]))
         self.data = kind.open_data(config, self.devices)
-        self.steps = steps_of(config.run, config.data.sizes[0], self.data)
+        self.steps = steps_of(config, self.data)
         self.schedule = Schedule(config.optim.cooldown_start(self.steps), self.steps)
         self.resumption, self.files = _resumption(self.out, self.schedule, is_resumed=request.resume)
         if config.run.early_stopping and not self.data.num_validation_rows:

@@ -31,7 +31,7 @@ def test_a_run_as_it_is_meant_has_no_warning(data: Path, tmp_path: Path) -> None
 
 
 def test_without_validation_a_stage_is_not_stopped_early_unless_that_is_asked_for(data: Path) -> None:
-    assert asked(data, "rank").config.run.early_stopping == 4
+    assert asked(data, "rank").config.run.early_stopping == 10
     (data / "validation-00000.arrow").unlink()
     assert asked(data, "rank").config.run.early_stopping is None
     assert asked(data, "rank", "--run.early_stopping", "3").config.run.early_stopping == 3

@@ -1,13 +1,13 @@
-"""How often a run is validated."""
+"""How long a run is, and how often it is validated."""
 
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
-from kanachan.config import DataConfig, RunConfig, TrainConfig
+from kanachan.config import DataConfig, RunConfig, StageName, TrainConfig
 from kanachan.training.data_source import DataSource
-from kanachan.training.run_length import steps_between_validations
+from kanachan.training.run_length import steps_between_validations, steps_of
 
 
 def steps_between(batch: int, steps: int, rows: int = 20_000, **run: Any) -> int:
@@ -32,3 +32,10 @@ def test_a_small_validation_split_is_validated_more_often() -> None:
     assert steps_between(256, 2000, rows=1000) == 50
     assert steps_between(256, 2000, rows=10_000) == 274
     assert steps_between(256, 2000, rows=0) == 50
+
+
+@pytest.mark.parametrize(("stage", "decisions"), [("imitation", 26_700_000), ("rank", 534_000)])
+def test_outcomes_are_learned_from_one_decision_of_each_round(stage: StageName, decisions: int) -> None:
+    config = TrainConfig(stage=stage, data=DataConfig(batch=100, micro_batch=1))
+    of_games = [cast(DataSource, SimpleNamespace(steps_per_epoch=rows // 100)) for rows in (26_700_000, 50_000)]
+    assert [steps_of(config, data) for data in of_games] == [decisions // 100, 1000]
