@@ -22,6 +22,9 @@ START_SCORE = {4: 25_000, 3: 35_000}
 ENOUGH = {4: 30_000, 3: 40_000}
 """by number of seats: the score of a seat that ends a game with the usual start, after its usual last round"""
 
+LARGEST_SCORE = 10_000_000
+"""far beyond any game, and within 32 bits when summed"""
+
 
 class Option(NamedTuple):
     """What a record lists as possible for a seat."""
@@ -135,6 +138,23 @@ class Unreadable:
 
     problem: str
     """names the line"""
+
+
+def start_kyoku(
+    wind: int, dealer: int, honba: int, deposits: int, indicator: str, scores: list[int], hands: list[list[str]]
+) -> Event:
+    """Returns the first event of a round; `wind` is 0 East ... 3 North, lists are by seat."""
+    return {
+        "type": "start_kyoku",
+        "bakaze": "ESWN"[wind],
+        "dora_marker": indicator,
+        "kyoku": dealer + 1,
+        "honba": honba,
+        "kyotaku": deposits,
+        "oya": dealer,
+        "scores": scores,
+        "tehais": hands,
+    }
 
 
 def require_a_round(rounds: Sequence[Round], lost: Sequence[LostRound]) -> None:

@@ -9,11 +9,11 @@ from typing import Any
 from google.protobuf.message import Message
 
 from annotate.game.origin import MJSOUL_LOG, Origin, Player, players_of
-from annotate.game.record import Game, require_a_round, require_gain_of_first
+from annotate.game.record import LARGEST_SCORE, Game, require_a_round, require_gain_of_first
 from annotate.records.majsoul.capture import Recording, SecondFile, no_second_file, open_capture, open_capture_json
 from annotate.records.majsoul.rounds import read_rounds
 from annotate.records.majsoul.rules import grade, kind_of_game
-from annotate.records.majsoul.tiles import LARGEST_SCORE, in_range
+from annotate.records.majsoul.tiles import in_range
 from annotate.vocabulary import vocabulary_of_seats
 
 

@@ -8,10 +8,11 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 
 from google.protobuf.message import Message
 
-from annotate.game.record import Event, LostRound, Round, places_dealt
+from annotate.game.record import LARGEST_SCORE, Event, LostRound, Round, start_kyoku, whole_wall
 from annotate.game.tiles import NUM_TILE_IDS
 from annotate.records.majsoul.offers import OfferDraft, offers_of
-from annotate.records.majsoul.tiles import LARGEST_SCORE, in_range, kind_of, seat_of, tile_of, tiles_of
+from annotate.records.majsoul.tiles import in_range, kind_of, seat_of, tile_of, tiles_of
+from annotate.vocabulary import vocabulary_of_seats
 
 LARGEST_COUNT = 1000
 
@@ -122,17 +123,15 @@ class _Draft:
             raise ValueError(f"hands of {counts} tiles expected, not of {[len(hand) for hand in hands]}")
         self.is_over = False
         self.events: list[Event] = [
-            {
-                "type": "start_kyoku",
-                "bakaze": "ESWN"[in_range(start.chang, "chang", 3)],
-                "dora_marker": tile_of(doras[0]),
-                "kyoku": dealer + 1,
-                "honba": in_range(start.ben, "ben", LARGEST_COUNT),
-                "kyotaku": in_range(start.liqibang, "liqibang", LARGEST_COUNT),
-                "oya": dealer,
-                "scores": _points(start.scores, "scores", num_seats),
-                "tehais": [hand[:13] for hand in hands],
-            },
+            start_kyoku(
+                in_range(start.chang, "chang", 3),
+                dealer,
+                in_range(start.ben, "ben", LARGEST_COUNT),
+                in_range(start.liqibang, "liqibang", LARGEST_COUNT),
+                tile_of(doras[0]),
+                _points(start.scores, "scores", num_seats),
+                [hand[:13] for hand in hands],
+            ),
             {"type": "tsumo", "actor": dealer, "pai": hands[dealer][13]},
         ]
         # where indicators and the tiles after kans lie in the wall of three players is not known
@@ -323,10 +322,8 @@ def _wall(paishan: str, start: Event, first: Event) -> tuple[str, ...] | None:
     Whether it is the wall of this round is checked by replaying.
     """
     tiles = tiles_of(paishan[i : i + 2] for i in range(0, len(paishan), 2))
-    hands = zip(places_dealt(start["oya"], len(start["tehais"])), start["tehais"], strict=True)
-    dealt = {place: name for places, hand in hands for place, name in zip(places, hand, strict=True)}
-    if len(tiles) + len(dealt) + 1 == NUM_TILE_IDS:
-        return (*(dealt[place] for place in range(len(dealt))), first["pai"], *tiles)
+    if sum(map(len, start["tehais"])) + 1 + len(tiles) == NUM_TILE_IDS:
+        return whole_wall(start, [first["pai"], *tiles], vocabulary_of_seats(4))
     return tuple(tiles) if len(tiles) == NUM_TILE_IDS else None
 
 

@@ -3,12 +3,10 @@
 from collections.abc import Iterable
 from typing import Any
 
-LARGEST_SCORE = 10_000_000
-"""far beyond any game, and within 32 bits when summed"""
+from annotate.game.tiles import MJAI_NAMES
+from annotate.vocabulary import TILE_NAMES
 
-_HONOURS = "ESWNPFC"
-_MJAI = {f"{rank}{suit}": f"{rank}{suit}" for suit in "mps" for rank in range(1, 10)}
-_MJAI |= {f"0{suit}": f"5{suit}r" for suit in "mps"} | {f"{i}z": name for i, name in enumerate(_HONOURS, start=1)}
+_MJAI = dict(zip(TILE_NAMES, MJAI_NAMES, strict=True))
 
 
 def tile_of(name: str) -> str:

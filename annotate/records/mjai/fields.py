@@ -7,12 +7,10 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
-from annotate.game.record import Event
+from annotate.game.record import LARGEST_SCORE, Event
+from annotate.game.tiles import MJAI_NAMES
 
-LARGEST_SCORE = 10_000_000
-"""far beyond any game, and within 32 bits when summed"""
-
-_TILES = {f"{rank}{suit}" for suit in "mps" for rank in range(1, 10)} | {"5mr", "5pr", "5sr", *"ESWNPFC"}
+_TILES = frozenset(MJAI_NAMES)
 WINDS = "ESWN"
 
 Check = Callable[[Any], bool]

@@ -14,16 +14,23 @@ from urllib.parse import unquote
 
 from annotate.game import grading
 from annotate.game.origin import Origin, log_in, players_of
-from annotate.game.record import Event, Game, LostRound, Round, Rules, Unreadable, require_a_round
+from annotate.game.record import (
+    LARGEST_SCORE,
+    Event,
+    Game,
+    LostRound,
+    Round,
+    Rules,
+    Unreadable,
+    require_a_round,
+    start_kyoku,
+)
 from annotate.records.strict_json import objects_of, parse_json
 from annotate.records.tenhou.absence import Absence, Change, automatic_of, connections_of
 from annotate.records.tenhou.excerpts import joined
 from annotate.records.tenhou.grade_names import mjsoul_grade, normalised, tenhou_dan
 from annotate.records.tenhou.turn_order import TILES, events_of, turns_of
 from annotate.vocabulary import vocabulary_of_seats
-
-LARGEST_SCORE = 10_000_000
-"""far beyond any game"""
 
 DRAW_REASONS = {
     "exhaustive_draw": ("流局", "全員聴牌", "全員不聴", "Ryuukyoku", "Exhaustive Draw"),
@@ -331,17 +338,9 @@ def _start_kyoku(lists: Sequence[list[Any]], num_seats: int) -> Event:
         raise ValueError("13 tiles for each seat expected")
     if not lists[2]:
         raise ValueError("a dora indicator expected")
-    return {
-        "type": "start_kyoku",
-        "bakaze": "ESWN"[wind],
-        "dora_marker": _tiles(lists[2])[0],
-        "kyoku": dealer + 1,
-        "honba": honba,
-        "kyotaku": deposits,
-        "oya": dealer,
-        "scores": _points(lists[1], "scores", num_seats),
-        "tehais": hands,
-    }
+    return start_kyoku(
+        wind, dealer, honba, deposits, _tiles(lists[2])[0], _points(lists[1], "scores", num_seats), hands
+    )
 
 
 def _ending(result: list[Any], ura: list[str], riichi_seats: set[int], num_seats: int) -> list[Event]:

@@ -7,13 +7,13 @@ nobody. So it is with three players too, at a table whose fourth seat is empty.
 from typing import NamedTuple
 
 from annotate.game.record import Event
+from annotate.game.tiles import MJAI_NAMES, TILE_OF_ID
+from annotate.vocabulary import NUM_TILES34
 
 CHI, PON, ADDED_KAN, KITA = 0x4, 0x8, 0x10, 0x20
 _SEATS_OF_TABLE = 4
 
-_KINDS = [f"{rank}{suit}" for suit in "mps" for rank in range(1, 10)] + list("ESWNPFC")
-_RED_FIVES = {16: "5mr", 52: "5pr", 88: "5sr"}
-_NAMES = [_RED_FIVES.get(tile, _KINDS[tile // 4]) for tile in range(4 * len(_KINDS))]
+_NAMES = [MJAI_NAMES[tile] for tile in TILE_OF_ID]
 
 
 class Meld(NamedTuple):
@@ -77,7 +77,7 @@ def _chi(code: int, seat: int) -> Meld:
 
 def _pon_or_added_kan(code: int, seat: int) -> Meld:
     kind, place = divmod(code >> 9, 3)
-    if kind >= len(_KINDS) or code & 3 == 0:
+    if kind >= NUM_TILES34 or code & 3 == 0:
         raise ValueError(f"meld {code} is neither a pon nor an added kan")
     unused = 4 * kind + (code >> 5 & 3)
     tiles = [tile for tile in range(4 * kind, 4 * kind + 4) if tile != unused]

@@ -1,5 +1,6 @@
 """Converts elements of Tenhou's mjlog that are the longest to events: the deal, and payments."""
 
+from annotate.game import record
 from annotate.game.record import Event
 from annotate.game.tiles import NUM_TILE_IDS
 from annotate.records.tenhou.attributes import Attributes, attribute_of, integer_of, integers_of, tiles_of
@@ -25,17 +26,9 @@ def start_kyoku(attributes: Attributes, num_seats: int) -> Event:
     dealt = [dora, *(tile for hand in hands for tile in hand)]
     if len(dealt) != 1 + 13 * num_seats or len(set(dealt)) != len(dealt):
         raise ValueError("<INIT>: 13 tiles for each seat and an indicator, all different, expected")
-    return {
-        "type": "start_kyoku",
-        "bakaze": "ESWN"[wind],
-        "dora_marker": tile_name(dora),
-        "kyoku": dealer + 1,
-        "honba": honba,
-        "kyotaku": deposits,
-        "oya": dealer,
-        "scores": [100 * score for score in integers_of(attributes, "INIT", "ten", SEATS_OF_TABLE)][:num_seats],
-        "tehais": [[tile_name(tile) for tile in hand] for hand in hands],
-    }
+    scores = [100 * score for score in integers_of(attributes, "INIT", "ten", SEATS_OF_TABLE)][:num_seats]
+    names = [[tile_name(tile) for tile in hand] for hand in hands]
+    return record.start_kyoku(wind, dealer, honba, deposits, tile_name(dora), scores, names)
 
 
 def payments(attributes: Attributes, tag: str, num_seats: int) -> Event:
