@@ -84,8 +84,9 @@ _MESSAGES = {
 RECORDS = tuple(name for name in _MESSAGES if name.startswith("Record") and name != "RecordGame")
 """the messages of a game's events"""
 
-_EXPECTED = {"string": "a text", "bool": "true or false", "uint32": "an integer", "int32": "an integer"}
-_RANGES = {"uint32": range(2**32), "int32": range(-(2**31), 2**31)}
+
+class _Misfit(ValueError):
+    """A JSON value does not fit its field; the message names its place."""
 
 
 class _Field(NamedTuple):
@@ -125,67 +126,44 @@ def _fill(message: Message, name: str, content: Any, where: str) -> list[str]:
     Keys whose value is null, 0, false or empty are not returned.
     """
     if type(content) is not dict:
-        raise ValueError(f"{where} must be an object, not {_shown(content)}")
+        raise _Misfit(f"{where} must be an object, not {ascii(content)[:40]}")
     fields = _fields(name)
     unknown = []
     for key, value in content.items():
         field = fields.get(squeezed(key))
         if field is None:
-            if value:
-                unknown.append(f"{where}.{key}")
-        elif value is None:
-            continue
-        elif field.is_repeated:
-            if type(value) is not list:
-                raise ValueError(f"{where}.{key} must be a list, not {_shown(value)}")
-            unknown += _extend(message, field, value, f"{where}.{key}")
-        elif field.type in _MESSAGES:
-            child = getattr(message, field.name)
-            child.SetInParent()
-            unknown += _fill(child, field.type, value, f"{where}.{key}")
-        elif _is_valid(field.type, value):
-            setattr(message, field.name, value)
-        else:
-            raise _refusal(field.type, value, f"{where}.{key}")
+            unknown += [f"{where}.{key}"] * bool(value)
+        elif value is not None:
+            try:
+                if field.is_repeated or field.type in _MESSAGES:
+                    unknown += _fill_part(getattr(message, field.name), field, value, f"{where}.{key}")
+                else:
+                    setattr(message, field.name, value)
+            except _Misfit:
+                raise
+            except (TypeError, ValueError) as error:
+                raise _Misfit(f"{where}.{key}: {ascii(value)[:40]}: {error}") from None
     return unknown
+
+
+def _fill_part(part: Any, field: _Field, value: Any, where: str) -> list[str]:
+    """Copies a JSON value into a message, or into what is repeated, of a field; returns the keys without a field."""
+    if not field.is_repeated:
+        part.SetInParent()
+        return _fill(part, field.type, value, where)
+    if type(value) is not list:
+        raise _Misfit(f"{where} must be a list, not {ascii(value)[:40]}")
+    if field.type not in _MESSAGES:
+        part.extend(value)
+        return []
+    filled = [_fill(part.add(), field.type, each, f"{where}[{i}]") for i, each in enumerate(value)]
+    return [key for unknown in filled for key in unknown]
 
 
 @lru_cache(maxsize=10_000)
 def squeezed(key: str) -> str:
     """Returns a key in lower case without underscores, so that all ways of writing it are equal."""
     return key.replace("_", "").lower()
-
-
-def _extend(message: Message, field: _Field, values: list[Any], where: str) -> list[str]:
-    repeated = getattr(message, field.name)
-    if field.type in _MESSAGES:
-        filled = (_fill(repeated.add(), field.type, value, f"{where}[{i}]") for i, value in enumerate(values))
-        return [key for unknown in filled for key in unknown]
-    for i, value in enumerate(values):
-        if not _is_valid(field.type, value):
-            raise _refusal(field.type, value, f"{where}[{i}]")
-    repeated.extend(values)
-    return []
-
-
-def _is_valid(kind: str, value: Any) -> bool:
-    """Returns whether `value` is of the type and in the range of a field that is no message."""
-    if kind == "string":
-        return type(value) is str and value.isprintable()
-    if kind == "bool":
-        return type(value) is bool
-    return type(value) is int and value in _RANGES[kind]
-
-
-def _refusal(kind: str, value: Any, where: str) -> ValueError:
-    if kind in _RANGES and type(value) is int:
-        allowed = _RANGES[kind]
-        return ValueError(f"{where} must be in {allowed[0]} ... {allowed[-1]}, not {_shown(value)}")
-    return ValueError(f"{where} must be {_EXPECTED[kind]}, not {_shown(value)}")
-
-
-def _shown(value: Any) -> str:
-    return {type(None): "null", dict: "an object", list: "a list"}.get(type(value)) or ascii(value)[:40]
 
 
 @cache

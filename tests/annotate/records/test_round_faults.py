@@ -91,7 +91,7 @@ def test_who_left_in_a_round_with_a_fault_is_away_in_the_next() -> None:
         (message, {"name": ".lq.RecordDiscardTile", "data": {"tile": "8z"}}, "'8z' is not a tile"),
         (message, {"name": ".lq.RecordDealTile", "data": {"seat": 9, "tile": "1m"}}, "seat must be in 0 ... 3"),
         (message, {"name": ".lq.RecordNewRound", "data": {}}, "a new round, but the last one has not ended"),
-        (as_json, {"name": ".lq.RecordDiscardTile", "data": {"tile": 8}}, "must be a text, not 8"),
+        (as_json, {"name": ".lq.RecordDiscardTile", "data": {"tile": 8}}, "data.tile: 8: "),
         (as_json, "AAAA", "no Wrapper where one is expected"),
         (as_json, 7, "must be an object"),
     ],
