@@ -142,14 +142,11 @@ def _outcome(tokens: Iterable[int], vocabulary: Vocabulary) -> str:
 
 
 def is_hidden(options: Iterable[int], outcome: str, chosen: int | None, vocabulary: Vocabulary) -> bool:
-    """Returns whether `outcome` keeps a record from showing what a seat with `options` chose.
+    """Returns whether `outcome`, the claim that was carried out or "pass", keeps a record from showing what a seat with
+    `options` chose; `chosen` is its action if it is known: one that was carried out is never hidden.
 
     A ron takes precedence over pon and kan, and those over chi. A ron is never hidden: several seats may win the same
     tile. Neither is a call before an aborted round: the tile that aborts it can only be won.
-
-    Args:
-        outcome: the claim that was carried out ("ron", "daiminkan", "pon", "chi"), or "pass".
-        chosen: the seat's action if it is known; one that was carried out is never hidden.
     """
     if outcome in ("pass", "chi"):
         return False

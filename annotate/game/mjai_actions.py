@@ -13,14 +13,8 @@ KITA = ("kita", "nukidora")
 
 
 def choice_of_event(turn: Turn, event: Event, vocabulary: Vocabulary, is_riichi: bool = False) -> Choice:
-    """Returns the option of `turn` that an event plays.
-
-    Args:
-        event: dahai, chi, pon, daiminkan, ankan, kakan, kita (nukidora), hora, ryukyoku or none; of the seat of `turn`.
-        is_riichi: whether the discard declares riichi.
-
-    Raises:
-        ValueError: it is not a legal action of the seat.
+    """Returns the option of `turn` that an event of its seat plays: dahai (which `is_riichi` says to declare riichi),
+    chi, pon, daiminkan, ankan, kakan, kita (nukidora), hora, ryukyoku or none. Raises ValueError if that is not legal.
     """
     token = token_of_event(turn, event, vocabulary, is_riichi)
     moves = turn.options.get(token)

@@ -67,12 +67,8 @@ class Origin:
         return None if grade is None or self.platform is None else _GRADES[self.platform][grade]
 
     def link(self, seat: int | None = None, round_index: int | None = None) -> str | None:
-        """Returns the address of the game's replay on its platform, where the record names the game.
-
-        Args:
-            seat: whose view; Tenhou's addresses alone have it.
-            round_index: from 0, which round it starts with; likewise.
-        """
+        """Returns the address of the game's replay on its platform, where the record names the game. Tenhou's addresses
+        can also have whose view it is, and which round, from 0, it starts with."""
         if self.log is None:
             return None
         if self.platform == "mjsoul":

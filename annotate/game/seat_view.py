@@ -36,14 +36,8 @@ class SeatTable(Table):
 
     @classmethod
     def of_start(cls, rules: Rules, start: Event, seat: int, vocabulary: Vocabulary) -> "SeatTable":
-        """Creates the table at the start of a round.
-
-        Args:
-            start: mjai start_kyoku; only the hand of `seat` is used.
-
-        Raises:
-            ValueError: the hand is hidden, or the round cannot start like this.
-        """
+        """Creates the table at the start of a round, mjai start_kyoku, of which only the hand of `seat` is used;
+        ValueError if that is hidden, or the round cannot start like this."""
         pool = unseen_tiles(vocabulary)
         hand = [_taken(pool, name) for name in start["tehais"][seat]]
         indicator = _taken(pool, start["dora_marker"])
@@ -87,13 +81,8 @@ class SeatTable(Table):
 
     def follow(self, event: Event) -> Turn | None:
         """Applies the next event of the round, mjai, and returns what the seat may do now, None if it may not act.
-
         After its own `reach` the options are the discards that declare it. Events that change nothing (reach_accepted,
-        none) are skipped.
-
-        Raises:
-            ValueError: the event cannot follow those before it. The table is unusable then.
-        """
+        none) are skipped. Raises ValueError if the event cannot follow those before it; the table is unusable then."""
         handler = self._handlers.get(event["type"])
         self._offered = None
         if handler is not None:

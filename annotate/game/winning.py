@@ -47,14 +47,8 @@ class Win:
         return points_of_win(han, self.fu, is_dealer, is_tsumo, num_seats)
 
     def han_of_yaku(self, *, is_open: bool, dora: int, red: int, norths: int) -> list[int]:
-        """Returns the han of each yaku.
-
-        Args:
-            is_open: whether the hand has a meld that is not a closed kan.
-            dora: how many tiles of the hand are dora by the indicators on the table.
-            red: how many are red fives.
-            norths: how many Norths are set aside.
-        """
+        """Returns the han of each yaku. `is_open`: the hand has a meld that is not a closed kan; `dora`: how many of
+        its tiles are dora by the indicators on the table; `red`: red fives; `norths`: Norths set aside."""
         known = {_DORA: dora, _RED: red, _NORTH: norths}
         han = []
         for yaku in self.yaku:

@@ -34,13 +34,11 @@ from annotate.runtime.workers import in_order
 
 def run(conversion: Conversion, output: Output, processes: int, *, restart: bool = False) -> Report:
     """Writes the annotations of the records to `output`, which exists under its name once this returns, not before.
-
     Resumes the same run if it was interrupted.
 
     Raises:
-        ValueError: a path matches nothing; there is no decision in any record (of all shards); another process writes
-            this output; the journal of an interrupted run is of other records or settings; there are games of another
-            number of players that are not to be skipped.
+        ValueError: a path matches nothing; there is no decision in any record (of all shards); the run cannot be
+            resumed (`Journal`); there are games of another number of players that are not to be skipped.
         OSError: a file cannot be written, or the processes that read a record were killed.
         Stopped: by a signal.
     """

@@ -55,14 +55,9 @@ def is_archive(raw: IO[bytes]) -> bool:
 
 
 def members(path: str, is_wanted: Callable[[str], bool]) -> Iterator[Member]:
-    """Yields the members of the archive `path` with a wanted name, in the archive's order.
-
-    What cannot be read is yielded as a member with a problem, and reading continues; where nothing after it can be
-    read, the problem includes that.
-
-    Raises:
-        OSError: the archive's file cannot be read.
-    """
+    """Yields the members of the archive `path` with a wanted name, in the archive's order. What cannot be read is
+    yielded as a member with a problem, and reading continues; where nothing after it can be read, the problem includes
+    that. Raises OSError if the archive's file cannot be read."""
     with open(path, "rb") as raw:
         magic = raw.read(len(_ZIP_MAGICS[0]))
         raw.seek(0)

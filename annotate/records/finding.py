@@ -49,12 +49,9 @@ def find_files(paths: Sequence[str], passed_over: Counter[str] | None = None) ->
     """Yields the files that `paths` name: files, folders (with all below them), glob patterns, and members of archives.
 
     In the order of `paths`, sorted within a folder or pattern, each file once. In folders only files with one of
-    `SUFFIXES` are found, and none whose name or folder starts with a dot or whose folder is a link. A folder that
-    cannot be read is yielded itself. A member is named as in reports, "archive.zip!folder/game.mjlog". The matches of a
-    pattern are held in memory.
-
-    Args:
-        passed_over: counts, by suffix, the files in folders that are skipped, without hidden ones; and LINKED_FOLDER.
+    `SUFFIXES` are found, and none whose name or folder starts with a dot or whose folder is a link; `passed_over`
+    counts the others, by suffix, and LINKED_FOLDER. A folder that cannot be read is yielded itself. A member is named
+    as in reports, "archive.zip!folder/game.mjlog". The matches of a pattern are held in memory.
     """
     found, passed_over = DiskDict(), Counter() if passed_over is None else passed_over
     for path in paths:

@@ -60,21 +60,13 @@ class Record:
 
 
 def read_games(path: str) -> list[Game]:
-    """Reads the games of one file, in their order; for archives see `records_of`.
-
-    Raises:
-        ValueError: the file cannot be read, is not a game record, is damaged, or is of a kind that is not supported.
-            The message starts with `path`.
-    """
+    """Reads the games of one file, in their order; for archives see `records_of`. ValueError as `read_record`."""
     return read_record(Record(path, 0))
 
 
 def read_record(record: Record) -> list[Game]:
-    """Reads the games of one record, in their order.
-
-    Raises:
-        ValueError: as `read_games`, or one of the games cannot be read; the message starts with the record's name.
-    """
+    """Reads the games of one record, in their order. Raises ValueError, starting with the record's name, if it cannot
+    be read, is no game record, damaged or not supported, or one of its games is."""
     return all_readable(games_of(record))
 
 
@@ -98,14 +90,11 @@ def games_of(record: Record) -> Iterator[Game | Unreadable]:
 def records_of(
     paths: Iterable[str], shard: Shard | None = None, passed_over: Counter[str] | None = None
 ) -> Iterator[Record]:
-    """Yields the records of the paths that `find_files` finds, those of archives one member at a time.
+    """Yields the records of the paths that `find_files` finds, of a shard if one is given, those of archives one member
+    at a time; `passed_over` as in `find_files`.
 
     What cannot be read is yielded as a record with a problem. A file whose name is that of one record (such as .mjlog,
     .json.gz) is not opened here, and not treated as an archive.
-
-    Args:
-        shard: yield only its records.
-        passed_over: counts the members of archives that are skipped, as in `find_files`.
     """
     passed_over = Counter() if passed_over is None else passed_over
     is_mine = (shard or Shard(1, 1)).choices()

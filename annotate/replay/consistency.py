@@ -27,14 +27,11 @@ _NOTEN_PAYMENTS = {4: {0, 1000, 1500, 3000}, 3: {0, 1000, 2000}}
 
 def agreed_events(recorded: Sequence[Event], abort: str | None, table: Table) -> list[Event]:
     """Compares the end of a round with the engine's and returns its events with payments and the reason of a draw.
+    Raises Disagreement, which names what differs.
 
     Args:
-        recorded: from start_kyoku to the last hora or ryukyoku.
         abort: the reason of a draw that a player chose or a triple ron caused; None if the engine ended the round.
         table: the same actions played to the end of the round.
-
-    Raises:
-        Disagreement: names what differs between the record and the engine.
     """
     num_seats = len(recorded[0]["scores"])
     num_drawn = sum(event["type"] == "tsumo" for event in recorded)

@@ -111,12 +111,8 @@ class RoundSequence:
 
     @contextmanager
     def through(self, recorded: Round) -> Iterator[None]:
-        """Advances by the next round, whose replay is the body of the context.
-
-        Raises:
-            Disagreement: that of the replay, or the round does not follow from those before. After any other error
-                the game goes on as well.
-        """
+        """Advances by the next round, whose replay is the body of the context; after any error in that the game goes
+        on. Raises Disagreement: that of the replay, or the round does not follow from those before."""
         if id(recorded) in self._follow_lost:
             self._expected, self._is_over = None, False
         try:

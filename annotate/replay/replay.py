@@ -81,13 +81,12 @@ def annotate_game(
     writes_hidden: bool = False,
     seats: Container[int] | None = None,
 ) -> ReplayResult:
-    """Replays a game and annotates every decision point.
+    """Replays a game and annotates every decision point of some seats, or of all.
 
     Args:
         room: for games whose record has none.
         grades: for games whose record has none; one, or one for each seat.
         writes_hidden: adds the hidden field.
-        seats: whose decisions are annotated; None: those of all.
     """
     report = ReplayResult(game.id, notes=list(game.notes))
     report.left_out += list(map(str, game.lost))

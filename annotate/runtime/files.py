@@ -72,14 +72,8 @@ def require_exists(path: str | Path) -> None:
 def check_output(name: str, inputs: Iterable[str] = (), *, may_stream: bool = False, force: bool = True) -> None:
     """Checks before any work is done that a file can be written under a name.
 
-    Args:
-        inputs: the files that are read; missing ones are ignored.
-        may_stream: whether "-" is accepted, as standard output.
-        force: whether a file that exists may be replaced.
-
-    Raises:
-        ValueError: the name is empty, of a folder, below a file, in a folder that may not be written into, that of an
-            input, or that of a file that may not be replaced.
+    Raises ValueError if it is empty, of a folder, below a file, in a folder that may not be written into, that of one
+    of the files `inputs`, which are read, or of a file that exists (without `force`), or "-" (without `may_stream`).
     """
     path = Path(name)
     if name == "-":
@@ -103,15 +97,9 @@ def check_output(name: str, inputs: Iterable[str] = (), *, may_stream: bool = Fa
 
 @contextmanager
 def locking(path: Path, refusal: str | None = None) -> Iterator[None]:
-    """Holds a lock against other processes; the system releases it when this process ends in any way.
-
-    Args:
-        path: of a file in an existing folder; it is not removed.
-        refusal: message if another process holds the lock; None: waits for it.
-
-    Raises:
-        ValueError: another process holds the lock.
-    """
+    """Holds a lock against other processes; the system releases it when this process ends in any way. `path` is of a
+    file in an existing folder, which is not removed. While another process holds the lock, raises ValueError with the
+    message `refusal`, or waits if that is None."""
     with open(path, "wb") as file:
         lock(file, refusal)
         yield

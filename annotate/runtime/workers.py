@@ -59,17 +59,10 @@ def _number_of(file: Path, name: str) -> int:
 def in_order(
     function: Callable[[Item], Result], items: Iterable[Item], num_processes: int, name: Callable[[Item], str] = str
 ) -> Generator[Result]:
-    """Yields function(item) for each of `items`, in their order, whatever the number of processes.
-
-    Items are read only as they are needed. What a process that is killed had to do is done again. Close the generator
-    if it is not read to its end (`contextlib.closing`), so that the processes end at once.
-
-    Args:
-        name: of an item, in messages.
-
-    Raises:
-        OSError: processes that had the same item were killed again and again.
-    """
+    """Yields function(item) for each of `items`, in their order, whatever the number of processes; `name` is of an
+    item, in messages. Items are read only as they are needed. What a process that is killed had to do is done again;
+    OSError if that happens with the same item again and again. Close the generator if it is not read to its end
+    (`contextlib.closing`), so that the processes end at once."""
     rest = iter(items)
     first = list(islice(rest, 2 if num_processes > 1 else 0))
     if len(first) <= 1:

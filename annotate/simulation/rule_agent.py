@@ -75,13 +75,8 @@ TEMPERAMENTS = (
 
 
 class RuleBasedAgent:
-    """A player that follows rules; deterministic in (seed, situation).
-
-    Args:
-        temperament: its parameters.
-        seed: varies its choices where several are good.
-        carelessness: probability of discarding its second choice, 0 ... 1.
-    """
+    """A player that follows rules; deterministic in (seed, situation). `seed` varies its choices where several are
+    good; `carelessness` is the probability of discarding its second choice, 0 ... 1."""
 
     def __init__(self, temperament: Temperament, seed: int, vocabulary: Vocabulary, carelessness: float = 0.0) -> None:
         self.temperament = temperament

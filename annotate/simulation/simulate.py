@@ -70,12 +70,8 @@ def simulate_game(
     grades: Sequence[int] | None = None,
     annotated: bool = True,
 ) -> SimulatedGame:
-    """Plays game number `index` of `seed`.
-
-    Args:
-        room: 0 Bronze ... 4 Throne; drawn if None.
-        grades: by seat, 0 ... 15; drawn from those of the room if None. Lower ones play more carelessly.
-        annotated: whether to write annotations.
+    """Plays game number `index` of `seed`. What is None is drawn: the room, 0 Bronze ... 4 Throne, and the grades by
+    seat from those of the room, 0 ... 15; lower ones play more carelessly. `annotated`: whether to write annotations.
     """
     rng = random.Random(f"{seed}/{index}")
     # given settings must not change what is drawn for the others
@@ -212,13 +208,8 @@ def _ending(last: Event) -> str:
 
 
 def run(options: Options) -> Report:
-    """Simulates games into `options.folder`; files that exist are kept.
-
-    Raises:
-        ValueError: the annotations cannot be written there, or their file exists; a file of the folder is damaged, or
-            holds a game of other settings.
-        OSError: nothing can be written, or the worker processes of a game were killed.
-    """
+    """Simulates games into `options.folder`; files that exist are kept. Raises ValueError if the annotations cannot be
+    written there, or a file of the folder is damaged or holds a game of other settings; OSError as `in_order`."""
     if options.annotations:
         check_output(options.annotations, may_stream=True, force=options.force)
         if Path(options.annotations).absolute() == Path(options.folder).absolute():

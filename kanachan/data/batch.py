@@ -81,14 +81,8 @@ class TokenLayout:
     def arranged(
         self, sparse: Ragged, num_tiles: int | None = None
     ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
-        """Returns sparse tokens by their place: table_BS, standing_BP2 (grade and rank), tile_BT.
-
-        Args:
-            num_tiles: T; None: as many as a row has at most.
-
-        Raises:
-            ValueError: a situation does not have one token of each place (`annotate.annotation.check`).
-        """
+        """Returns sparse tokens by their place: table_BS, standing_BP2 (grade and rank), tile_BT, with T = `num_tiles`,
+        or as many as a row has at most. Raises ValueError if a situation does not have one token of each place."""
         num_rows, num_places = len(sparse), self.vocabulary.num_places
         place = self._place_of_sparse[sparse.values]
         token = sparse.values.astype(np.int32) + self.sparse_first

@@ -57,12 +57,9 @@ class StepLoader:
     """The micro-batches of this rank, epoch after epoch, and how to resume them. Each iterator ends with the epoch;
     rows that do not fill a last batch are skipped, different ones in each epoch.
 
-    The state is the number of complete steps that were yielded. It is the same on every rank and for any number of
-    ranks. A state taken within a step does not include that step, so save at the end of one.
-
-    Args:
-        config: its batch are the rows of a step, over all ranks, and its micro-batch those of one yielded batch.
-        identity: plain values that determine the order of the rows, besides batch and seed.
+    The state is the number of complete steps that were yielded, the same on every rank and for any number of ranks. A
+    state taken within a step does not include that step, so save at the end of one. `identity` are plain values that
+    determine the order of the rows, besides batch and seed.
     """
 
     def __init__(self, num_rows: int, config: DataConfig, seed: int, share: Share, identity: dict[str, Any]) -> None:
@@ -96,19 +93,13 @@ class StepLoader:
 class TrainLoader(StepLoader):
     """Micro-batches of decisions, prepared one chunk ahead in a thread.
 
-    Step t of an epoch consists of the rows at places t * batch … of the epoch's order. They are sorted by length and
-    divided into micro-batches, of which this rank gets every `world`-th.
+    Step t of an epoch consists of the rows at places t * batch … of the epoch's order. They are sorted by length,
+    unless the batches are for varlen attention, so that all need about equally much memory and time, and divided into
+    micro-batches, of which this rank gets every `world`-th. Raises ValueError if there are fewer rows than one batch.
 
     Args:
-        varlen: for varlen attention (`kanachan.data.batch.with_varlen_layout`). Rows are not sorted by length then,
-            so that all batches need about equally much memory and time.
-        labeller: computes soft labels.
-        sees_hidden: with hidden tokens among the tiles (`kanachan.data.batch.TokenLayout`).
         hidden_share: of a step, counted from 0 over all epochs, the probability with which each hidden token is in its
             batches apart from the tiles (`kanachan.data.batch.with_hidden`); None: none is.
-
-    Raises:
-        ValueError: there are fewer rows than one batch.
     """
 
     def __init__(

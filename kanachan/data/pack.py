@@ -39,17 +39,14 @@ def pack(
     keeps_splits: bool = False,
     force: bool = False,
 ) -> Tally:
-    """Writes shards into `folder`, all of them or none.
+    """Writes shards into `folder`, all of them or none. Raises ValueError if a line is wrong ("file:line: …"), a game
+    is in two splits, there is nothing to pack, `folder` is a file, or another process packs into it.
 
     Args:
         sources: files of annotations and folders of shards, to be split by game, or as a whole by split; all of one
             vocabulary, that of the first line or folder.
         keeps_splits: the sources are folders of shards, whose rows stay in the splits that they are in.
         force: replace existing shards.
-
-    Raises:
-        ValueError: a line is wrong ("file:line: …"), a game is in two splits, there is nothing to pack, `folder` is a
-            file, or another process packs into it.
     """
     require_folder(folder / ROUNDS)
     for path in [path for paths in sources.values() for path in paths] if isinstance(sources, dict) else sources:

@@ -104,17 +104,13 @@ def publish_shards(temporary: Path, new: Iterable[str], old: Iterable[str], fold
 def open_shards(
     folder: str | Path, split: str, *, verify: bool = False, hidden: bool | None = False, behaviour: bool = False
 ) -> "Shards":
-    """Maps all shards of a split into memory.
+    """Maps all shards of a split into memory. Raises ValueError, which names the file, if one is missing, damaged, of
+    another format version or vocabulary, or without the hidden hands that are requested.
 
     Args:
         verify: read everything and compare checksums; without it, only structure and lengths are checked.
         hidden: whether the hidden hands are gathered too; None: if there are any.
         behaviour: whether the columns of self-play are gathered too, if there are any.
-
-    Raises:
-        ValueError: the split is missing, or a shard is cut off, missing, damaged, of another format version, made
-            with a vocabulary that this program does not have or without the hidden hands that are requested; names
-            the file.
     """
     folder, paths = Path(folder), shards_of(folder, split)
     opened = [_open_shard(path) for path in paths]

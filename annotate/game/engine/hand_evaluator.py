@@ -25,12 +25,8 @@ def shanten(hand: Sequence[int], num_seats: int) -> int:
 
 
 def is_tenpai(hand: Sequence[str], melds: Sequence[tuple[str, Sequence[str]]], num_seats: int) -> bool:
-    """Returns whether a hand waits for a tile that it does not hold four times.
-
-    Args:
-        hand: the concealed tiles by mjai's names, 3n + 1.
-        melds: kind and tiles of each meld.
-    """
+    """Returns whether a hand (concealed tiles by mjai's names, 3n + 1, and kind and tiles of each meld) waits for a
+    tile that it does not hold four times."""
     pool = {name: list(IDS_OF_TILE[tile]) for name, tile in TILE_OF_MJAI.items()}
     engine_melds = [Meld(_MELD_TYPES[kind], [pool[name].pop() for name in names], True) for kind, names in melds]
     return _EVALUATORS[num_seats]([pool[name].pop() for name in hand], engine_melds).is_tenpai()

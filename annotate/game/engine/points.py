@@ -47,12 +47,8 @@ class Points:
 
     def with_riichi(self, env: Any, seat: int, observation: Any, hand: Sequence[int]) -> Any:
         """Returns the engine's observation for a seat on its own turn, with riichi among its actions if it is possible;
-        the engine has the points then.
-
-        Args:
-            observation: the same; it lacks riichi if the engine was without points.
-            hand: the seat's concealed tiles, physical.
-        """
+        the engine has the points then. `observation` is the same, without riichi if the engine was without points;
+        `hand` the seat's concealed tiles, physical."""
         if not self._withheld or self._withheld[seat] < _STICK or shanten(hand, len(self._withheld)) > 0:
             return observation
         if observation.riichi_declared[seat]:  # it stays tenpai

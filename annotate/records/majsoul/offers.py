@@ -45,14 +45,11 @@ class OfferDraft:
 
 
 def offers_of(lists: Iterable[Message], after: int, is_claim: bool, num_seats: int) -> list[OfferDraft]:
-    """Returns the offers in OptionalOperationList messages.
+    """Returns the offers in OptionalOperationList messages; ValueError if there is no such seat or tile.
 
     Args:
         after: index of the event to react to; see Offer.
         is_claim: whether that event is another player's discard or kan.
-
-    Raises:
-        ValueError: there is no such seat or tile.
     """
     offers = []
     for offered in lists:

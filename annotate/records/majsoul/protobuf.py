@@ -109,13 +109,9 @@ def decode(name: str, data: bytes) -> Message:
 
 
 def of_json(name: str, content: Any, where: str) -> tuple[Message, list[str]]:
-    """Converts a JSON object to the message `name`; also returns its keys without a field.
-
-    Keys may be written in any of the usual ways: is_liqi, isLiqi; part_point_1, partPoint1, partPoint_1.
-
-    Raises:
-        ValueError: a value of the wrong type or out of range; the message names its place, starting with `where`.
-    """
+    """Converts a JSON object to the message `name`; also returns its keys without a field. Keys may be written in any
+    of the usual ways: is_liqi, isLiqi; part_point_1, partPoint1, partPoint_1. Raises ValueError, which names the place,
+    starting with `where`, for a value of the wrong type or out of range."""
     message = _classes()[name]()
     return message, _fill(message, name, content, where)
 

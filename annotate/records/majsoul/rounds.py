@@ -26,16 +26,11 @@ _DRAWS = {1: "kyushu_kyuhai", 2: "sufuurenta", 3: "suukansansen", 4: "suucha_rii
 def read_rounds(
     steps: Iterable[Message | ValueError], num_seats: int, robots: Collection[int] = ()
 ) -> tuple[list[Round], list[LostRound], str | None]:
-    """Reads the messages of a game in their order.
+    """Reads the messages of a game in their order; an error takes the place of one that cannot be read. Returns the
+    rounds that have ended, those with a fault, and why the last one has not ended, if so.
 
-    Where the record has what players sent, a choice that a player did not send is the server's.
-
-    Args:
-        steps: an error takes the place of a message that cannot be read.
-        robots: seats of computer players, which send nothing.
-
-    Returns:
-        The rounds that have ended, those with a fault, and why the last one has not ended, if so.
+    Where the record has what players sent, a choice that a player did not send is the server's; `robots` are the seats
+    of computer players, which send nothing.
     """
     reader = _Reader(num_seats, robots)
     for number, step in enumerate(steps):

@@ -55,13 +55,11 @@ _FREE = (
 
 def kind_of_game(config: Message, unknown_rules: Sequence[str]) -> tuple[int | None, int, int]:
     """Returns the room, None if the game is not ranked; the style, 0 East only, 1 East and South; and how many play.
+    Raises ValueError for a game by other rules than ranked games, or of an unknown kind.
 
     Args:
         config: GameConfig.
         unknown_rules: names of stated rules that are not in the table of fields.
-
-    Raises:
-        ValueError: a game by other rules than ranked games, or of an unknown kind.
     """
     if config.category not in (_RANKED, _FRIENDS, _CONTEST):
         raise ValueError(f"whether the game is ranked is not known (head.config.category {config.category})")

@@ -15,14 +15,8 @@ _PER_SEAT = ("scores", "tehais", "deltas", "delta")
 
 def seen_event(event: Event, num_seats: int, completion: Completion | None = None) -> Event:
     """Checks an event of a round as a seat at the table sees it; tiles that it cannot see may be "?", and a table of
-    three may have an empty fourth seat.
-
-    Args:
-        completion: adds what the event leaves out, and follows it.
-
-    Raises:
-        ValueError: names the field; or it is not an event of a round of so many players.
-    """
+    three may have an empty fourth seat. `completion` adds what the event leaves out, and follows it. Raises ValueError,
+    which names the field, or if it is not an event of a round of so many players."""
     kind = kind_of_event(event)
     seen = fields_of(num_seats).seen
     if kind not in seen:

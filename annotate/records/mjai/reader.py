@@ -79,21 +79,16 @@ class _Draft:
 
 
 def mjai_games(text: str, name: str) -> Iterator[Game | Unreadable]:
-    """Reads the games of a file, in their order. A fault within a round costs that round; after a game that cannot be
-    read at all, lines up to the next start_game are skipped. An error of the server ends a game; other messages that
-    are no part of a game are passed over, and named unless they are known.
+    """Reads the games of a file, in their order; `name` is the file's without folders and suffixes. Raises ValueError
+    if there is no game.
 
-    The id of a game is start_game's `kanachan.id`, else its `id` if that is a text, else `name` and a checksum of
-    the game's lines, so that no two games share one. Its style, where start_game does not state it, follows from
-    its end: East only if nobody is below 0 points, the last round is E4 ... S3 (of three players E3 ... S2), where a
-    longer game cannot end, and all rounds are possible in an East game; else East and South.
+    A fault within a round costs that round; after a game that cannot be read at all, lines up to the next start_game
+    are skipped. An error of the server ends a game; other messages are passed over, and named unless they are known.
 
-    Args:
-        text: the file's content.
-        name: the file's name without folders and suffixes.
-
-    Raises:
-        ValueError: there is no game.
+    The id of a game is start_game's `kanachan.id`, else its `id` if that is a text, else `name` and a checksum of the
+    game's lines, so that no two games share one. Its style, where start_game does not state it, follows from its end:
+    East only if nobody is below 0 points, the last round is E4 ... S3 (of three players E3 ... S2), where a longer game
+    cannot end, and all rounds are possible in an East game; else East and South.
     """
     reader = _Reader(name)
     for part, number, is_unended in parts_of(text):

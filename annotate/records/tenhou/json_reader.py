@@ -70,18 +70,11 @@ class _Kind(NamedTuple):
 
 
 def tenhou_json_games(text: str, name: str) -> Iterator[Game | Unreadable]:
-    """Reads the games of a file, in their order; where there are several, one that cannot be read is yielded as
-    Unreadable.
+    """Reads the games of a file, in their order: an object, one a line, or addresses with one in their fragment. Where
+    there are several, one that cannot be read is yielded as Unreadable; ValueError if the only one cannot be read.
 
-    The id of a game is `ref`, the platform's id, else `name` and a checksum of the game. Objects of one `ref` with
-    different rounds, as where each round has a separate address, are one game.
-
-    Args:
-        text: a JSON object, or one a line, or addresses of tenhou.net/6 that hold one in their fragment, one a line.
-        name: the file's name without folders and suffixes.
-
-    Raises:
-        ValueError: the only game cannot be read; names the round and the problem.
+    The id of a game is `ref`, the platform's id, else `name` (the file's without folders and suffixes) and a checksum
+    of the game. Objects of one `ref` with different rounds, as where each round has a separate address, are one game.
     """
     lines = [line.strip() for line in text.split("\n")]
     is_one_a_line = sum(map(bool, lines)) > 1 and all(_starts_game(line) for line in lines if line)

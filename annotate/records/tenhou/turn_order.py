@@ -72,16 +72,12 @@ def turns_of(seat: int, draws: Sequence[Any], discards: Sequence[Any]) -> list[T
 def events_of(
     start: Event, turns: Sequence[Sequence[Turn]], dora: Sequence[str], ending: Sequence[Event]
 ) -> tuple[Event, ...]:
-    """Returns the round's events from start_kyoku to the last hora or ryukyoku.
+    """Returns the round's events from start_kyoku to the last hora or ryukyoku; ValueError if the turns do not fit.
 
     Args:
-        start: start_kyoku.
         turns: by seat.
         dora: the indicators that were revealed after the first one.
         ending: the round's last events.
-
-    Raises:
-        ValueError: the turns do not fit together.
     """
     if sum(map(len, turns)) > MOST_TURNS:
         raise ValueError(f"more than {MOST_TURNS} turns, which no wall has tiles for")

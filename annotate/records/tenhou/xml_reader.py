@@ -47,15 +47,8 @@ _CONNECTIONS, _ENDS = ("UN", "BYE"), ("AGARI", "RYUUKYOKU")
 
 
 def read_tenhou_xml(data: bytes, name: str) -> Game:
-    """Reads one uncompressed mjlog document.
-
-    Args:
-        data: the document.
-        name: the file's name without folders; the game's id is Tenhou's log name in it, else a checksum of the
-            content, so that no two games share one.
-
-    Raises:
-        ValueError: `data` is malformed, or a game that is not supported. The caller names the file.
+    """Reads one uncompressed mjlog document. The game's id is Tenhou's log name in the file's name, else a checksum of
+    the content, so that no two games share one. Raises ValueError if it is malformed, or a game that is not supported.
     """
     reader = _Reader(data)
     cut_off = reader.read()
