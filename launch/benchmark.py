@@ -42,10 +42,9 @@ from kanachan.data.pack_options import Packing
 from kanachan.data.played_games import PlayedGames
 from kanachan.data.shards import open_shards
 from kanachan.objectives.networks import build_network
-from kanachan.play.journal import Journal
+from kanachan.play.game_results import result_of
 from kanachan.play.match import Match
-from kanachan.play.match_runner import MatchRunner
-from kanachan.play.playing import BackendName, Execution
+from kanachan.play.playing import BackendName, Execution, GameStream, play_games
 from kanachan.play.selfplay import SelfPlay
 from kanachan.play.selfplay_run import run_selfplay, stream_of
 from kanachan.training.batch_sizes import DEFAULT_BATCH, MOST_AT_ONCE_ON_CPU
@@ -268,11 +267,9 @@ def measure_playing(parts: set[str], num_games: int, repeats: int, work: Path) -
     """decisions and games"""
 
     def play(what: str, match: Match) -> None:
-        runner = MatchRunner(match, num_games, Journal(None, match), Execution())
-        run = runner.run(lambda _: None, StopRequest())
-        if run.error is not None:
-            raise run.error
-        done[what] = run.num_decisions, len(run.results)
+        stream = GameStream(series=match, finish=result_of)
+        results = [result for _, result in play_games(stream, match.games(num_games), StopRequest())]
+        done[what] = sum(sum(result.decisions) for result in results), len(results)
 
     def write(what: str, backend: BackendName, workers: int) -> None:
         settings = SelfPlay(vocabulary=_V, players=(_PLAYER,), shares=(1.0,), style=0)

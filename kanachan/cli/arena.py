@@ -3,14 +3,16 @@
 import argparse
 import math
 import sys
+import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
 from tqdm import tqdm
 
 from annotate.game.grading import FIRST_DAN, require_mjsoul_points, tenhou_delta
+from annotate.game.record_writer import SUFFIX
 from annotate.game.settings import DEFAULT_GRADE, STYLES, parse_grades
 from annotate.runtime.arguments import CommandParser, add_force_option
 from annotate.runtime.files import check_output, locking
@@ -27,11 +29,13 @@ from kanachan.cli.player_options import (
     add_players_option,
     hashes_of,
     kind_of_device,
+    print_speed,
     usual_precision,
     vocabulary_of_players,
 )
-from kanachan.play.agent import IllegalAction
+from kanachan.play.agent import GameKey, IllegalAction
 from kanachan.play.agent_spec import SPEC_HELP, AgentSpec, parse_agent
+from kanachan.play.game_results import result_of
 from kanachan.play.journal import Journal
 from kanachan.play.match import (
     PLAYERS,
@@ -42,8 +46,7 @@ from kanachan.play.match import (
     num_seatings,
     vocabulary_of_format,
 )
-from kanachan.play.match_runner import MatchRun, MatchRunner
-from kanachan.play.playing import Execution
+from kanachan.play.playing import Execution, GameStream, play_games
 
 if TYPE_CHECKING:
     from kanachan.evaluation.bootstrap import Estimate
@@ -172,34 +175,48 @@ def _run(arguments: argparse.Namespace) -> int:
     with _locked(arguments.json) as json_path:
         journal_path = json_path and json_path.with_name(f"{json_path.name}.games")
         journal = Journal(journal_path, match, resume=arguments.resume, force=arguments.force)
-        runner = MatchRunner(
-            match,
-            arguments.games,
-            journal,
-            Execution(
-                backend="inline" if (arguments.processes or num_cores()) == 1 else "processes",
-                workers=arguments.processes,
-                together=arguments.together,
-                device=arguments.device,
-                records=Path(arguments.records) if arguments.records else None,
-            ),
-        )
-        _check_existing(runner, arguments)
-        if num_without := runner.num_without_record:
-            print(
-                f"{PROGRAM}: {num_without:,} games of the journal have no record in {runner.execution.records}: they "
-                "were played without --records, or into another folder",
-                file=sys.stderr,
-            )
+        games = match.games(arguments.games)
+        _check_existing(arguments, match, journal, games)
         report_int8(PROGRAM, *dict.fromkeys(match.players))
-        with noting_stop_signals() as stop, _progress_bar(runner) as bar:
-            run = runner.run(lambda _: bar.update(), stop)
-        _print_progress(run, stop, json_path)
-        if run.results:
-            _print_results(run, len(runner.games), match, arguments)
-        if run.error is not None:
-            raise run.error
+        with noting_stop_signals() as stop:
+            error = _play(arguments, match, journal, games, stop)
+        results = [journal.results[game] for game in games if game in journal.results]
+        if stop.received is not None:
+            _print_stopped(len(results), json_path)
+        if results:
+            _print_results(results, error, len(games), match, arguments)
+        if error is not None:
+            raise error
     return 0 if stop.received is None else 128 + stop.received
+
+
+def _play(
+    arguments: argparse.Namespace, match: Match, journal: Journal, games: Sequence[GameKey], stop: StopRequest
+) -> Exception | None:
+    """Plays the games that the journal lacks, and adds them to it; returns the error that ended the run."""
+    execution = Execution(
+        backend="inline" if (arguments.processes or num_cores()) == 1 else "processes",
+        workers=arguments.processes,
+        together=arguments.together,
+        device=arguments.device,
+        records=Path(arguments.records) if arguments.records else None,
+    )
+    stream = GameStream(series=match, finish=result_of, execution=execution)
+    missing = [game for game in games if game not in journal.results]
+    num_played, num_decisions, start = 0, 0, time.monotonic()
+    error: Exception | None = None
+    bar = tqdm(total=len(games), initial=len(games) - len(missing), unit="game", disable=None, smoothing=0.05)
+    with bar:
+        try:
+            with closing(play_games(stream, missing, stop)) as played:
+                for _, result in played:
+                    journal.add(result)
+                    num_played, num_decisions = num_played + 1, num_decisions + sum(result.decisions)
+                    bar.update()
+        except Exception as caught:  # the results until then are printed first
+            error = caught
+    print_speed(PROGRAM, num_played, num_decisions, time.monotonic() - start)
+    return error
 
 
 def _match(arguments: argparse.Namespace) -> Match:
@@ -264,44 +281,39 @@ def _locked(json_name: str | None) -> Iterator[Path | None]:
             lock.unlink(missing_ok=True)
 
 
-def _check_existing(runner: MatchRunner, arguments: argparse.Namespace) -> None:
+def _check_existing(arguments: argparse.Namespace, match: Match, journal: Journal, games: Sequence[GameKey]) -> None:
     """Raises ValueError if the match would replace files that are not of the run that it resumes."""
     if arguments.force:
         return
-    if arguments.json and not runner.journal.results:
+    if arguments.json and not journal.results:
         check_output(arguments.json, force=False)
-    if not arguments.resume and (path := runner.existing_record()) is not None:
-        raise ValueError(f"{path}: exists: name another folder, or replace its games of this match with --force")
+    for game in games if arguments.records and not arguments.resume else ():
+        path = Path(arguments.records) / f"{match.game_id(game)}{SUFFIX}"
+        if path.exists():
+            raise ValueError(f"{path}: exists: name another folder, or replace its games of this match with --force")
 
 
-def _progress_bar(runner: MatchRunner) -> tqdm:
-    total, num_missing = len(runner.games), len(runner.missing)
-    return tqdm(total=total, initial=total - num_missing, unit="game", disable=None, smoothing=0.05)
-
-
-def _print_progress(run: MatchRun, stop: StopRequest, json_path: Path | None) -> None:
-    if run.num_decisions:
-        print(
-            f"{PROGRAM}: {run.num_played:,} games in {run.seconds:,.0f} s: {run.num_played / run.seconds:.3g} games/s, "
-            f"{run.num_decisions / run.seconds:,.0f} decisions/s",
-            file=sys.stderr,
+def _print_stopped(num_results: int, json_path: Path | None) -> None:
+    what = "interrupted; --resume continues" if json_path else "interrupted"
+    if not num_results:
+        what = (
+            "interrupted before a game had ended, so there is no result and nothing to resume: games advance together, "
+            "and the first end late; wait for longer, or give a smaller --together"
         )
-    if stop.received is not None:
-        if not run.results:
-            what = (
-                "interrupted before a game had ended, so there is no result and nothing to resume: games advance "
-                "together, and the first end late; wait for longer, or give a smaller --together"
-            )
-        else:
-            what = "interrupted; --resume continues" if json_path else "interrupted"
-        print(f"{PROGRAM}: {what}", file=sys.stderr)
+    print(f"{PROGRAM}: {what}", file=sys.stderr)
 
 
-def _print_results(run: MatchRun, num_games: int, match: Match, arguments: argparse.Namespace) -> None:
+def _print_results(
+    results: Sequence[GameResult],
+    error: Exception | None,
+    num_games: int,
+    match: Match,
+    arguments: argparse.Namespace,
+) -> None:
     """Prints the statistics, and writes them to the file of --json."""
     from kanachan.play.statistics import as_json, match_statistics
 
-    results, num_illegal = run.results, int(isinstance(run.error, IllegalAction))
+    num_illegal = int(isinstance(error, IllegalAction))
     statistics = match_statistics(results, match, arguments.points, arguments.bootstrap)
     needed = _needed(statistics, match, arguments.difference)
     content = {

@@ -2,6 +2,7 @@
 and what results depend on besides the players' names."""
 
 import argparse
+import sys
 from collections.abc import Sequence
 from typing import get_args
 
@@ -98,6 +99,16 @@ def kind_of_device(name: str, specs: Sequence[AgentSpec]) -> str:
     from kanachan.models.device import chosen_device
 
     return chosen_device(name).type
+
+
+def print_speed(program: str, num_games: int, num_decisions: int, seconds: float) -> None:
+    """Prints how many games a run has played, if any, and how fast, to standard error."""
+    if num_games:
+        print(
+            f"{program}: {num_games:,} games in {seconds:,.0f} s: {num_games / seconds:.3g} games/s, "
+            f"{num_decisions / seconds:,.0f} decisions/s",
+            file=sys.stderr,
+        )
 
 
 def usual_precision(device: str) -> Precision:

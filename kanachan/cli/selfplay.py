@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +23,7 @@ from kanachan.cli.player_options import (
     add_players_option,
     hashes_of,
     kind_of_device,
+    print_speed,
     usual_precision,
     vocabulary_of_players,
 )
@@ -168,17 +170,12 @@ def _play(stream: "GameStream[PlayedGame]", games: "PlayedGames") -> int:
 
     if games.held:
         print(f"{PROGRAM}: resuming {games.folder} after {len(games.held):,} games", file=sys.stderr)
-    num_before = games.num_decisions
+    num_games, num_decisions, start = len(games.held), games.num_decisions, time.monotonic()
     bar = tqdm(total=games.num_games, initial=len(games.held), unit="game", disable=None, smoothing=0.05)
     with noting_stop_signals() as stop, bar:
-        run = run_selfplay(stream, games, lambda _: bar.update(), stop)
-    num_decisions = games.num_decisions - num_before
-    if run.num_played:
-        print(
-            f"{PROGRAM}: {run.num_played:,} games in {run.seconds:,.0f} s: {run.num_played / run.seconds:.3g} games/s, "
-            f"{num_decisions / run.seconds:,.0f} decisions/s",
-            file=sys.stderr,
-        )
+        run_selfplay(stream, games, lambda _: bar.update(), stop)
+    num_games, num_decisions = len(games.held) - num_games, games.num_decisions - num_decisions
+    print_speed(PROGRAM, num_games, num_decisions, time.monotonic() - start)
     if stop.received is not None:
         print(
             f"{PROGRAM}: stopped by {stop.received.name} after {len(games.held):,} games; the same command resumes",

@@ -69,6 +69,11 @@ class Match:
         """A hash of the settings, 8 hexadecimal digits."""
         return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()[:8]
 
+    def games(self, number: int) -> list[GameKey]:
+        """Returns the games of the match, so many rounded up to whole walls."""
+        seatings = num_seatings(self.format)
+        return [GameKey(wall, seating) for wall in range(-(-number // seatings)) for seating in range(seatings)]
+
     def game_id(self, game: GameKey) -> str:
         """Returns the name of a game's record."""
         return f"arena-{self.key}-{game.wall:06}-{game.seating}"

@@ -1,11 +1,9 @@
 """Runs self-play: plays the games that a folder lacks, and adds them to it as rows of shards, encoded directly from the
 games in progress."""
 
-import time
 from collections.abc import Callable
 from contextlib import closing
 from functools import partial
-from typing import NamedTuple
 
 from annotate.game.decisions import annotation_of
 from annotate.game.record import Event
@@ -19,17 +17,9 @@ from kanachan.play.playing import Execution, GameStream, play_games
 from kanachan.play.selfplay import SelfPlay
 
 
-class SelfPlayRun(NamedTuple):
-    """The outcome of a run."""
-
-    num_played: int
-    """games that ended in this run"""
-    seconds: float
-
-
 def run_selfplay(
     stream: GameStream[PlayedGame], games: PlayedGames, on_game: Callable[[PlayedGame], object], stop: StopRequest
-) -> SelfPlayRun:
+) -> None:
     """Plays the games that the folder lacks, until all are there or a stop is requested.
 
     Args:
@@ -40,16 +30,13 @@ def run_selfplay(
         ValueError: a player cannot be created, or has chosen an action that is not possible.
         OSError: a worker cannot be started, or the disk is full.
     """
-    start, num_played = time.monotonic(), 0
     with closing(play_games(stream, [GameKey(number, 0) for number in games.missing], stop)) as played:
         for key, game in played:
             games.add(key.wall, game)
-            num_played += 1
             on_game(game)
             if stop.received is not None:
                 break
     games.write()
-    return SelfPlayRun(num_played, time.monotonic() - start)
 
 
 def stream_of(selfplay: SelfPlay, execution: Execution, order_seed: int = 0) -> GameStream[PlayedGame]:

@@ -1,0 +1,30 @@
+"""Where the networks of games are computed."""
+
+from dataclasses import replace
+from multiprocessing import active_children
+from pathlib import Path
+
+from annotate.runtime.signals import StopRequest
+from kanachan.play.game_results import result_of
+from kanachan.play.match import GameResult, Match
+from kanachan.play.playing import Execution, GameStream, play_games
+from tests.support.tiny_weights import written
+
+
+def test_processes_that_share_a_gpu_have_one_more_that_computes_their_networks(tmp_path: Path) -> None:
+    """Here that process has a CPU, so that the games are those of networks on a CPU."""
+    on_cpu = Match(players=(str(written(tmp_path / "weights", layers=1)), "rule"), format="2v2", style=0)
+    num_children: dict[str, list[int]] = {"cpu": [], "cuda": []}
+
+    def results(match: Match, processes: int) -> list[GameResult]:
+        execution = Execution(backend="inline" if processes == 1 else "processes", workers=processes)
+        found = []
+        stream = GameStream(series=match, finish=result_of, execution=execution)
+        for _, result in play_games(stream, match.games(2), StopRequest()):
+            found.append(result)
+            num_children[match.device].append(len(active_children()))
+        return sorted(found, key=lambda result: result.game)
+
+    assert results(on_cpu, 1) == results(replace(on_cpu, device="cuda"), 2)
+    assert {device: max(of_results) for device, of_results in num_children.items()} == {"cpu": 0, "cuda": 3}
+    assert active_children() == []
