@@ -40,8 +40,6 @@ def main(argv: Sequence[str] | None = None) -> int:
             parser.error("the name of a folder to write to is empty")
         if folder is not None and Path(folder, WEIGHTS_NAME).is_file():
             parser.error(f"{folder}: the folder of a run; name another")
-    if not arguments.tolerance > 0:
-        parser.error(f"--tolerance must be positive, not {arguments.tolerance}")
     return run_cleanly(PROGRAM, lambda: _export(arguments))
 
 
@@ -65,14 +63,6 @@ def _parser() -> argparse.ArgumentParser:
         help="with --onnx: folder made by kanachan-pack, on whose validation split the files are compared with the "
         "network (default: a game between rule-based players)",
     )
-    parser.add_argument(
-        "--tolerance",
-        type=float,
-        metavar="X",
-        default=1e-4,
-        help="with --onnx: the largest accepted difference; as a share of numbers above the unit of an output, "
-        "which for points is about their spread, and else 1 (default: %(default)s)",
-    )
     return parser
 
 
@@ -95,7 +85,7 @@ def _export(arguments: argparse.Namespace) -> None:
     if arguments.output is not None:
         _to_transformers(policy, Path(arguments.output))
     if arguments.onnx is not None:
-        _to_onnx(policy, Path(arguments.onnx), arguments.check, arguments.tolerance)
+        _to_onnx(policy, Path(arguments.onnx), arguments.check)
         write_card(Path(arguments.onnx, CARD_NAME), policy.card)
     if arguments.push_to_hub is not None:
         _push(policy, arguments.weights, arguments.push_to_hub)
@@ -128,7 +118,7 @@ def _to_transformers(policy: "Policy", out: Path) -> None:
     )
 
 
-def _to_onnx(policy: "Policy", folder: Path, shards: str | None, tolerance: float) -> None:
+def _to_onnx(policy: "Policy", folder: Path, shards: str | None) -> None:
     from kanachan.data.loader import held_out_columns
     from kanachan.inference.onnx_export import MOST_CHECKED, export_onnx, simulated_situations
 
@@ -136,5 +126,5 @@ def _to_onnx(policy: "Policy", folder: Path, shards: str | None, tolerance: floa
         columns = simulated_situations(policy.vocabulary)
     else:
         columns = held_out_columns(shards, "validation", policy.vocabulary, MOST_CHECKED)
-    for path, difference, num_decisions in export_onnx(policy, folder, columns, tolerance):
+    for path, difference, num_decisions in export_onnx(policy, folder, columns):
         print(f"{path}: equals the network on {num_decisions:,} decisions, within {difference:.1e}")

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from annotate.records.tenhou.xml_reader import JOUKYUU, SOUTH, THREE_PLAYERS, TOKUJOU
-from annotate.runtime.files import MISSING
 from kanachan.config import SPLITS
 
 _TENHOU_ID = re.compile(r"(\d{4})(\d\d)(\d\d)\d\dgm-([0-9a-f]{4})-\w+-[0-9a-zA-Z]{8}")
@@ -29,20 +28,9 @@ def games_in(folder: Path) -> dict[str, list[str]]:
     """Reads the ids of the games of each split from `train.txt`, `validation.txt` and `test.txt`, one id a line.
 
     Raises:
-        ValueError: a file is missing, an id occurs twice, or in two splits; names the file and the line.
+        OSError: a file is missing.
     """
-    found: dict[str, list[str]] = {}
-    where: dict[str, str] = {}
-    for split in SPLITS:
-        path = folder / f"{split}.txt"
-        if not path.is_file():
-            raise ValueError(f"{path}: {MISSING}; the ids of the games of the {split} split expected")
-        found[split] = path.read_text(encoding="utf-8").splitlines()
-        for number, game in enumerate(found[split], 1):
-            if not game or game in where:
-                raise ValueError(f"{path}:{number}: {'empty' if not game else f'{game} is also in {where[game]}'}")
-            where[game] = f"{path}:{number}"
-    return found
+    return {split: (folder / f"{split}.txt").read_text(encoding="utf-8").splitlines() for split in SPLITS}
 
 
 def tables_of(games: Sequence[str]) -> list[Table]:

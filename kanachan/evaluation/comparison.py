@@ -9,7 +9,6 @@ Shapes: B decisions.
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from textwrap import fill
 from typing import NamedTuple
 
 import numpy as np
@@ -27,7 +26,7 @@ from kanachan.evaluation.decision_metrics import decision_statistics
 from kanachan.evaluation.evaluator import Predictions
 from kanachan.evaluation.reliability import Mask
 from kanachan.evaluation.separate_questions import QUESTIONS, question_statistics
-from kanachan.evaluation.tables import MISSING, PREDICTORS, WIDTH, decision_rows, question_label, table, with_interval
+from kanachan.evaluation.tables import MISSING, PREDICTORS, decision_rows, question_label, table, with_interval
 from kanachan.evaluation.value_metrics import explained_variance_statistic
 
 _AGREEMENT = ("top1", "nll", "accuracy", "exact", "recall")
@@ -50,11 +49,9 @@ class Difference(NamedTuple):
 
 @dataclass(frozen=True)
 class Comparison:
-    """All metrics of two networks, named as in the JSON of an evaluation: `agreement/top1`, `values/action/…`."""
+    """The metrics that two networks share, named as in the JSON of an evaluation: `agreement/top1` …"""
 
     differences: dict[str, Difference]
-    not_comparable: dict[str, str]
-    """the reason by metric"""
 
 
 def compared(
@@ -74,9 +71,10 @@ def compared(
             (`kanachan.evaluation.held_out.HeldOut.starts`).
     """
     theirs, ours = (_statistics(predictions, starts or {}) for predictions in (reference, other))
-    not_comparable = _not_comparable(reference, other, theirs, ours)
-    shared = [name for name in theirs if name not in not_comparable]
-    assert shared, "every network has the agreement with the player"
+    # targets differ between stages, and between tables of rank points
+    has_target = "target" in reference.numbers and "target" in other.numbers
+    is_same = has_target and np.array_equal(reference.numbers["target"], other.numbers["target"])
+    shared = [name for name in theirs if name in ours and (is_same or not name.startswith("values/"))]
     drawn = cluster_bootstrap(game_B, {name: difference(theirs[name], ours[name]) for name in shared}, replicates)
     their_values, our_values = (
         cluster_bootstrap(game_B, {name: side[name] for name in shared}, replicates=1) for side in (theirs, ours)
@@ -87,7 +85,7 @@ def compared(
         excludes_zero = estimate.low > 0 or estimate.high < 0
         sides = their_values[name].value, our_values[name].value
         differences[name] = Difference(*sides, estimate, games, excludes_zero)
-    return Comparison(differences, not_comparable)
+    return Comparison(differences)
 
 
 def difference(reference: Statistic, other: Statistic) -> Statistic:
@@ -122,20 +120,6 @@ def _statistics(predictions: Predictions, starts: Mapping[str, Mask]) -> dict[st
     return found
 
 
-def _not_comparable(
-    reference: Predictions, other: Predictions, theirs: Mapping[str, Statistic], ours: Mapping[str, Statistic]
-) -> dict[str, str]:
-    reasons = {}
-    for name in {**theirs, **ours}:
-        if name not in ours:
-            reasons[name] = "only the reference has it"
-        elif name not in theirs:
-            reasons[name] = "the reference does not have it"
-        elif name.startswith("values/") and not np.array_equal(reference.numbers["target"], other.numbers["target"]):
-            reasons[name] = "the networks predict different numbers"  # stages, or tables of rank points, differ
-    return reasons
-
-
 class _Measure(NamedTuple):
     label: str
     digits: int
@@ -167,25 +151,12 @@ def comparison_tables(reference: str, comparisons: Mapping[str, Comparison]) -> 
             for name, measure, of in _compared_metrics()
             if name in comparison.differences
         ]
-        text = table(header, rows, flush_left=2)
-        parts.append("\n".join([text, *_reasons(comparison)]))
+        parts.append(table(header, rows, flush_left=2))
     parts.append(
         "*: the interval excludes zero, as one in twenty does by chance where networks are equally good\n"
         f"few games: the decisions are of fewer than {FEWEST_GAMES} games, too few for reliable intervals"
     )
     return "\n\n".join(parts)
-
-
-def _reasons(comparison: Comparison) -> list[str]:
-    """Formats a line for each reason; a measure of which nothing is comparable is named without its kinds."""
-    shared = {measure for name, measure, _ in _compared_metrics() if name in comparison.differences}
-    labels: dict[str, dict[str, None]] = {}
-    for name, measure, of in _compared_metrics():
-        if name in comparison.not_comparable:
-            label = measure.label.removesuffix(" %") + (f" of {of}" if measure in shared else "")
-            labels.setdefault(comparison.not_comparable[name], {})[label] = None
-    lines = [f"not comparable ({reason}): {', '.join(found)}" for reason, found in labels.items()]
-    return [fill(line, WIDTH, subsequent_indent="  ", break_on_hyphens=False) for line in lines]
 
 
 def _difference_cells(found: Difference, measure: _Measure) -> list[str]:

@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 
 from kanachan.config import StageName
-from kanachan.data.columns import Columns
+from kanachan.data.columns import Columns, token_value
 from kanachan.evaluation.baselines import actor_orders, rank_probability
 from kanachan.evaluation.bootstrap import Estimate, Floats, Statistic, cluster_bootstrap, ratio_statistic
 from kanachan.evaluation.calibration import Bin, calibration_statistic, reliability
@@ -20,7 +20,7 @@ from kanachan.evaluation.chance import log_likelihood_of_chance
 from kanachan.evaluation.decision_metrics import DecisionMeter, DecisionRows, concatenated, decision_metrics
 from kanachan.evaluation.held_out import HeldOut
 from kanachan.evaluation.point_table import PointTable
-from kanachan.evaluation.reliability import of_actions, of_ranks, of_ranks_at_starts, rounds_of_the_game
+from kanachan.evaluation.reliability import of_ranks, rounds_of_the_game
 from kanachan.evaluation.separate_questions import AnswerMeter, Answers, question_metrics
 from kanachan.evaluation.value_metrics import explained_variance_statistic, skill_statistic
 from kanachan.evaluation.verdicts import Verdict, less_chance_of_ranks, verdict_on_imitation, verdict_on_values
@@ -135,9 +135,11 @@ def _of_choices(predictions: Predictions, held_out: HeldOut) -> dict[str, Any]:
     assert predictions.answers is not None, "scores are logits"
     gain_B = predictions.decisions.log_probability_B.astype(np.float64) - log_likelihood_of_chance(held_out.columns)
     less_chance = cluster_bootstrap(held_out.game_B, {"": ratio_statistic(gain_B)}, held_out.replicates)[""]
+    rows = predictions.decisions
+    confidence_B, is_top_B = rows.confidence_B.astype(np.float64), rows.is_top_B.astype(np.float64)
     return {
         "questions": question_metrics(predictions.answers, held_out.replicates),
-        "reliability": of_actions(predictions.decisions, held_out.replicates),
+        "reliability": {"best action": reliability(held_out.game_B, confidence_B, is_top_B, held_out.replicates)},
         "verdict": verdict_on_imitation(less_chance, held_out.num_games),
     }
 
@@ -224,7 +226,9 @@ def _by_round(held_out: HeldOut, numbers: dict[str, Floats]) -> dict[str, dict[s
     rank_B = _final_rank(held_out)
     probability_BR = numbers[_RANKS]
     confidence_B, is_right_B = probability_BR.max(axis=1), probability_BR.argmax(axis=1) == rank_B
-    rounds = {"all": np.ones(len(rank_B), bool), **rounds_of_the_game(held_out.columns, held_out.vocabulary)}
+    wind_B, dealer_B = (token_value(held_out.columns.sparse, held_out.vocabulary, name) for name in ("wind", "round"))
+    rounds = {"all": np.ones(len(rank_B), bool)}
+    rounds |= rounds_of_the_game(wind_B, dealer_B, held_out.vocabulary.num_seats)
     statistics: dict[str, Statistic] = {}
     for name, where_B in rounds.items():
         statistics[f"{name}/log_likelihood"] = ratio_statistic(numbers["rank/action"], where_B)
@@ -239,8 +243,10 @@ def _final_rank(held_out: HeldOut) -> NDArray[np.int64]:
 
 def _rank_reliability(held_out: HeldOut, numbers: dict[str, Floats], scores_BR: Floats | None) -> dict[str, list[Bin]]:
     columns, vocabulary, replicates = held_out.columns, held_out.vocabulary, held_out.replicates
-    bins = of_ranks(columns, numbers[_RANKS], vocabulary, replicates)
+    groups = {"rank": np.ones(len(columns), bool), "rank, last round": held_out.is_last_B}
+    bins = of_ranks(columns, numbers[_RANKS], vocabulary, groups, replicates)
     for predictor, probability_BR in (("situation", numbers.get("rank_probability/situation")), ("scores", scores_BR)):
         if probability_BR is not None:
-            bins |= of_ranks_at_starts(columns, probability_BR, predictor, vocabulary, replicates)
+            starts = {f"rank at starts of rounds, {predictor}": held_out.starts["order/start"]}
+            bins |= of_ranks(columns, probability_BR, vocabulary, starts, replicates)
     return bins

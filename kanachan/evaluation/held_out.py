@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from annotate.vocabulary import Vocabulary
 from kanachan.config import StageName
-from kanachan.data.columns import Columns
+from kanachan.data.columns import Columns, token_value
 from kanachan.data.loader import held_out_columns
 from kanachan.data.shard_folder import splits_in
 from kanachan.data.shards import open_shards
@@ -59,7 +59,6 @@ class HeldOut:
         self.game_X = np.unique(columns.game if game_X is None else game_X)
         """all games at hand, also those that are left out"""
         self._means: dict[StageName, Floats] = {}
-        self._outcome_of_baseline: Outcome | None = None
 
     @property
     def game_B(self) -> NDArray[np.int64]:
@@ -74,8 +73,8 @@ class HeldOut:
 
     def mean_by_scores(self, objective: Objective) -> Floats | None:
         """Returns the target of a stage of points as the baseline predicts it [B]; None without baselines."""
-        if self.baseline is not None and objective.has_point_table:
-            return self._outcome(self.baseline).grading_points.double().numpy()
+        if self._outcome is not None and objective.has_point_table:
+            return self._outcome.grading_points.double().numpy()
         if self.train is None:
             return None
         if objective.stage not in self._means:
@@ -94,23 +93,29 @@ class HeldOut:
         """The decisions at which the predicted order of the seats is evaluated [B]: `order/start`, the first of each
         round, and `order/last`, the first of each last round."""
         start_B = is_round_start(self.columns)
-        return {"order/start": start_B, "order/last": start_B & is_last_round(self.columns, self.vocabulary)}
+        return {"order/start": start_B, "order/last": start_B & self.is_last_B}
+
+    @cached_property
+    def is_last_B(self) -> Mask:
+        """The decisions in last rounds."""
+        sparse, vocabulary = self.columns.sparse, self.vocabulary
+        wind_B, dealer_B, style_B = (token_value(sparse, vocabulary, name) for name in ("wind", "round", "style"))
+        return is_last_round(wind_B, dealer_B, style_B, vocabulary.num_seats)
 
     @cached_property
     def order_by_scores(self) -> Floats | None:
         """The probabilities of the orders of `actor_orders` as the baseline predicts them [B, O]."""
-        if self.baseline is not None:
-            return self._outcome(self.baseline).order_log_probability.double().exp().numpy()
+        if self._outcome is not None:
+            return self._outcome.order_log_probability.double().exp().numpy()
         if self.train is None:
             return None
         orders_B = actor_orders(self.train, self.vocabulary)
         num_orders = SeatOrders(self.vocabulary.num_seats).num_orders
         return ScoreBaseline(self.vocabulary, num_orders).fit(self.train, orders_B).predict(self.columns)
 
-    def _outcome(self, baseline: RewardPredictor) -> Outcome:
-        if self._outcome_of_baseline is None:
-            self._outcome_of_baseline = baseline.of_observations(self.columns)
-        return self._outcome_of_baseline
+    @cached_property
+    def _outcome(self) -> Outcome | None:
+        return None if self.baseline is None else self.baseline.of_observations(self.columns)
 
 
 def held_out_rows(

@@ -12,7 +12,7 @@ import torch
 from annotate.vocabulary import Vocabulary
 from kanachan.data.round_columns import RoundColumns
 from kanachan.evaluation.bootstrap import REPLICATES, Estimate, Floats, cluster_bootstrap, ratio_statistic
-from kanachan.evaluation.reliability import WINDS, Mask
+from kanachan.evaluation.reliability import Mask, is_last_round, rounds_of_the_game
 from kanachan.evaluation.value_metrics import explained_variance_statistic, skill_statistic
 from kanachan.inference.reward_predictor import RewardPredictor
 from kanachan.objectives.reward import true_orders
@@ -54,14 +54,9 @@ def rows_of(predictor: RewardPredictor, rounds: RoundColumns) -> RewardRows:
 
 def groups_of_rounds(rounds: RoundColumns, vocabulary: Vocabulary) -> dict[str, Mask]:
     """Returns which rounds [N] are of each group that occurs. Last rounds are the last regular one and any further."""
-    place_N = rounds.wind.astype(np.int64) * vocabulary.num_seats + rounds.dealer
-    is_last_N = place_N >= (rounds.style.astype(np.int64) + 1) * vocabulary.num_seats - 1
-    groups = {ALL: np.ones(len(rounds), bool), LAST: is_last_N}
-    for wind, name in enumerate(WINDS[:-1]):
-        for dealer in range(vocabulary.num_seats):
-            groups[f"{name} {dealer + 1}"] = (rounds.wind == wind) & (rounds.dealer == dealer)
-    groups[WINDS[-1]] = rounds.wind >= len(WINDS) - 1
-    return {name: where_N for name, where_N in groups.items() if where_N.any()}
+    is_last_N = is_last_round(rounds.wind, rounds.dealer, rounds.style, vocabulary.num_seats)
+    groups = {ALL: np.ones(len(rounds), bool), **({LAST: is_last_N} if is_last_N.any() else {})}
+    return groups | rounds_of_the_game(rounds.wind, rounds.dealer, vocabulary.num_seats)
 
 
 def evaluate_rewards(

@@ -24,6 +24,7 @@ from kanachan.inference.situation_inputs import DECISION_INPUTS, SITUATION_INPUT
 
 ENCODER_NAME, POLICY_NAME, ABOUT_NAME = "encoder.onnx", "policy.onnx", "README.md"
 MOST_CHECKED = 512  # decisions
+TOLERANCE = 1e-4
 _BATCHES_CHECKED = (1, 2, 13, 64)  # then the rest in one batch; the other sizes vary with the decisions
 _TRACED = {
     "decisions": 5,
@@ -126,10 +127,10 @@ def simulated_situations(vocabulary: Vocabulary) -> Columns:
     return columns_of_annotations(annotations[:MOST_CHECKED], vocabulary)
 
 
-def export_onnx(policy: Policy, folder: Path, columns: Columns, tolerance: float) -> list[Checked]:
+def export_onnx(policy: Policy, folder: Path, columns: Columns) -> list[Checked]:
     """Writes `encoder.onnx`, `policy.onnx` and a README.md that explains them into `folder`, all or none; the policy is
     on the CPU, and there are two decisions or more. Raises ValueError if a file differs from the network on them by
-    more than `tolerance` (`Checked.difference`), or the network is too large for one file."""
+    more than `TOLERANCE` (`Checked.difference`), or the network is too large for one file."""
     if sum(tensor.nbytes for tensor in policy.network.state_dict().values()) > _MOST_BYTES:
         raise ValueError("an ONNX file holds at most 2 GiB, and the network is larger")
     if (folder / ABOUT_NAME).exists() and not (folder / POLICY_NAME).exists():
@@ -140,7 +141,7 @@ def export_onnx(policy: Policy, folder: Path, columns: Columns, tolerance: float
             temporary = stack.enter_context(replacing(folder / name))
             _write(graph, temporary, policy)
             try:
-                found.append(Checked(folder / name, check(temporary, graph, policy, columns, tolerance), len(columns)))
+                found.append(Checked(folder / name, check(temporary, graph, policy, columns), len(columns)))
             except ValueError as error:
                 raise ValueError(f"{folder / name}: {error}; nothing is written") from None
         about = stack.enter_context(replacing(folder / ABOUT_NAME))
@@ -236,9 +237,9 @@ def _metadata(policy: Policy) -> dict[str, str]:
 
 
 @torch.inference_mode()
-def check(path: Path, graph: Graph, policy: Policy, columns: Columns, tolerance: float) -> float:
+def check(path: Path, graph: Graph, policy: Policy, columns: Columns) -> float:
     """Computes the largest difference between the outputs of a file and of the graph, over batches of several sizes.
-    Raises ValueError: the difference exceeds the tolerance."""
+    Raises ValueError: the difference exceeds `TOLERANCE`."""
     from onnxruntime import InferenceSession
 
     session = InferenceSession(path, providers=["CPUExecutionProvider"])
@@ -252,8 +253,8 @@ def check(path: Path, graph: Graph, policy: Policy, columns: Columns, tolerance:
         found = session.run(list(graph.outputs), {name: tensor.numpy() for name, tensor in inputs.items()})
         for unit, theirs, ours in zip(graph.outputs.values(), found, graph(**inputs), strict=True):
             largest = max(largest, _largest(torch.from_numpy(theirs), ours, unit))
-    if largest > tolerance:
-        raise ValueError(f"it differs from the network by {largest:.2g}, more than {tolerance:g}")
+    if largest > TOLERANCE:
+        raise ValueError(f"it differs from the network by {largest:.2g}, more than {TOLERANCE:g}")
     return largest
 
 

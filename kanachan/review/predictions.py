@@ -17,7 +17,7 @@ from annotate.vocabulary import Vocabulary
 from kanachan.data.batch import batch_of_annotations
 from kanachan.data.columns import columns_of_annotations
 from kanachan.evaluation.decision_metrics import KINDS, DecisionMeter
-from kanachan.inference.choice import Action, Prediction
+from kanachan.inference.choice import Prediction
 from kanachan.inference.policy import Policy
 from kanachan.objectives.rank import Rank
 from kanachan.review.choices import all_choices
@@ -69,10 +69,10 @@ def reviewed_predictions(policies: Sequence[Policy], annotations: Sequence[Annot
     the mean over the actions, weighted by the first policy with probabilities, or else the action taken.
     """
     observations = [annotation.observation for annotation in annotations]
-    acted = [policy.act(observations, batch=chunk) for policy in policies]
     choices = all_choices(annotations, policies[0].vocabulary)
     predictions = [
-        [of.of(_prediction(action)) for of, action in zip(choices, actions, strict=True)] for actions in acted
+        [of.of(one) for of, one in zip(choices, policy.evaluate(observations, batch=chunk), strict=True)]
+        for policy in policies
     ]
     situations, annotations = annotations, [of.annotation for of in choices]
     weights = [_one_hot(annotation) for annotation in annotations]
@@ -83,16 +83,15 @@ def reviewed_predictions(policies: Sequence[Policy], annotations: Sequence[Annot
         plausible = [probability >= FLOOR for probability in weights]
     found = []
     for policy, predicted in zip(policies, predictions, strict=True):
-        before = _expected(policy, situations, chunk)
+        before = _expected_ranks(policy, situations, chunk)
         rows = []
         for i, (annotation, prediction) in enumerate(zip(annotations, predicted, strict=True)):
             expected: float | None = None
             expected_ranks: Numbers | None = None
             if policy.objective.has_value:
-                expected = float(before.points[i] if before else weights[i] @ prediction.score)
-            ranks = prediction.rank_probability
-            if ranks is not None:
-                expected_ranks = before.ranks[i] if before and before.ranks is not None else weights[i] @ ranks
+                expected = float(weights[i] @ prediction.score) if prediction.value is None else prediction.value
+            if prediction.rank_probability is not None:
+                expected_ranks = weights[i] @ prediction.rank_probability if before is None else before[i]
             rows.append(_reviewed(prediction, annotation, plausible[i], expected, expected_ranks))
         found.append(rows)
     return Reviewed(found, [row.tolist() for row in plausible])
@@ -130,11 +129,6 @@ def policy_index(policies: Sequence[Policy]) -> int | None:
     return next((i for i, policy in enumerate(policies) if not policy.objective.has_value), None)
 
 
-def _prediction(action: Action) -> Prediction:
-    assert action.prediction is not None, "a policy predicts what it chooses from"
-    return action.prediction
-
-
 def kinds_offered(annotations: Sequence[Annotation], vocabulary: Vocabulary) -> list[list[str]]:
     """Returns the kinds of each decision, by what is on offer (see kanachan.evaluation.decision_metrics)."""
     if not annotations:
@@ -157,25 +151,15 @@ def _loss(score: Numbers, probability: Numbers | None, chosen: int) -> float:
     return -math.log(max(float(probability[chosen]), float(np.finfo(np.float32).tiny)))
 
 
-class _Expected(NamedTuple):
-    points: Numbers
-    """[B]"""
-    ranks: Numbers | None
-    """[B, R] after rank"""
-
-
 @torch.inference_mode()
-def _expected(policy: Policy, annotations: Sequence[Annotation], chunk: int) -> _Expected | None:
-    """Evaluates the summary token; None for a network that predicts nothing from it."""
+def _expected_ranks(policy: Policy, annotations: Sequence[Annotation], chunk: int) -> Numbers | None:
+    """Evaluates the summary token [B, R]; None for a network that predicts no ranks from it."""
     objective = policy.objective
-    if not objective.has_value or not objective.num_summary_outputs:
+    if not isinstance(objective, Rank) or not objective.num_summary_outputs:
         return None
-    points, ranks = [], []
+    ranks = []
     for first in range(0, len(annotations), chunk):
         columns = columns_of_annotations(annotations[first : first + chunk], policy.vocabulary)
         batch = policy.batch(columns).to(policy.device)
-        output = policy.output(batch)
-        points.append(objective.baseline_value(output, batch).cpu())
-        if isinstance(objective, Rank):
-            ranks.append(objective.baseline_rank_probability(output, batch).cpu())
-    return _Expected(torch.cat(points).numpy(), torch.cat(ranks).numpy() if ranks else None)
+        ranks.append(objective.baseline_rank_probability(policy.output(batch), batch).cpu())
+    return torch.cat(ranks).numpy()

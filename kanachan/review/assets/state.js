@@ -35,11 +35,9 @@ function colourOf(model) {
 // A network by what it predicts, in the language of the page.
 function modelName(model) {
   const { stage, name } = data.models[model];
-  const isWeighted = name.includes('\u00d7');
   const title = known(`stage.${stage}`, name);
-  const isAlone = data.models.filter((one) => one.stage === stage && one.name.includes('\u00d7') === isWeighted).length === 1;
-  const text = isWeighted ? t('stage.weighted', { name: title }) : title;
-  return isAlone || title === name ? text : `${text} (${name})`;
+  const isAlone = data.models.filter((one) => one.stage === stage).length === 1;
+  return isAlone || title === name ? title : `${title} (${name})`;
 }
 
 function unitOf(model) {

@@ -17,7 +17,6 @@ const TEXTS = {
   'stage.rank': ['Rank', '順位', '顺位'],
   'stage.grading': ['Grading', '段位', '段位'],
   'stage.policy': ['Policy', '方策', '策略'],
-  'stage.weighted': ['Imitation \u00d7 {name}', '模倣 \u00d7 {name}', '模仿 \u00d7 {name}'],
 
   'suit.m': ['{number} of characters', '{number}萬', '{number}万'],
   'suit.p': ['{number} of circles', '{number}筒', '{number}筒'],

@@ -164,7 +164,6 @@ REFUSALS = [
     ("bot imitation", "SEAT is missing"),
     ("export imitation", "--onnx"),
     ("export imitation -o out --check shards", "--check"),
-    ("export imitation --onnx out --tolerance 0", "--tolerance"),
     ("export imitation -o imitation", "imitation: the folder of a run"),
     ("export imitation -o readme --force", "README.md is not of an export, and would be overwritten"),
     ("export imitation --onnx readme --force", "README.md is not of an export, and would be overwritten"),

@@ -49,10 +49,3 @@ def test_tables_and_dates_are_read_from_the_ids() -> None:
         ("Tenhou Houou, four players, south", "2020-01-01", 2),
         ("Tenhou Houou, four players, east, fast", "2020-01-02", 1),
     ]
-
-
-def test_an_id_in_two_splits_is_refused_with_both_places(tmp_path: Path) -> None:
-    for split, text in {"train": "a\nb\n", "validation": "c\n", "test": "d\nb\n"}.items():
-        (tmp_path / f"{split}.txt").write_text(text)
-    with pytest.raises(ValueError, match=r"test\.txt:2: b is also in .*train\.txt:2"):
-        games_in(tmp_path)

@@ -14,6 +14,7 @@ from annotate.vocabulary import FOUR_PLAYERS, THREE_PLAYERS
 from kanachan.cli.export import main
 from kanachan.config import StageName
 from kanachan.data.batch import batch_of_annotations
+from kanachan.inference import onnx_export
 from kanachan.inference.export_inputs import onnx_inputs_of
 from kanachan.inference.onnx_export import PolicyGraph, check, simulated_situations
 from kanachan.inference.policy import Policy
@@ -100,7 +101,7 @@ def test_a_file_that_differs_from_the_network_is_refused(exported: Path, tmp_pat
     other = Policy.load(written(tmp_path, seed=1))
     columns = simulated_situations(FOUR_PLAYERS)
     with pytest.raises(ValueError, match="differs from the network by"):
-        check(exported / "policy.onnx", PolicyGraph(other), other, columns, 1e-4)
+        check(exported / "policy.onnx", PolicyGraph(other), other, columns)
 
 
 def test_a_network_of_another_vocabulary_is_refused(exported: Path, tmp_path: Path) -> None:
@@ -131,9 +132,10 @@ def test_the_policy_of_a_later_stage_equals_its_network(stage: StageName, tmp_pa
 
 @pytest.mark.slow
 def test_nothing_is_left_where_a_file_differs_by_more_than_the_tolerance(
-    weights: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    weights: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert main([str(weights), "--onnx", str(tmp_path / "out"), "--tolerance", "1e-12"]) == 1
+    monkeypatch.setattr(onnx_export, "TOLERANCE", 1e-12)
+    assert main([str(weights), "--onnx", str(tmp_path / "out")]) == 1
     assert re.search(r"encoder\.onnx: it differs .* nothing is written\n", capsys.readouterr().err)
     assert not (tmp_path / "out").exists()
 

@@ -63,7 +63,7 @@ def test_the_graph_of_the_onnx_file_contains_the_prior(policy: Policy) -> None:
 @pytest.mark.slow
 def test_the_onnx_file_contains_the_prior(policy: Policy, tmp_path: Path) -> None:
     pytest.importorskip("onnxruntime", reason="the extra `onnx` is not installed")
-    checked = export_onnx(policy, tmp_path, COLUMNS, 1e-3)
+    checked = export_onnx(policy, tmp_path, COLUMNS)
     assert {each.path.name for each in checked} == {"encoder.onnx", "policy.onnx"}
 
 
