@@ -12,7 +12,7 @@ from annotate.game.settings import STYLES, add_grades_option, grades_by_seat
 from annotate.runtime.arguments import CommandParser
 from annotate.runtime.garbage import no_search_for_cycles
 from annotate.runtime.terminal import run_cleanly
-from annotate.vocabulary import NUMS_OF_SEATS, Vocabulary
+from annotate.vocabulary import NUMS_OF_SEATS
 from kanachan.cli.environment import set_environment
 from kanachan.cli.int8_players import report_int8
 from kanachan.cli.options import (
@@ -35,18 +35,11 @@ if TYPE_CHECKING:
 
 REVIEW_MODE = "MORTAL_REVIEW_MODE"
 _DESCRIPTION = f"""Plays at an mjai table: reads one event a line from standard input, and writes one answer a line to
-standard output, {{"type":"none"}} where the seat cannot act or passes (Mortal's program does not answer there). Tiles
-that the seat cannot see may be "?"; they are ignored. With weights for three players the messages may have a fourth,
-empty seat; a North is set aside by "kita", and "nukidora" is understood too. An answer has "meta", as Mortal's:
-q_values and mask_bits over 46 actions, of three players 44 (for the best option of each, the policy's log probability,
-or the expected points divided by the stage's scale), is_greedy, shanten before the draw, at_furiten, kan_select; in
-addition, for all candidates, probabilities, expected_points and rank_probabilities where the weights predict them. A
-line that is not an event, or cannot follow the lines before it, is answered by {{"type":"error","message":...}}, as are
-all others until the next round or game starts. With {REVIEW_MODE}=1 in the environment, as mjai-reviewer sets it, a
-line at which the seat cannot act is answered with "meta":{{"mask_bits":0}}, and so is an error, which is reported on
-standard error; the last line of the output has model_tag and phi_matrix: for each round, by seat, the probabilities of
-the final ranks at its start, from the scores by the reward predictor of the package. mjai-reviewer requires a program
-whose only argument is the seat: a script with the line exec {PROGRAM} WEIGHTS "$1"."""
+standard output, {{"type":"none"}} where the seat cannot act or passes. Tiles that the seat cannot see may be "?". An
+answer has "meta" with Mortal's fields, and for all candidates probabilities, expected_points and rank_probabilities
+where the weights predict them. A line that is not an event, or cannot follow the lines before it, is answered by
+{{"type":"error","message":...}}, as are all others until the next round or game starts. With {REVIEW_MODE}=1 in the
+environment it answers as mjai-reviewer expects of Mortal."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -70,7 +63,7 @@ def _run(arguments: argparse.Namespace) -> None:
     named = parse_weights(arguments.weights)
     require_policies(named.weights)
     token = _token(arguments, named) if arguments.connect is not None else ""
-    seat = arguments.seat or 0
+    seat: int = arguments.seat or 0
     # Heavy imports come only now, after the arguments have been found valid.
     with no_search_for_cycles():  # a tenth less processor time until the first answer: almost all objects stay
         import torch
@@ -79,10 +72,15 @@ def _run(arguments: argparse.Namespace) -> None:
         from kanachan.play.mjai_bot import MjaiBot
 
         torch.set_num_threads(1)  # more are slower for one decision
-        policy = _policy(arguments)
+        policy = _policy(arguments, named)
         style = STYLES.index(arguments.style)
         is_reviewing = os.environ.get(REVIEW_MODE) == "1"
-        grades = _grades_of(arguments, policy.vocabulary)
+        num_seats = policy.vocabulary.num_seats
+        if seat >= num_seats:
+            raise ValueError(
+                f"{arguments.weights}: for games of {num_seats} players: give a seat from 0 to {num_seats - 1}"
+            )
+        grades = grades_by_seat(arguments.grades, num_seats)
         encoder = ObservationEncoder(policy.vocabulary, arguments.room, style, grades)
         player = MjaiBot(
             policy,
@@ -91,7 +89,7 @@ def _run(arguments: argparse.Namespace) -> None:
             encoder,
             sampling=arguments.sample,
             seed=arguments.seed,
-            adapt=_adapt(arguments, policy, style, grades),
+            adapt=None if named.rollouts is None else _adapt(arguments, named.rollouts, policy, style, grades),
         )
         _warm_up(MjaiBot(policy, seat, arguments.rules, encoder))
     if arguments.connect is not None:
@@ -133,11 +131,10 @@ def _warm_up(player: "MjaiBot") -> None:
     player.follow({"type": "tsumo", "actor": seat, "pai": "F"})
 
 
-def _policy(arguments: argparse.Namespace) -> "Policy":
+def _policy(arguments: argparse.Namespace, named: AgentSpec) -> "Policy":
     from kanachan.inference.policy import Policy
     from kanachan.models.device import chosen_device
 
-    named = parse_weights(arguments.weights)
     if named.is_int8:
         from kanachan.inference.int8_network import with_int8
 
@@ -147,12 +144,9 @@ def _policy(arguments: argparse.Namespace) -> "Policy":
 
 
 def _adapt(
-    arguments: argparse.Namespace, policy: "Policy", style: int, grades: tuple[int, ...]
-) -> "AdaptToRound | None":
-    """Returns what adapts the policy to a round, if its name has `:adapt`."""
-    rollouts = parse_weights(arguments.weights).rollouts
-    if rollouts is None:
-        return None
+    arguments: argparse.Namespace, rollouts: int, policy: "Policy", style: int, grades: tuple[int, ...]
+) -> "AdaptToRound":
+    """Returns what adapts the policy to a round."""
     from kanachan.play.agent import Opening
     from kanachan.reinforcement.adaptation import AdaptationConfig, Adapter
 
@@ -166,20 +160,6 @@ def _adapt(
         return adapter.adapted(adapter.adapt(opening, deal))
 
     return adapted
-
-
-def _grades_of(arguments: argparse.Namespace, vocabulary: Vocabulary) -> tuple[int, ...]:
-    """Returns the grades by seat.
-
-    Raises:
-        ValueError: the weights are for a number of seats that the options do not fit.
-    """
-    if arguments.seat is not None and arguments.seat >= vocabulary.num_seats:
-        raise ValueError(
-            f"{arguments.weights}: for games of {vocabulary.num_seats} players: give a seat from 0 to "
-            f"{vocabulary.num_seats - 1}"
-        )
-    return grades_by_seat(arguments.grades, vocabulary.num_seats)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -21,30 +21,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     set_environment()
     parser = CommandParser(PROGRAM, description=_DESCRIPTION)
     parser.add_argument("weights", metavar="WEIGHTS", nargs="?", help=f"{WEIGHTS_HELP}; default: list the package's")
-    parser.add_argument("--json", action="store_true", help="print the cards as JSON, by name")
     arguments = parser.parse_args(argv)
-    return run_cleanly(PROGRAM, lambda: _show(arguments.weights, arguments.json))
+    return run_cleanly(PROGRAM, lambda: _show(arguments.weights))
 
 
-def _show(name: str | None, as_json: bool) -> None:
+def _show(name: str | None) -> None:
     require_weights(name)
     # Heavy imports come only now, after the arguments have been found valid.
-    import json
-
     from kanachan.models.reference import shipped_weights
     from kanachan.models.weights import read_weights
 
-    found = {name: read_weights(name) for name in ([name] if name is not None else shipped_weights())}
-    if as_json:
-        entries = {
-            name: {"path": str(weights.path), "bytes": weights.path.stat().st_size, "card": weights.card}
-            for name, weights in found.items()
-        }
-        print(json.dumps(entries, indent=2, ensure_ascii=False))
-    elif name is not None:
-        print(_described(name, found[name]))
+    if name is not None:
+        print(_described(name, read_weights(name)))
     else:
-        print(_listed(found))
+        print(_listed({name: read_weights(name) for name in shipped_weights()}))
 
 
 def _listed(found: "dict[str, Weights]") -> str:

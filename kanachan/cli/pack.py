@@ -14,17 +14,12 @@ from kanachan.data.pack_options import add_options, folder_named, packing_of
 
 PROGRAM = "kanachan-pack"
 DESCRIPTION = """Packs annotations (text, as kanachan-annotate writes it, or folders of shards, as kanachan-annotate
---pack makes them) into a folder of shards that kanachan-train reads: decisions and, of folders that have them,
-the rounds of the games, in the subfolder rounds. Every line is checked; the first invalid one ends the program with a
-message that names it. Games are assigned to the train, validation and test split
-by a hash of their id, so a game stays in its split when data are added; or whole files and folders are named as a
-split. Rows are shuffled once; of identical rows, as when a game was given twice, one is stored. Of the hidden field
-(kanachan-annotate --hidden), which all annotations must have or none, the hands are stored and the wall is not. The
-columns of self-play are kept if all sources have them. Text may be plain, .gz or .zst; "-" is standard input. Memory:
-about 2 GB at the default --rows-per-shard, in proportion to it, for any amount of data; temporary files as large as
-the shards are stored next to them until the end. With --unpack, shards are converted to text; ids of games are then
-16 hexadecimal digits of their hash, as shards store no more of them (so do not pack that text together with the
-original: its games would count as different games)."""
+--pack makes them) into a folder of shards that kanachan-train reads: decisions and, of folders that have them, the
+rounds of the games. Games are assigned to the train, validation and test split by a hash of their id; or whole files
+and folders are named as a split. Rows are shuffled once; of identical rows one is stored. Text may be plain, .gz or
+.zst; "-" is standard input. It takes about 2 GB of memory at the default --rows-per-shard, in proportion to it, and
+temporary files as large as the shards. With --unpack, shards are converted to text; ids of games are then 16
+hexadecimal digits of their hash, so the same games in other text count as different ones."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:

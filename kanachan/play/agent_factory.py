@@ -33,10 +33,11 @@ def make_agent(
         device: of the networks.
         use_bf16: multiply in bf16.
         explore: the share of actions of a network with a temperature that are drawn from all with equal probabilities.
-        server: a process that computes the networks; None: this one does.
+        server: a process that computes the networks, unless they have int8 matrices; None: this one does.
 
     Raises:
-        ValueError: the weights cannot be read, or a program cannot be started.
+        ValueError: the weights cannot be read or are of another vocabulary, or a program cannot be started.
+        OSError: the server has ended.
     """
     if spec.kind == "random":
         return RandomAgent(sampler)
@@ -51,9 +52,17 @@ def make_agent(
         module, _, name = _ADAPTING.partition(":")
         load: Callable[..., Agent] = getattr(import_module(module), name)
         return load(spec, sampler, vocabulary, device, use_bf16=use_bf16, explore=explore)
-    from kanachan.play.policy_agent import load_policy_agent
+    from kanachan.inference.int8_network import with_int8
+    from kanachan.play.policy_agent import CachedPolicy, PolicyAgent, load_policy
+    from kanachan.play.remote_network import RemoteNetwork
 
-    return load_policy_agent(spec, sampler, vocabulary, device, use_bf16=use_bf16, explore=explore, server=server)
+    is_remote = server is not None and not spec.is_int8
+    policy = load_policy(spec, vocabulary, "cpu" if is_remote else device)
+    if spec.is_int8:
+        policy = with_int8(policy, spec.text)
+    elif server is not None:
+        policy = policy.with_network(RemoteNetwork(server, spec.weights))
+    return PolicyAgent(CachedPolicy(policy, use_bf16=use_bf16), sampler, spec.temperature, explore)
 
 
 @contextmanager

@@ -57,16 +57,20 @@ class AgentSpec:
         return [self.weights] if self.weights else []
 
 
-def parse_weights(text: str) -> AgentSpec:
-    """Parses WEIGHTS, WEIGHTS:int8 or WEIGHTS:adapt=K; a path that exists is taken as it is.
+def parse_weights(text: str, *, with_temperature: bool = False) -> AgentSpec:
+    """Parses WEIGHTS, WEIGHTS:int8 or WEIGHTS:adapt=K, and @T behind it; a path that exists is taken as it is.
 
     Raises:
-        ValueError: K is not a number of roll-outs, or both are given.
+        ValueError: K is not a number of roll-outs, or T not a positive number, or the network has int8 matrices and is
+            to be adapted.
     """
-    spec = AgentSpec(text, "policy", weights=text)
-    if _names_weights(text):
+    rest, temperature = text, None
+    if with_temperature and not _names_weights(text) and (match := _TAIL.fullmatch(text)):
+        rest, temperature = match["rest"], _positive(match["temperature"], text)
+    spec = AgentSpec(text, "policy", weights=rest, temperature=temperature)
+    if _names_weights(rest):
         return spec
-    spec = replace(spec, weights=text.removesuffix(_INT8), is_int8=text.endswith(_INT8))
+    spec = replace(spec, weights=rest.removesuffix(_INT8), is_int8=rest.endswith(_INT8))
     match = None if _names_weights(spec.weights) else _ADAPT.fullmatch(spec.weights)
     if match is None:
         return spec
@@ -108,19 +112,11 @@ def parse_agent(text: str, *, requires_files: bool = True) -> AgentSpec:
         if not command:
             raise ValueError(f"{text}: a command expected after mjai:")
         return AgentSpec(text, "mjai", command=command)
-    spec = _parse_policy(text)
+    spec = parse_weights(text, with_temperature=True)
     for path in spec.files if requires_files else ():
         if not resolved(path).exists():
             raise ValueError(f"{text}: no player of this name, and no weights there; see --help")
     return spec
-
-
-def _parse_policy(text: str) -> AgentSpec:
-    rest, temperature = text, None
-    # a path that exists is taken as it is, even if it looks like one with a temperature
-    if not _names_weights(text) and (match := _TAIL.fullmatch(text)):
-        rest, temperature = match["rest"], _positive(match["temperature"], text)
-    return replace(parse_weights(rest), text=text, temperature=temperature)
 
 
 def _names_weights(text: str) -> bool:

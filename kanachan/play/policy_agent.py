@@ -20,7 +20,7 @@ from annotate.game.record import Event
 from annotate.observation import Observation
 from annotate.vocabulary import Vocabulary
 from kanachan.inference.choice import Action, Prediction
-from kanachan.inference.int8_network import Int8Network, with_int8
+from kanachan.inference.int8_network import Int8Network
 from kanachan.inference.policy import DEFAULT_BATCH, Policy
 from kanachan.models.device import chosen_device
 from kanachan.models.kv_cache import CachedNetwork, IncrementalBatch
@@ -29,7 +29,7 @@ from kanachan.models.transformer import Network
 from kanachan.play.agent import ActRequest, Agent, BatchKey, GameKey, SeededSampler
 from kanachan.play.agent_spec import AgentSpec
 from kanachan.play.batch_shapes import CachedRow, Shape, batches_of_shape, filled, shapes_of
-from kanachan.play.remote_network import RemoteNetwork, ServerAddress
+from kanachan.play.remote_network import RemoteNetwork
 from kanachan.play.together import FIRST_SLOTS
 
 _ROWS = {"cpu": 16, "gpu": 256}
@@ -237,31 +237,3 @@ def load_policy(spec: AgentSpec, vocabulary: Vocabulary, device: str) -> Policy:
     if loaded.vocabulary.fingerprint != vocabulary.fingerprint:
         raise ValueError(f"{spec.text}: made for the vocabulary {loaded.vocabulary.name}, not {vocabulary.name}")
     return loaded
-
-
-def load_policy_agent(
-    spec: AgentSpec,
-    sampler: SeededSampler,
-    vocabulary: Vocabulary,
-    device: str,
-    *,
-    use_bf16: bool,
-    explore: float,
-    server: ServerAddress | None = None,
-) -> PolicyAgent:
-    """Loads the agent of a specification with weights.
-
-    Args:
-        server: computes the network, unless it has int8 matrices; None: this process does.
-
-    Raises:
-        ValueError: weights that cannot be read, or of another vocabulary.
-        OSError: the server has ended.
-    """
-    server = None if spec.is_int8 else server
-    loaded = load_policy(spec, vocabulary, device if server is None else "cpu")
-    if server is not None:
-        loaded = loaded.with_network(RemoteNetwork(server, spec.weights))
-    if spec.is_int8:
-        loaded = with_int8(loaded, spec.text)
-    return PolicyAgent(CachedPolicy(loaded, use_bf16=use_bf16), sampler, spec.temperature, explore)

@@ -1,22 +1,12 @@
 """kanachan-models: the list of the shipped weights, and their cards."""
 
-import json
 from pathlib import Path
 
 import pytest
 
 from kanachan.cli.models import main
-from kanachan.models.reference import shipped_weights
 from kanachan.models.weights import read_weights, write_weights
 from tests.support.tiny_weights import written
-
-
-def test_the_cards_are_printed_as_json(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert {name: entry["card"] for name, entry in found.items()} == {
-        name: read_weights(name).card for name in shipped_weights()
-    }
 
 
 @pytest.mark.parametrize(("name", "shown"), [("reference", "reference"), (None, "imitation weights 0123456789abcdef")])
