@@ -84,21 +84,16 @@ def measured(path: Path, stage: str) -> dict[str, Any]:
     """Reads the metrics of the one network of the stage in a file of kanachan-evaluate.
 
     Raises:
-        ValueError: the file is missing, is not such a file, or has no or several networks of the stage; names it.
+        ValueError: it has no or several networks of the stage.
     """
-    evaluation = _json(path, "--evaluation")
-    try:
-        (entry,) = [entry for entry in evaluation["weights"] if entry["stage"] == stage]
-        if stage == REWARD:
-            of_rounds = {name: entry[name] for name in ("log_likelihood", "explained_variance")}
-            return {name: evaluation[name] for name in ("split", "games", "rounds")} | of_rounds
-        found = {name: evaluation[name] for name in ("split", "games", "decisions")}
-        found |= {name: entry[name] for name in _MEASURED if entry.get(name)}
-        return found | {"verdict": entry["verdict"]}
-    except KeyError as error:
-        raise ValueError(f"--evaluation {path}: has no {error}: write it again with kanachan-evaluate --json") from None
-    except (TypeError, ValueError):
-        raise ValueError(f"--evaluation {path}: not the evaluation of one network after {stage}") from None
+    evaluation = json.loads(path.read_text(encoding="utf-8"))
+    (entry,) = [entry for entry in evaluation["weights"] if entry["stage"] == stage]
+    if stage == REWARD:
+        of_rounds = {name: entry[name] for name in ("log_likelihood", "explained_variance")}
+        return {name: evaluation[name] for name in ("split", "games", "rounds")} | of_rounds
+    found = {name: evaluation[name] for name in ("split", "games", "decisions")}
+    found |= {name: entry[name] for name in _MEASURED if entry.get(name)}
+    return found | {"verdict": entry["verdict"]}
 
 
 def int8_divergence(run: str, shards: str, evaluation: Mapping[str, Any]) -> dict[str, Any]:
@@ -123,33 +118,17 @@ def int8_divergence(run: str, shards: str, evaluation: Mapping[str, Any]) -> dic
 
 
 def match(path: Path) -> dict[str, Any]:
-    """Reads the result of a match in a file of kanachan-arena.
-
-    Raises:
-        ValueError: the file is missing or not such a file; names it.
-    """
-    arena = _json(path, "--arena")
-    try:
-        settings = {name: arena["match"][name] for name in ("format", "rules", "style", "room", "grades", "seed")}
-        return {
-            "players": [_without_folders(player) for player in arena["match"]["players"]],
-            **settings,
-            "games": arena["games"],
-            "mean_rank": {letter: metrics["mean_rank"] for letter, metrics in arena["players"].items()},
-            "difference": arena["differences"]["mean_rank"],
-            "p": arena["test"]["p"],
-        }
-    except (KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"--arena {path}: not written by kanachan-arena --json: has no {error}") from None
-
-
-def _json(path: Path, option: str) -> Any:
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise ValueError(f"{option} {path}: no such file or folder") from None
-    except (OSError, ValueError) as error:
-        raise ValueError(f"{option} {path}: not JSON that can be read: {error}") from None
+    """Reads the result of a match in a file of kanachan-arena."""
+    arena = json.loads(path.read_text(encoding="utf-8"))
+    settings = {name: arena["match"][name] for name in ("format", "rules", "style", "room", "grades", "seed")}
+    return {
+        "players": [_without_folders(player) for player in arena["match"]["players"]],
+        **settings,
+        "games": arena["games"],
+        "mean_rank": {letter: metrics["mean_rank"] for letter, metrics in arena["players"].items()},
+        "difference": arena["differences"]["mean_rank"],
+        "p": arena["test"]["p"],
+    }
 
 
 def _without_folders(player: str) -> str:

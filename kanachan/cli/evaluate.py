@@ -13,12 +13,12 @@ from annotate.runtime.files import require_exists
 from annotate.runtime.terminal import require_positive, run_cleanly
 from kanachan.cli.environment import set_environment
 from kanachan.cli.evaluate_critic import DESCRIPTION as CRITIC_DESCRIPTION
-from kanachan.cli.evaluate_critic import are_critics, evaluate_critics
+from kanachan.cli.evaluate_critic import evaluate_critics
 from kanachan.cli.evaluate_gain import DESCRIPTION as GAIN_DESCRIPTION
 from kanachan.cli.evaluate_gain import add_gain_options, check_gain_options, evaluate_gain
 from kanachan.cli.evaluate_report import Measured, Subject, report_of, side_by_side_report
 from kanachan.cli.evaluate_reward import DESCRIPTION as REWARD_DESCRIPTION
-from kanachan.cli.evaluate_reward import are_reward_predictors, evaluate_reward_predictors
+from kanachan.cli.evaluate_reward import evaluate_reward_predictors
 from kanachan.cli.options import (
     WEIGHTS_HELP,
     add_batch_option,
@@ -33,7 +33,8 @@ from kanachan.cli.options import (
 from kanachan.cli.score_baseline import FITTED, SHIPPED_BASELINE, baseline_path, load_baseline
 from kanachan.config import SPLITS
 from kanachan.data.shard_folder import shards_of
-from kanachan.models.card import vocabulary_of
+from kanachan.models.card import read_card, vocabulary_of
+from kanachan.objectives.stages import CRITIC, REWARD
 
 if TYPE_CHECKING:
     from kanachan.evaluation.evaluator import Predictions
@@ -43,6 +44,11 @@ if TYPE_CHECKING:
 
 PROGRAM = "kanachan-evaluate"
 FORMAT_VERSION = 2
+_WITHOUT = {
+    CRITIC: ("predictions", "average_suits", "compare", "unseen"),
+    REWARD: ("predictions", "limit", "average_suits", "baseline", "compare", "unseen"),
+}
+"""stages that are measured in their own way, and the options without effect on them"""
 _DESCRIPTION = """Measures networks on a split of packed annotations. After imitation: how often and with what
 probability the network predicts the player's action, by kind of decision. Accuracy: whether the best action is
 of the kind where the player's is (discard: the same of 34 tiles); recall: how many of the player's own calls,
@@ -143,18 +149,16 @@ def _evaluate(arguments: argparse.Namespace, folders: Sequence[str]) -> None:
         require_weights(arguments.reward, arguments.critic)
         evaluate_gain(arguments)
         return
-    if are_critics(arguments):
-        _require_one(folders)
+    stage = _only_stage(arguments, folders)
+    if stage == CRITIC:
         require_weights(arguments.baseline)
         evaluate_critics(arguments)
         return
-    require_weights(*arguments.weights)
-    baseline = baseline_path(arguments.baseline, vocabulary_of(arguments.weights[0]).num_seats)
-    require_weights(baseline)
-    if are_reward_predictors(arguments):
-        _require_one(folders)
+    if stage == REWARD:
         evaluate_reward_predictors(arguments)
         return
+    baseline = baseline_path(arguments.baseline, vocabulary_of(arguments.weights[0]).num_seats)
+    require_weights(baseline)
     _check_paths(arguments, folders)
     # Heavy imports come only now, after the arguments have been found valid.
     subjects = _subjects(arguments)
@@ -210,9 +214,22 @@ def _learned(subjects: Sequence[Subject]) -> "dict[Subject, LearnedGames]":
     return {s: LearnedGames.of_card(s.policy.card, s.path) for s in subjects if s.policy is not None}
 
 
-def _require_one(folders: Sequence[str]) -> None:
-    if len(folders) > 1:
-        raise ValueError(f"reward predictors and critics are measured on one folder of SHARDS, not on {len(folders)}")
+def _only_stage(arguments: argparse.Namespace, folders: Sequence[str]) -> str | None:
+    """Returns the stage of WEIGHTS if it is one of `_WITHOUT`, else None.
+
+    Raises:
+        ValueError: other weights are among them, or there are several folders or an option without effect.
+    """
+    stages = {read_card(path)["stage"] for path in arguments.weights}
+    stage = next((stage for stage in _WITHOUT if stage in stages), None)
+    if stage is None:
+        return None
+    if len(stages) > 1 or len(folders) > 1:
+        raise ValueError(f"weights of stage {stage} are measured alone, on one folder of SHARDS: call once for each")
+    for option in _WITHOUT[stage]:
+        if getattr(arguments, option):
+            raise ValueError(f"--{option.replace('_', '-')} has no effect on weights of stage {stage}; leave it out")
+    return stage
 
 
 def _check_paths(arguments: argparse.Namespace, folders: Sequence[str]) -> None:

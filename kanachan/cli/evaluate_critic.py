@@ -4,8 +4,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from annotate.runtime.json_output import plain
-from kanachan.cli.options import are_of_stage, check_json_option, print_report
-from kanachan.objectives.stages import CRITIC
+from kanachan.cli.options import check_json_option, print_report
 
 if TYPE_CHECKING:
     from kanachan.reinforcement.critic import Critic
@@ -14,16 +13,6 @@ if TYPE_CHECKING:
 FORMAT_VERSION = 1
 DESCRIPTION = """ Critics are measured on self-play: explained variance of the returns of rounds, which the reward
 predictor of their training gives, or that of --baseline."""
-_OTHERS = ("predictions", "average_suits", "compare", "unseen")
-"""options that need a policy"""
-
-
-def are_critics(arguments: argparse.Namespace) -> bool:
-    """Returns whether WEIGHTS are critics; raises ValueError if only some are, or an option is not for them.
-
-    Their cards must have been checked.
-    """
-    return are_of_stage(arguments, CRITIC, "critic", "returns", _OTHERS)
 
 
 def evaluate_critics(arguments: argparse.Namespace) -> None:

@@ -4,8 +4,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from annotate.runtime.json_output import plain
-from kanachan.cli.options import are_of_stage, check_json_option, letter, print_report
-from kanachan.objectives.stages import REWARD
+from kanachan.cli.options import check_json_option, letter, print_report
 
 if TYPE_CHECKING:
     from kanachan.evaluation.reward_evaluation import RewardEvaluation
@@ -14,16 +13,6 @@ if TYPE_CHECKING:
 FORMAT_VERSION = 1
 DESCRIPTION = """Reward predictors are measured on the rounds of the shards: log-likelihood of the order of the seats at
 the starts of rounds, by round, and explained variance of the grading points; further ones also against the first."""
-_OTHERS = ("predictions", "limit", "average_suits", "baseline", "compare", "unseen")
-"""options that need decisions, or in case of the last are always on"""
-
-
-def are_reward_predictors(arguments: argparse.Namespace) -> bool:
-    """Returns whether WEIGHTS are reward predictors; raises ValueError if only some are, or an option is not for them.
-
-    Their cards must have been checked.
-    """
-    return are_of_stage(arguments, REWARD, "reward predictor", "rounds", _OTHERS)
 
 
 def evaluate_reward_predictors(arguments: argparse.Namespace) -> None:

@@ -1,7 +1,6 @@
 """Options that several commands share."""
 
 import argparse
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, get_args
 
@@ -133,28 +132,3 @@ def add_bootstrap_option(parser: argparse._ActionsContainer) -> None:
     parser.add_argument(
         "--bootstrap", type=int, metavar="N", default=1000, help="bootstrap resamples (default: %(default)s)"
     )
-
-
-def are_of_stage(arguments: argparse.Namespace, stage: str, name: str, measured_on: str, others: Iterable[str]) -> bool:
-    """Returns whether WEIGHTS, whose cards must have been checked, are of a stage that is measured in its own way.
-
-    Args:
-        name: of one of them in messages.
-        others: options without effect on them.
-
-    Raises:
-        ValueError: only some are, or such an option is given.
-    """
-    stage_of = {path: read_card(path)["stage"] for path in arguments.weights}
-    if stage not in stage_of.values():
-        return False
-    other = next((path for path, found in stage_of.items() if found != stage), None)
-    if other is not None:
-        raise ValueError(
-            f"{other}: of stage {stage_of[other]}, and a {name} next to it, which is measured on {measured_on}: "
-            "measure them in two calls"
-        )
-    for option in others:
-        if getattr(arguments, option):
-            raise ValueError(f"--{option.replace('_', '-')} has no effect on {name}s; leave it out")
-    return True

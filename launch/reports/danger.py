@@ -12,7 +12,7 @@ Shapes: N discards against each seat that could win on them, W decisions, O outc
 """
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -106,7 +106,7 @@ def report(weights: str, shards: Path, decisions: int | None, output: Path | Non
         read = read_weights(weights)
         split = {"games": len(np.unique(splits[1].game)), "decisions": len(test.winner_W)}
         write_weights(output, read.tensors, {**read.card, CHANCES_KEY: split | chances})
-    lines += [*_winner_lines(test, used), "", *_tenpai_lines(test, used), "", *_danger_lines(test, fitted, used)]
+    lines += _lines(test, fitted, used)
     for name, bins in chances.items():
         lines += ["", f"{name:<12}{'predicted %':>12}{'observed %':>12}{'pairs':>11}"]
         lines += [f"{100 * p:24.2f}{100 * happened:12.2f}{count:11,}" for p, happened, count in bins]
@@ -136,72 +136,56 @@ def _coefficients(title: str, names: Sequence[str], new_F: Sequence[float], used
     return [f"{title:<24}{'fitted':>8}{'in use':>8}", *rows]
 
 
-def _winner_lines(test: Samples, used: Coefficients) -> list[str]:
-    """Formats the chances of the other seats to win against what happened, by riichi, melds and turn."""
+def _lines(test: Samples, fitted: Coefficients, used: Coefficients) -> list[str]:
+    """Formats predicted and observed frequencies by groups, and how well the coefficients predict what deals in."""
+    early, late = np.log1p((_EARLY, _LATE))
+    phases = {"early": (-np.inf, early), "middle": (early, late), "late": (late, np.inf)}
+    riichi_WO, melds_WO = (test.win_feature_WOF[..., WIN_FEATURES.index(name)] for name in ("riichi", "melds"))
     probability_WO = win_probability(test.win_feature_WOF, np.array(used.win))
-    won_WO = np.eye(probability_WO.shape[1])[test.winner_W]
-    riichi_WO = test.win_feature_WOF[..., WIN_FEATURES.index("riichi")] > 0
-    melds_WO = test.win_feature_WOF[..., WIN_FEATURES.index("melds")].astype(int)
-    others = slice(1, -1)
-    is_riichi_W = riichi_WO[:, others].any(axis=1)
-    early, middle = test.turn_W < _EARLY, (test.turn_W >= _EARLY) & (test.turn_W < _LATE)
-    phases = {"early": early, "middle": middle, "late": test.turn_W >= _LATE}
-    lines = [f"{'another seat wins':<40}{'predicted %':>12}{'observed %':>12}{'seats':>9}"]
-
-    def add(name: str, where_WO: NDArray[np.bool_]) -> None:
-        chosen = where_WO[:, others]
-        if chosen.any():
-            predicted_, observed = (100 * each[:, others][chosen].mean() for each in (probability_WO, won_WO))
-            lines.append(f"{name:<40}{predicted_:12.1f}{observed:12.1f}{chosen.sum():9,}")
-
-    for phase, is_phase_W in phases.items():
-        for count in range(4):
-            add(f"{phase}, {count} melds, nobody in riichi", (melds_WO == count) & (is_phase_W & ~is_riichi_W)[:, None])
-        add(f"{phase}, in riichi", riichi_WO & is_phase_W[:, None])
-        add(f"{phase}, closed against a riichi", ~riichi_WO & (melds_WO == 0) & (is_phase_W & is_riichi_W)[:, None])
-    own = 100 * probability_WO[:, 0].mean(), 100 * won_WO[:, 0].mean()
-    return [*lines, f"{'the actor':<40}{own[0]:12.1f}{own[1]:12.1f}{len(won_WO):9,}"]
-
-
-def _tenpai_lines(test: Samples, used: Coefficients) -> list[str]:
-    """Formats the chances of the other seats to be tenpai without riichi, by melds and turn."""
-    probability_T = predicted(test.tenpai_feature_TF, np.array(used.tenpai))
+    won_WO, turn_W1 = np.eye(probability_WO.shape[1])[test.winner_W], np.log1p(test.turn_W)[:, None]
+    against_W1 = (riichi_WO[:, 1:-1] > 0).any(axis=1, keepdims=True)
+    is_other_WO = np.zeros(won_WO.shape, bool)
+    is_other_WO[:, 1:-1] = True
+    groups = {"the actor": np.arange(won_WO.shape[1]) == np.zeros((len(won_WO), 1))}
+    for phase, (first, last) in phases.items():
+        is_phase_WO = is_other_WO & (turn_W1 >= first) & (turn_W1 < last)
+        groups |= {
+            f"{phase}, {n} melds, nobody in riichi": is_phase_WO & (melds_WO == n) & ~against_W1 for n in range(4)
+        }
+        groups[f"{phase}, in riichi"] = is_phase_WO & (riichi_WO > 0)
+        groups[f"{phase}, closed against a riichi"] = is_phase_WO & (riichi_WO == 0) & (melds_WO == 0) & against_W1
+    lines = _by_group("wins", groups, probability_WO, won_WO)
     melds_T, turn_T = (test.tenpai_feature_TF[:, TENPAI_FEATURES.index(name)] for name in ("melds", "turn"))
-    phase_T = np.digitize(turn_T, np.log1p((_EARLY, _LATE)))
-    lines = [f"{'another seat is tenpai':<40}{'predicted %':>12}{'observed %':>12}{'seats':>9}"]
-    for phase, title in enumerate(("early", "middle", "late")):
-        for count in range(4):
-            where_T = (phase_T == phase) & (melds_T == count)
-            if where_T.any():
-                rates = (100 * each[where_T].mean() for each in (probability_T, test.is_tenpai_T))
-                lines.append(
-                    f"{f'{title}, {count} melds':<40}" + "".join(f"{r:12.1f}" for r in rates) + f"{where_T.sum():9,}"
-                )
+    groups = {
+        f"{phase}, {n} melds": (turn_T >= first) & (turn_T < last) & (melds_T == n)
+        for phase, (first, last) in phases.items()
+        for n in range(4)
+    }
+    tenpai_T = predicted(test.tenpai_feature_TF, np.array(used.tenpai))
+    lines += ["", *_by_group("another seat is tenpai", groups, tenpai_T, test.is_tenpai_T)]
+    riichi_N, melds_N, turn_N = (test.feature_NF[:, FEATURES.index(name)] for name in ("riichi", "melds", "turn"))
+    groups = {f"{n} melds, no riichi": (riichi_N == 0) & (melds_N == n) for n in range(4)}
+    groups |= {
+        "riichi, early or middle": (riichi_N > 0) & (turn_N < late),
+        "riichi, late": (riichi_N > 0) & (turn_N >= late),
+    }
+    danger_N = predicted(test.feature_NF, np.array(used.deal_in))
+    lines += ["", *_by_group("deals in", groups, danger_N, test.dealt_in_N), ""]
+    for name, coefficients in (("fitted", fitted), ("in use", used)):
+        danger_N = predicted(test.feature_NF, np.array(coefficients.deal_in))
+        area, loss = area_under_curve(danger_N, test.dealt_in_N), log_loss(danger_N, test.dealt_in_N)
+        lines.append(f"{name}: area under the ROC curve of deal-ins {area:.3f}, {loss:.5f} nats")
     return lines
 
 
-def _danger_lines(test: Samples, fitted: Coefficients, used: Coefficients) -> list[str]:
-    """Formats how well the coefficients predict what deals in, in all and by groups."""
-    frequency = test.dealt_in_N.mean()
-    chance = log_loss(np.full(len(test.dealt_in_N), frequency), test.dealt_in_N)
-    lines = [f"test: {len(test.dealt_in_N):,} pairs of a discard and a seat, {test.dealt_in_N.sum()} dealt in"]
-    for name, coefficients in (("fitted", fitted), ("in use", used)):
-        probability_N = predicted(test.feature_NF, np.array(coefficients.deal_in))
-        area = area_under_curve(probability_N, test.dealt_in_N)
-        loss = log_loss(probability_N, test.dealt_in_N)
-        lines.append(f"{name}: area under the ROC curve {area:.3f}, {loss:.5f} nats (constant {chance:.5f})")
-    probability_N = predicted(test.feature_NF, np.array(used.deal_in))
-    riichi_N, melds_N, turn_N = (test.feature_NF[:, FEATURES.index(name)] for name in ("riichi", "melds", "turn"))
-    groups = {
-        "closed, no riichi": (riichi_N == 0) & (melds_N == 0),
-        **{f"{count} melds": (riichi_N == 0) & (melds_N == count) for count in (1, 2, 3)},
-        "riichi, early or middle": (riichi_N > 0) & (turn_N < np.log1p(_LATE)),
-        "riichi, late": (riichi_N > 0) & (turn_N >= np.log1p(_LATE)),
-    }
-    lines += ["", f"{'deals in':<24}{'predicted':>12}{'observed':>12}{'pairs':>11}"]
-    for name, where_N in groups.items():
-        counts = probability_N[where_N].sum(), test.dealt_in_N[where_N].sum()
-        lines.append(f"{name:<24}{counts[0]:12.1f}{counts[1]:12,}{where_N.sum():11,}")
+def _by_group(
+    title: str, groups: Mapping[str, NDArray[np.bool_]], probability: NDArray[Any], happened: NDArray[Any]
+) -> list[str]:
+    lines = [f"{title:<40}{'predicted %':>12}{'observed %':>12}{'cases':>11}"]
+    for name, where in groups.items():
+        if where.any():
+            rates = (f"{100 * each[where].mean():12.2f}" for each in (probability, happened))
+            lines.append(f"{name:<40}{''.join(rates)}{where.sum():11,}")
     return lines
 
 

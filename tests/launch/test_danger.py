@@ -50,12 +50,7 @@ def test_the_report_has_both_coefficients_and_a_table(tmp_path: Path) -> None:
     shards, out = shards_with_hands(tmp_path), tmp_path / "run"
     assert run("imitation", shards, out, "--objective.hidden_hands", "1", "--objective.round_winner", "0.3") == 0
     text = program("danger").report(str(out), shards, 100, tmp_path / "with-chances.safetensors")
-    assert (
-        "in use" in text
-        and "pairs of a discard and a seat" in text
-        and "observed %" in text
-        and "another seat wins" in text
-    )
+    assert "in use" in text and "observed %" in text and "the actor" in text
     chances = read_card(tmp_path / "with-chances.safetensors")["chances"]
     assert chances["decisions"] >= 100 and chances["games"] > 0
     for name in ("win", "tenpai", "deal_in"):
