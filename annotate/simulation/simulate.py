@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, fields
 from functools import partial
-from multiprocessing import active_children
 from pathlib import Path
 from typing import get_args
 
@@ -226,11 +225,6 @@ def run(options: Options) -> Report:
     return report
 
 
-def num_kept(options: Options) -> int:
-    """Returns how many of the games are in their folder."""
-    return sum(_path(options, index).exists() for index in range(options.num_games))
-
-
 def _path(options: Options, index: int) -> Path:
     return Path(options.folder, f"{game_id(options.seed, index, options.vocabulary)}{SUFFIX}")
 
@@ -340,17 +334,7 @@ def simulate(argv: Sequence[str] | None = None) -> int:
             annotations=arguments.annotations,
             force=arguments.force,
         )
-        try:
-            report = run(options)
-        except KeyboardInterrupt:
-            for process in active_children():  # which play the games to their end that they have begun
-                process.join()
-            print(
-                f"{parser.prog}: interrupted; {num_kept(options):,} of {options.num_games:,} games are kept in "
-                f"{options.folder}: the same command simulates the others",
-                file=sys.stderr,
-            )
-            return 130
+        report = run(options)
         print(report.text(options.vocabulary), file=sys.stderr)
         return 0
 

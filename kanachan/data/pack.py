@@ -4,6 +4,7 @@
 """
 
 import os
+import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -25,9 +26,8 @@ from kanachan.data.round_shards import open_round_files
 from kanachan.data.shard_folder import ROUNDS, names_in, require_no_shards, splits_in
 from kanachan.data.shards import open_shards, publish_shards
 from kanachan.data.text import mixed_hidden, parse_block, read_blocks, vocabulary_of_block
-from kanachan.data.work_folder import LOCK, clear_work, remove_work
 
-_TEMPORARY = ".kanachan-pack.part"
+_TEMPORARY, _LOCK = ".kanachan-pack.part", "lock"
 _ROWS_AT_ONCE = 100_000
 
 
@@ -89,15 +89,20 @@ def unpack(folder: Path, out: str, split: str | None = None, *, force: bool = Fa
 def _temporary_folder(folder: Path) -> Iterator[Path]:
     """Makes a folder inside `folder`, empty even after a killed run, and removes it afterwards, and `folder` too if it
     is new and empty. Raises ValueError if another process uses it."""
-    was_there = folder.exists()
-    temporary = folder / _TEMPORARY
+    was_there, temporary = folder.exists(), folder / _TEMPORARY
     temporary.mkdir(parents=True, exist_ok=True)
-    with locking(temporary / LOCK, f"{folder}: another process is packing into this folder"):
+    with locking(temporary / _LOCK, f"{folder}: another process is packing into this folder"):
         try:
-            clear_work(temporary)
+            for path in temporary.iterdir():
+                if path.is_dir():
+                    shutil.rmtree(path)
+                elif path.name != _LOCK:
+                    path.unlink()
             yield temporary
         finally:
-            remove_work(temporary, was_there=was_there)
+            shutil.rmtree(temporary)
+            if not was_there and not any(folder.iterdir()):
+                folder.rmdir()
 
 
 def _write_runs(

@@ -3,7 +3,7 @@
 import argparse
 import sys
 from collections import Counter
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from kanachan.config import SPLITS
@@ -43,9 +43,6 @@ class Tally:
     """rows that were skipped, and are not counted above, as an equal row was packed before"""
     games: Counter[str] = field(default_factory=Counter)
     rounds: Counter[str] = field(default_factory=Counter)
-
-    def as_json(self) -> dict[str, dict[str, int]]:
-        return {count.name: dict(getattr(self, count.name)) for count in fields(self)}
 
     def report(self, program: str, folder: Path) -> None:
         """Prints a table, and warnings to standard error."""

@@ -7,7 +7,7 @@ wrapper may be elsewhere, at the response's data_url: then it is a second file.
 
 import base64
 import binascii
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -121,14 +121,8 @@ def _steps_of_bytes(data: bytes) -> Iterator[Message | ValueError]:
 
 
 def _steps_of_details(details: Message) -> Iterator[Message | ValueError]:
-    # version 0 has records, later ones actions
-    for number, record in enumerate(details.records if not details.actions else ()):
-        yield from _readable(_record_of_bytes, record, f"records[{number}]")
-    for number, action in enumerate(details.actions):
-        if action.result:
-            yield from _readable(_record_of_bytes, action.result, f"actions[{number}].result")
-        if action.HasField("user_input"):
-            yield action.user_input
+    actions = [(each.result, each.user_input if each.HasField("user_input") else None) for each in details.actions]
+    yield from _steps(details.records, actions)
 
 
 def _steps_of_json(data: Any) -> Iterator[Message | ValueError]:
@@ -140,18 +134,20 @@ def _steps_of_json(data: Any) -> Iterator[Message | ValueError]:
         return
     details = _by_key(content, "data")
     actions = _list(details.get("actions"), "data.actions")
-    for number, record in enumerate(_list(details.get("records"), "data.records") if not actions else ()):
-        yield from _readable(_record_of_json, record, f"records[{number}]")
-    for number, action in enumerate(actions):
-        try:
-            parts = _by_key(action, f"actions[{number}]")
-        except ValueError as error:
-            yield error
-            continue
-        if parts.get("result"):
-            yield from _readable(_record_of_json, parts["result"], f"actions[{number}].result")
-        if parts.get("userinput"):
-            yield from _readable(_user_input_of_json, parts["userinput"], f"actions[{number}].user_input")
+    parts = [_by_key(action, "") if type(action) is dict else {"result": action} for action in actions]
+    found = [(part.get("result"), part.get("userinput")) for part in parts]
+    yield from _steps(_list(details.get("records"), "data.records"), found)
+
+
+def _steps(records: Iterable[Any], actions: Sequence[tuple[Any, Any]]) -> Iterator[Message | ValueError]:
+    """Yields the messages of records, as in version 0, or of the results and inputs of actions, as in later ones."""
+    for number, record in enumerate(records if not actions else ()):
+        yield from _readable(_record, record, f"records[{number}]")
+    for number, (result, user_input) in enumerate(actions):
+        if result:
+            yield from _readable(_record, result, f"actions[{number}].result")
+        if user_input:
+            yield from _readable(_user_input, user_input, f"actions[{number}].user_input")
 
 
 def _readable(read: Callable[[Any, str], Message], value: Any, where: str) -> Iterator[Message | ValueError]:
@@ -161,23 +157,18 @@ def _readable(read: Callable[[Any, str], Message], value: Any, where: str) -> It
         yield error
 
 
-def _user_input_of_json(value: Any, where: str) -> Message:
-    return of_json("GameUserInput", value, where)[0]
+def _user_input(value: Any, where: str) -> Message:
+    return value if isinstance(value, Message) else of_json("GameUserInput", value, where)[0]
 
 
-def _record_of_bytes(data: bytes, where: str) -> Message:
-    try:
-        wrapper = decode("Wrapper", data)
-        return decode(_record_name(wrapper.name), wrapper.data)
-    except ValueError as error:
-        raise ValueError(f"{where}: {error}") from None
-
-
-def _record_of_json(value: Any, where: str) -> Message:
+def _record(value: Any, where: str) -> Message:
     if type(value) is str:
-        return _record_of_bytes(_of_base64(value, where), where)
-    parts = _by_key(value, where)
+        value = _of_base64(value, where)
     try:
+        if type(value) is bytes:
+            wrapper = decode("Wrapper", value)
+            return decode(_record_name(wrapper.name), wrapper.data)
+        parts = _by_key(value, "it")
         name = _record_name(parts.get("name"))
     except ValueError as error:
         raise ValueError(f"{where}: {error}") from None

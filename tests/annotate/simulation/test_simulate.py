@@ -2,10 +2,6 @@ import gzip
 import json
 import os
 import re
-import signal
-import subprocess
-import sys
-import time
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -187,23 +183,6 @@ def test_annotation_lines_are_replaced_only_by_force_while_games_are_kept_withou
     assert simulate([*command, "--force"]) == 0
     assert "3 games, 3 of them simulated before" in capsys.readouterr().err
     assert lines.read_text() != "mine"
-
-
-def test_an_interruption_reports_how_many_games_are_kept(tmp_path: Path) -> None:
-    # a shell without job control starts what it puts into the background with SIGINT ignored, and children inherit that
-    program = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
-    program += "from annotate.simulation.simulate import simulate; sys.exit(simulate())"
-    command = [sys.executable, "-c", program]
-    command += ["-n", "10000", "-o", str(tmp_path / "games"), "--style", "east", "-j", "2"]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    while process.poll() is None and len(list((tmp_path / "games").glob("sim-*"))) < 2:
-        time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
-    report = process.communicate(timeout=60)[1]
-    num_games = len(list((tmp_path / "games").glob("sim-*")))
-    assert process.returncode == 130
-    expected = f"interrupted; {num_games} of 10,000 games are kept in {tmp_path / 'games'}: the same command simulates"
-    assert expected in report
 
 
 def test_a_folder_as_the_file_of_annotations_is_refused_before_any_game(tmp_path: Path) -> None:
