@@ -52,11 +52,8 @@ def format_line(annotation: Annotation) -> str:
 
 
 def parse_line(line: str, vocabulary: Vocabulary) -> Annotation:
-    """Parses and checks one line.
-
-    Raises:
-        ValueError: names the field, the value and what was expected. The caller adds file and line number.
-    """
+    """Parses and checks one line. Raises ValueError, which names the field, the value and what was expected. The caller
+    adds file and line number."""
     texts = line.rstrip("\r\n").split("\t")
     if len(texts) not in (len(FIELDS), len(_ALL_FIELDS)):
         raise ValueError(f"{len(FIELDS)} tab-separated fields expected, {len(texts)} found")
@@ -80,11 +77,8 @@ def parse_line(line: str, vocabulary: Vocabulary) -> Annotation:
 
 
 def vocabulary_of_line(line: str) -> Vocabulary:
-    """Returns the vocabulary of an annotation line, recognised by how many numbers field 2 has.
-
-    Raises:
-        ValueError: no vocabulary has that many. The caller adds file and line number.
-    """
+    """Returns the vocabulary of an annotation line, recognised by how many numbers field 2 has. Raises ValueError: no
+    vocabulary has that many. The caller adds file and line number."""
     texts = line.rstrip("\r\n").split("\t")
     if len(texts) not in (len(FIELDS), len(_ALL_FIELDS)):
         raise ValueError(f"{len(FIELDS)} tab-separated fields expected, {len(texts)} found")

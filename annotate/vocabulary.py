@@ -99,11 +99,8 @@ class Vocabulary:
 
     def meaning(self, field: Field, token: int, *, actor_first: bool) -> Meaning:
         """Returns what a token of one of the fields means, in terms that all vocabularies share: tokens of two
-        vocabularies mean the same if their meanings are equal.
-
-        Args:
-            actor_first: seats are counted from the actor; the token of its own seat is not.
-        """
+        vocabularies mean the same if their meanings are equal. `actor_first`: seats are counted from the actor; the
+        token of its own seat is not."""
         block, seats = field.block_of(token), self.seat_meanings(actor_first=actor_first)
         values = field.describe(token)[1]
         terms: dict[str, int | str] = {**values}
@@ -289,11 +286,7 @@ NUMS_OF_SEATS = tuple(sorted({vocabulary.num_seats for vocabulary in VOCABULARIE
 
 
 def vocabulary_named(name: str) -> Vocabulary:
-    """Returns the vocabulary of that name.
-
-    Raises:
-        ValueError: there is none; the message lists those that exist.
-    """
+    """Returns the vocabulary of that name. Raises ValueError: there is none; the message lists those that exist."""
     if name not in VOCABULARIES:
         raise ValueError(f"there is no vocabulary {name!r}; this program has {', '.join(VOCABULARIES)}")
     return VOCABULARIES[name]

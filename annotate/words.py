@@ -62,10 +62,7 @@ def describe_action(token: int, vocabulary: Vocabulary) -> str:
 
 def describe(annotation: Annotation, vocabulary: Vocabulary, actions: Sequence[str] | None = None) -> str:
     """Describes a decision on several lines: the situation, the possible actions with the one taken, the results.
-
-    Args:
-        actions: lines that replace those of the possible actions, e.g. with predictions.
-    """
+    `actions`: lines that replace those of the possible actions, e.g. with predictions."""
     sparse: Situation = defaultdict(list)
     for token in annotation.sparse:
         name, values = vocabulary.sparse.describe(token)

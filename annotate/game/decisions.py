@@ -78,11 +78,7 @@ def prefer(turn: Turn, choice: Choice) -> None:
 
 
 def play(table: Table, writer: ObservationEncoder, choose: Callable[[list[Turn]], dict[int, Choice]]) -> Play:
-    """Plays `table` to its end.
-
-    Args:
-        choose: returns a choice for each seat that must act.
-    """
+    """Plays `table` to its end. `choose`: returns a choice for each seat that must act."""
     decisions: list[Decision] = []
     num_unknown, num_others, automatic = 0, 0, Counter[str]()
     while not table.done:
@@ -119,11 +115,7 @@ def play(table: Table, writer: ObservationEncoder, choose: Callable[[list[Turn]]
 
 
 def mark_preempted(window: Sequence[tuple[Decision, Turn]], tokens: Iterable[int], vocabulary: Vocabulary) -> None:
-    """Sets `is_preempted` of decisions taken at the same time.
-
-    Args:
-        tokens: the actions of all seats at that time.
-    """
+    """Sets `is_preempted` of decisions taken at the same time. `tokens`: the actions of all seats at that time."""
     if not window or window[0][1].target is None:
         return
     outcome = _outcome(tokens, vocabulary)

@@ -10,11 +10,8 @@ from annotate.vocabulary import HAND_SLOT_FIRST, NUM_GRADES, Vocabulary
 
 
 class ObservationEncoder:
-    """Encodes the observations of one game; what does not change within the game is computed once.
-
-    Args:
-        seats: whose decisions are collected; None: all.
-    """
+    """Encodes the observations of one game; what does not change within the game is computed once. `seats`: whose
+    decisions are collected; None: all."""
 
     def __init__(
         self,

@@ -27,11 +27,7 @@ class Meld:
 
 
 class Hands:
-    """The hands after each event passed to `follow`, tiles by mjai's names.
-
-    Args:
-        start: start_kyoku.
-    """
+    """The hands after each event passed to `follow`, tiles by mjai's names. `start`: start_kyoku."""
 
     def __init__(self, start: Event) -> None:
         self.concealed: list[list[str]] = [list(hand) for hand in start["tehais"]]

@@ -35,11 +35,8 @@ def _tile_of(event: Event) -> str:
 
 
 def token_of_event(turn: Turn, event: Event, vocabulary: Vocabulary, is_riichi: bool = False) -> int:
-    """Returns the action token of an event at `turn`, whether or not it is an option there.
-
-    Raises:
-        ValueError: the event has no token there.
-    """
+    """Returns the action token of an event at `turn`, whether or not it is an option there. Raises ValueError: the
+    event has no token there."""
     kind, block = event["type"], vocabulary.action.blocks
     if kind == "dahai":
         is_tsumogiri = event["tsumogiri"] and not turn.observation.forced_tedashi

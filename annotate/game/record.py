@@ -194,10 +194,7 @@ def places_dealt(dealer: int, num_seats: int) -> list[list[int]]:
 
 def whole_wall(start: Event, rest: Sequence[str], vocabulary: Vocabulary) -> tuple[str, ...]:
     """Returns a round's wall for `Round.wall`, from its start_kyoku and the tiles not dealt, in the wall's order.
-
-    Raises:
-        ValueError: these are not the tiles of one wall.
-    """
+    Raises ValueError: these are not the tiles of one wall."""
     hands = start["tehais"]
     dealt = {
         place: name

@@ -12,11 +12,8 @@ SUFFIX = ".jsonl.gz"
 
 
 def recorded_events(table: Table, header: Event) -> list[Event]:
-    """Returns the events of a game that has ended, from start_game to end_game.
-
-    Args:
-        header: what start_game has under "kanachan": id, rules, style, room, grades, grading_deltas.
-    """
+    """Returns the events of a game that has ended, from start_game to end_game. `header`: what start_game has under
+    "kanachan": id, rules, style, room, grades, grading_deltas."""
     events = table.log()
     events[0] = {"type": "start_game", "kanachan": header}
     events[-1] = {"type": "end_game", "scores": table.scores}

@@ -239,11 +239,8 @@ class SeatTable(Table):
         return _taken(self._pool, name)
 
     def _hold(self, seat: int, tiles: Sequence[int], drawn: int | None = None) -> None:
-        """Gives another seat these tiles (physical) and dull ones, with which nothing can be claimed.
-
-        Args:
-            drawn: the tile that it has just drawn, if any; a dull one by default.
-        """
+        """Gives another seat these tiles (physical) and dull ones, with which nothing can be claimed. `drawn`: the tile
+        that it has just drawn, if any; a dull one by default."""
         env, hands = self._env, self._env.hands
         kinds = {tile // 4 for tile in tiles}
         dull = [4 * kind + 3 for kind in _DULL[self.vocabulary.num_seats] if kind not in kinds]

@@ -64,11 +64,8 @@ def parse_grades(text: str, numbers: Sequence[int]) -> tuple[int, ...]:
 
 
 def grades_by_seat(grades: Sequence[int], num_seats: int) -> tuple[int, ...]:
-    """Returns a grade for each seat: the only one for all, or those given.
-
-    Raises:
-        ValueError: there are several, but not one for each seat.
-    """
+    """Returns a grade for each seat: the only one for all, or those given. Raises ValueError: there are several, but
+    not one for each seat."""
     if len(grades) not in (1, num_seats):
         raise ValueError(f"--grades {','.join(map(str, grades))}: one grade, or {num_seats} for {num_seats} seats")
     return tuple(grades) * (num_seats if len(grades) == 1 else 1)

@@ -39,10 +39,7 @@ def _explain(conversion: Conversion, number: int) -> str:
 
 def _annotations_of(record: Record, conversion: Conversion, most: int) -> list[_Found]:
     """Returns the annotations of a record as they would be written, or the first `most` of a file of annotation lines.
-
-    Raises:
-        ValueError: the file is neither; or the record holds only incomplete games, which are not written.
-    """
+    Raises ValueError: the file is neither; or the record holds only incomplete games, which are not written."""
     try:
         found = list(games_of(record))
         games = [game for game in found if isinstance(game, Game)] or all_readable(found)

@@ -40,11 +40,8 @@ class Output(ABC):
     seconds_between_saves = math.inf
 
     def begin(self, saved: dict[str, Any] | None) -> None:  # noqa: B027
-        """Prepares for writing; with the value of an earlier `save`, rewinds to what was written then.
-
-        Raises:
-            ValueError: the file written then is missing.
-        """
+        """Prepares for writing; with the value of an earlier `save`, rewinds to what was written then. Raises
+        ValueError: the file written then is missing."""
 
     @abstractmethod
     def write(self, data: bytes) -> None:

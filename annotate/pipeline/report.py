@@ -79,11 +79,7 @@ class Report:
         self.possible.update(chain.from_iterable(kinds_of_each))
 
     def text(self, whole_list: str | None = None) -> str:
-        """Formats the report as a table for people.
-
-        Args:
-            whole_list: name of the file that lists all that was left out.
-        """
+        """Formats the report as a table for people. `whole_list`: name of the file that lists all that was left out."""
         lines = self._counts() if self.decisions else [f"{self.files:>12,} files, without a decision point"]
         if self.automatic:
             kinds = ", ".join(f"{kind} {self.automatic[kind]:,}" for kind in KINDS if self.automatic[kind])

@@ -78,11 +78,8 @@ def is_address(text: str) -> bool:
 
 
 def parse_address(text: str) -> ReplayAddress:
-    """Parses the address of a replay.
-
-    Raises:
-        ValueError: it is not an address of a known platform, or does not name a game.
-    """
+    """Parses the address of a replay. Raises ValueError: it is not an address of a known platform, or does not name a
+    game."""
     found = log_in(text)
     host = urlsplit(text).hostname or ""
     if found is None and _is_host_of("tenhou", host) and _ENCODED_LOG.search(text):

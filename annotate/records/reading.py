@@ -71,11 +71,8 @@ def read_record(record: Record) -> list[Game]:
 
 
 def games_of(record: Record) -> Iterator[Game | Unreadable]:
-    """Reads the games of one record, in their order. Problems start with the record's name.
-
-    Raises:
-        ValueError: the record as a whole cannot be read; as `read_record`.
-    """
+    """Reads the games of one record, in their order. Problems start with the record's name. Raises ValueError: the
+    record as a whole cannot be read; as `read_record`."""
     try:
         if record.problem is not None:
             raise ValueError(record.problem)

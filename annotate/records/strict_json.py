@@ -5,11 +5,8 @@ from typing import Any
 
 
 def parse_json(text: str) -> Any:
-    """Parses a JSON text.
-
-    Raises:
-        ValueError: it is not JSON, is nested too deeply, or an object has a name twice, so that its value is ambiguous.
-    """
+    """Parses a JSON text. Raises ValueError: it is not JSON, is nested too deeply, or an object has a name twice, so
+    that its value is ambiguous."""
     try:
         return _DECODER.decode(text)
     except RecursionError:

@@ -125,11 +125,8 @@ class RoundSequence:
             raise Disagreement(problem)
 
     def end(self, scores: Sequence[int]) -> None:
-        """Compares the game's final scores with those reached.
-
-        Raises:
-            Disagreement: they cannot be the final scores of these rounds.
-        """
+        """Compares the game's final scores with those reached. Raises Disagreement: they cannot be the final scores of
+        these rounds."""
         if sum(scores) != self._points:
             raise Disagreement(f"the final scores {list(scores)} add up to {sum(scores)}, {self._points} expected")
         if self._has_lost_end or self._expected is None or scores_at_end(self._expected) == tuple(scores):

@@ -28,11 +28,8 @@ class OfferedActions:
         self._compared: set[tuple[int, int]] = set()
 
     def compare(self, after: int, turns: Sequence[Turn]) -> None:
-        """Compares the options of the seats that must act now with what the record offers them.
-
-        Args:
-            after: index of the event that they react to; see Offer.
-        """
+        """Compares the options of the seats that must act now with what the record offers them. `after`: index of the
+        event that they react to; see Offer."""
         if not self._has_offers:
             return
         for turn in turns:

@@ -167,11 +167,7 @@ def _replay_under_any(recorded: Round, rules: Sequence[Rules], writer: Observati
 
 
 def replay_round(recorded: Round, rules: Rules, writer: ObservationEncoder) -> Replayed:
-    """Replays one recorded round.
-
-    Raises:
-        Disagreement: with the first difference between the record and the engine.
-    """
+    """Replays one recorded round. Raises Disagreement with the first difference between the record and the engine."""
     events = recorded.events
     try:
         table = Table.of_round(

@@ -57,11 +57,8 @@ class Script:
         return self._offered.differences
 
     def choose(self, turns: list[Turn]) -> dict[int, Choice]:
-        """Returns the recorded choices of the seats that must act.
-
-        Raises:
-            Disagreement: the record has no such choice here, or has another draw or other indicators than the engine.
-        """
+        """Returns the recorded choices of the seats that must act. Raises Disagreement: the record has no such choice
+        here, or has another draw or other indicators than the engine."""
         place = self._place = self._place_of_trigger(turns)
         for event in self._events[self._num_added : place + 1]:
             if event["type"] != "tsumo":  # nobody else sees it

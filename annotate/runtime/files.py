@@ -135,11 +135,8 @@ def writing_text(path: str) -> Iterator[IO[str]]:
 
 @contextmanager
 def reading_text(path: str) -> Iterator[IO[str]]:
-    """Opens a text stream from `path`, decompressed by its suffix; "-" is standard input.
-
-    Raises:
-        ValueError: while reading: the file is damaged or cut off, or not text. The message starts with `path`.
-    """
+    """Opens a text stream from `path`, decompressed by its suffix; "-" is standard input. Raises ValueError while
+    reading: the file is damaged or cut off, or not text. The message starts with `path`."""
     if path == "-":
         yield sys.stdin
         return

@@ -18,14 +18,12 @@ RESTART = "--restart discards what it has done and starts from scratch"
 
 class Journal:
     """A journal to which one process at a time adds entries. Once `add` has returned, no interruption loses an entry.
+    Raises ValueError: the journal is damaged, in use, or of a run with other settings.
 
     Args:
         path: None: a temporary file, for a run that cannot be resumed.
         settings: JSON values; all that the output depends on, except for its input.
         restart: discard the entries of an interrupted run.
-
-    Raises:
-        ValueError: the journal is damaged, in use, or of a run with other settings.
     """
 
     def __init__(self, path: Path | None, settings: dict[str, Any], *, restart: bool = False) -> None:

@@ -34,12 +34,9 @@ _TILE34_OF_SLOT = np.repeat([tile34_of(tile) for tile in range(NUM_TILES)], np.d
 
 
 class TokenLayout:
-    """The numbering of all tokens that the encoder embeds: padding, sparse features, events.
-
-    Args:
-        hidden: number after them what the seat cannot see: the hands of the others, and the first tiles of the live
-            wall, by their place in it. Batches then have these tokens among the tiles.
-    """
+    """The numbering of all tokens that the encoder embeds: padding, sparse features, events. `hidden`: number after
+    them what the seat cannot see: the hands of the others, and the first tiles of the live wall, by their place in it.
+    Batches then have these tokens among the tiles."""
 
     PAD = 0
     PADDING = "padding"

@@ -96,10 +96,8 @@ class TrainLoader(StepLoader):
     Step t of an epoch consists of the rows at places t * batch … of the epoch's order. They are sorted by length,
     unless the batches are for varlen attention, so that all need about equally much memory and time, and divided into
     micro-batches, of which this rank gets every `world`-th. Raises ValueError if there are fewer rows than one batch.
-
-    Args:
-        hidden_share: of a step, counted from 0 over all epochs, the probability with which each hidden token is in its
-            batches apart from the tiles (`kanachan.data.batch.with_hidden`); None: none is.
+    `hidden_share`: of a step, counted from 0 over all epochs, the probability with which each hidden token is in its
+    batches apart from the tiles (`kanachan.data.batch.with_hidden`); None: none is.
     """
 
     def __init__(

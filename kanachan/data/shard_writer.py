@@ -34,7 +34,8 @@ def encode_rows(
 
 
 class ShardOutput(Output):
-    """A folder of shards of decisions of one vocabulary, in a temporary folder until they are published.
+    """A folder of shards of decisions of one vocabulary, in a temporary folder until they are published. Raises
+    ValueError: `folder` is a file; or it holds shards, `force` is not given and no run is resumed.
 
     Args:
         journal: path in `folder` of the journal of the run; its folder is the temporary one.
@@ -44,9 +45,6 @@ class ShardOutput(Output):
         by: the names of the players whose decisions they are, if not all.
         force: replace existing shards.
         restart: discard what an interrupted run left.
-
-    Raises:
-        ValueError: `folder` is a file; or it holds shards, `force` is not given and no run is resumed.
     """
 
     seconds_between_saves = 30.0

@@ -23,9 +23,7 @@ def best_win_of_first_turn(env: Any, seat: int, action: Any) -> Any:
 
     None of the 14 tiles is the last one, so that four concealed triplets wait for the pair and nine gates for nine
     tiles. The engine knows this of thirteen orphans only, and takes the tile that it has drawn last for the others.
-
-    Args:
-        action: the win that the engine offers.
+    `action`: the win that the engine offers.
     """
 
     def win_with(table: Any, tile: int) -> Any:

@@ -60,11 +60,8 @@ def no_second_file(url: str) -> bytes:
 
 
 def open_capture(data: bytes, second_file: SecondFile = no_second_file) -> Recording:
-    """Extracts a game record from a captured message, or from one and its second file.
-
-    Raises:
-        ValueError: it is another message, is cut off or damaged, or does not hold the game itself.
-    """
+    """Extracts a game record from a captured message, or from one and its second file. Raises ValueError: it is another
+    message, is cut off or damaged, or does not hold the game itself."""
     if data[0] in (_NOTICE, _REQUEST):
         raise ValueError("a captured message of Mahjong Soul, but not the response that holds a game record")
     wrapper = decode("Wrapper", data[_FRAME_HEADER:] if data[0] == _RESPONSE else data)
@@ -84,10 +81,7 @@ def open_capture(data: bytes, second_file: SecondFile = no_second_file) -> Recor
 
 def open_capture_json(value: Any, second_file: SecondFile = no_second_file) -> Recording:
     """Extracts a game record from JSON that a tool made of the message, or from it and the message's second file.
-
-    Raises:
-        ValueError: a part is missing or of the wrong type, or the document does not hold the game itself.
-    """
+    Raises ValueError: a part is missing or of the wrong type, or the document does not hold the game itself."""
     response = _by_key(_contents(value, "ResGameRecord", "the document"), "the document")
     error = response.get("error")
     if type(error) is dict and error.get("code"):

@@ -97,11 +97,7 @@ class _Field(NamedTuple):
 
 
 def decode(name: str, data: bytes) -> Message:
-    """Decodes the message `name`.
-
-    Raises:
-        ValueError: `data` is not such a message.
-    """
+    """Decodes the message `name`. Raises ValueError: `data` is not such a message."""
     try:
         return _classes()[name].FromString(data)
     except DecodeError:

@@ -27,10 +27,7 @@ _BETWEEN_EVENTS = re.compile(r'[\s,\[\]}]*(?:\{\s*"record"\s*:[\s\[]*)?')
 
 def events_of_line(line: str) -> list[Event]:
     """Parses a line: an object with a type or, as some drivers send, an array of them; akochan's is in a `record`.
-
-    Raises:
-        ValueError: it is something else.
-    """
+    Raises ValueError: it is something else."""
     try:
         found = parse_json(line)
     except ValueError as error:

@@ -145,11 +145,8 @@ WALL = Field("wall", "a list of tiles", _list(None, _is_tile), optional=True)
 
 
 def normalised(event: Event, fields: Sequence[Field]) -> Event:
-    """Checks the fields of an event and returns them under their usual names, without others.
-
-    Raises:
-        ValueError: names a field that is missing or has an unexpected value.
-    """
+    """Checks the fields of an event and returns them under their usual names, without others. Raises ValueError, which
+    names a field that is missing or has an unexpected value."""
     found: Event = {}
     for field in fields:
         name = field.name

@@ -29,11 +29,7 @@ def tile_name(tile: int) -> str:
 
 
 def decode_meld(code: int, seat: int, num_seats: int) -> Meld:
-    """Decodes the meld `code` (0 ... 65535) of `seat`.
-
-    Raises:
-        ValueError: no such meld with so many players.
-    """
+    """Decodes the meld `code` (0 ... 65535) of `seat`. Raises ValueError: no such meld with so many players."""
     meld = _meld(code, seat, num_seats)
     if meld.event.get("target", seat) >= num_seats:
         raise ValueError(f"meld {code} of seat {seat} is called from a seat that {num_seats} players do not have")

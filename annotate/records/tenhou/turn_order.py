@@ -40,10 +40,7 @@ Turn = tuple[Event, ...]
 
 def turns_of(seat: int, draws: Sequence[Any], discards: Sequence[Any]) -> list[Turn]:
     """Returns the turns of `seat`: tuples of events, each from a draw or call to a discard or to the end of the round.
-
-    Raises:
-        ValueError: an element is not a draw, call or discard, or the two lists do not match.
-    """
+    Raises ValueError: an element is not a draw, call or discard, or the two lists do not match."""
     turns: list[Turn] = []
     turn: list[Event] = []
     rest = list(discards)[::-1]
@@ -131,11 +128,8 @@ def _meld(seat: int, text: str, letters: str) -> Event:
 
 
 def order_of(turns: Sequence[Sequence[Turn]], first: int) -> list[Turn] | None:
-    """Returns the only order of all turns that starts with seat `first`, or None if there is none.
-
-    Raises:
-        ValueError: the search has met too many dead ends.
-    """
+    """Returns the only order of all turns that starts with seat `first`, or None if there is none. Raises ValueError:
+    the search has met too many dead ends."""
     total = tuple(map(len, turns))
     dead_ends: set[tuple[tuple[int, ...], int]] = set()
 
