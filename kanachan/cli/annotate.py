@@ -3,6 +3,7 @@
 import argparse
 from collections.abc import Callable, Sequence
 
+from annotate.annotation import HIDDEN
 from annotate.pipeline.cli import annotate
 from annotate.pipeline.outputs import Output
 from annotate.vocabulary import Vocabulary
@@ -40,7 +41,7 @@ def _shards(options: argparse.Namespace, vocabulary: Callable[[], Vocabulary]) -
         packing,
         sources,
         vocabulary(),
-        hidden=options.hidden,
+        optional=[HIDDEN] * options.hidden,
         by=options.by,
         force=options.force,
         restart=options.restart,

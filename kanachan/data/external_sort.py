@@ -11,7 +11,7 @@ Shapes: B rows, G games, S sorted rows of a shard.
 
 import os
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from importlib.metadata import version
 from pathlib import Path
@@ -31,7 +31,7 @@ from kanachan.data.pack_options import Packing, Tally
 from kanachan.data.round_columns import RoundColumns, concatenated, rounds_of_game
 from kanachan.data.round_shards import round_schema, rounds_of_rows, rows_of_rounds, write_rounds
 from kanachan.data.shard_folder import ROUNDS
-from kanachan.data.shards import has_behaviour, has_hidden, rows_of_columns, schema, write_shard
+from kanachan.data.shards import rows_of_columns, schema, write_shard
 
 _LENGTH_BITS = 7
 """of a key: the number of events"""
@@ -48,10 +48,10 @@ def splits_of_games(game_G: NDArray[np.uint64], fractions: tuple[float, float, f
     return np.where(position_G < fractions[0], 0, np.where(position_G < fractions[0] + fractions[1], 1, late))
 
 
-def keyed_schema(vocabulary: Vocabulary, *, hidden: bool = False, behaviour: bool = False) -> pa.Schema:
-    """Returns the columns of a shard, the key, and the hash that distinguishes rows with equal keys."""
+def keyed_schema(vocabulary: Vocabulary, names: Collection[str] = ()) -> pa.Schema:
+    """Returns the columns of a shard (`schema`), the key, and the hash that distinguishes rows with equal keys."""
     fields = [pa.field(name, pa.uint64(), nullable=False) for name in ("key", "content")]
-    return pa.schema([*schema(vocabulary, hidden=hidden, behaviour=behaviour), *fields])
+    return pa.schema([*schema(vocabulary, names), *fields])
 
 
 def keyed(columns: Columns, seed: int, vocabulary: Vocabulary) -> pa.RecordBatch:
@@ -72,7 +72,7 @@ def keyed(columns: Columns, seed: int, vocabulary: Vocabulary) -> pa.RecordBatch
         content_B = splitmix64(content_B + numbers.astype(np.uint64))
     return pa.RecordBatch.from_arrays(
         [*rows.columns, pa.array(key_B), pa.array(content_B)],
-        schema=keyed_schema(vocabulary, hidden=has_hidden(rows), behaviour=has_behaviour(rows)),
+        schema=keyed_schema(vocabulary, rows.schema.names),
     )
 
 

@@ -20,6 +20,7 @@ from kanachan.data.external_sort import encode_game
 from kanachan.data.pack_options import Packing, Tally
 from kanachan.data.shard_file import FORMAT_VERSION
 from kanachan.data.shard_writer import ShardOutput
+from kanachan.data.shards import OPTIONAL
 
 _JOURNAL = ".kanachan-selfplay.part/journal"
 
@@ -92,8 +93,7 @@ class PlayedGames:
             self._packing,
             [self._description],
             self._vocabulary,
-            hidden=True,
-            behaviour=True,
+            optional=OPTIONAL,
             force=force,
             restart=restart,
         )

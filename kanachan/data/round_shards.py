@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from annotate.vocabulary import Vocabulary, vocabulary_named
 from kanachan.data.round_columns import RoundColumns, concatenated
-from kanachan.data.shard_file import describe_shard, open_shard_file, require_one_packing, write_shard_file
+from kanachan.data.shard_file import array_of, describe_shard, open_shard_file, require_one_packing, write_shard_file
 from kanachan.data.shard_folder import ROUNDS, SPLIT_ADVICE, shard_name, splits_in
 
 _PACK_AGAIN = "kanachan-annotate RECORDS --pack NEW writes them beside the decisions; annotation lines have no rounds"
@@ -48,14 +48,7 @@ def round_schema(vocabulary: Vocabulary) -> pa.Schema:
 def rows_of_rounds(rounds: RoundColumns, vocabulary: Vocabulary) -> pa.RecordBatch:
     """Converts columns to rows of `round_schema`."""
     schema = round_schema(vocabulary)
-    arrays = []
-    for field in schema:
-        column = getattr(rounds, field.name)
-        if pa.types.is_fixed_size_list(field.type):
-            values = pa.array(np.ascontiguousarray(column).reshape(-1), field.type.value_type)
-            arrays.append(pa.FixedSizeListArray.from_arrays(values, type=field.type))
-        else:
-            arrays.append(pa.array(column, field.type))
+    arrays = [array_of(getattr(rounds, field.name), field.type) for field in schema]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 

@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from annotate.runtime.files import replacing
 from annotate.vocabulary import Vocabulary, known_vocabularies, vocabulary_named, vocabulary_with
@@ -57,6 +59,14 @@ def describe_shard(
         "checksum": checksum,
         "made": made,
     }
+
+
+def array_of(column: NDArray[np.generic], type_: pa.DataType) -> pa.Array:
+    """Returns a column as an array of a type: numbers, or lists of as many numbers each."""
+    if not pa.types.is_fixed_size_list(type_):
+        return pa.array(column, type_)
+    values = pa.array(np.ascontiguousarray(column).reshape(-1), type_.value_type)
+    return pa.FixedSizeListArray.from_arrays(values, type=type_)
 
 
 def write_shard_file(path: Path, rows: pa.RecordBatch, description: dict[str, Any]) -> None:

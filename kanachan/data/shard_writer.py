@@ -40,8 +40,7 @@ class ShardOutput(Output):
     Args:
         journal: path in `folder` of the journal of the run; its folder is the temporary one.
         sources: what the decisions were made from.
-        hidden: they have hidden hands.
-        behaviour: they have the columns of self-play.
+        optional: the optional columns that they have (`kanachan.data.shards.OPTIONAL`).
         by: the names of the players whose decisions they are, if not all.
         force: replace existing shards.
         restart: discard what an interrupted run left.
@@ -58,8 +57,7 @@ class ShardOutput(Output):
         sources: list[str],
         vocabulary: Vocabulary,
         *,
-        hidden: bool,
-        behaviour: bool = False,
+        optional: Sequence[str] = (),
         by: Sequence[str] = (),
         force: bool = False,
         restart: bool = False,
@@ -80,7 +78,7 @@ class ShardOutput(Output):
         self._vocabulary = vocabulary
         self._folder, self._packing, self._sources, self._by = folder, packing, sources, list(by)
         self._temporary = self.journal.parent
-        self._schema = keyed_schema(vocabulary, hidden=hidden, behaviour=behaviour)
+        self._schema = keyed_schema(vocabulary, optional)
         self._is_new_folder = not folder.exists()
         if not force and (restart or not self.journal.exists()):
             require_no_shards(folder)

@@ -8,7 +8,7 @@ more: the wall of the hidden field, and the behaviour's log-probability and valu
 Shapes: B rows, N numeric features, R results.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from copy import copy
 from dataclasses import dataclass
 from hashlib import sha256
@@ -23,54 +23,55 @@ from annotate.annotation import HIDDEN
 from annotate.vocabulary import Vocabulary, vocabulary_named
 from kanachan.data.columns import Columns, Ragged, token_value
 from kanachan.data.dataset_card import CARD_NAME, may_replace
-from kanachan.data.shard_file import MappedFile, describe_shard, open_shard_file, require_one_packing, write_shard_file
+from kanachan.data.shard_file import (
+    MappedFile,
+    array_of,
+    describe_shard,
+    open_shard_file,
+    require_one_packing,
+    write_shard_file,
+)
 from kanachan.data.shard_folder import shard_name, shards_of
 
 RAGGED = ("sparse", "progression", "actions")
 PLAIN = ("game", "chosen", "numeric", "results")
 WALL = "wall"
 _NUMBERS_OF_BEHAVIOUR = ("log_probability", "value")
+BEHAVIOUR = (WALL, *_NUMBERS_OF_BEHAVIOUR)
+"""columns of self-play"""
+OPTIONAL = (HIDDEN, *BEHAVIOUR)
+"""columns that not every shard has"""
 
 
-def schema(vocabulary: Vocabulary, *, hidden: bool = False, behaviour: bool = False) -> pa.Schema:
-    """Returns the columns of a shard, with or without hidden hands, and those of self-play."""
+def schema(vocabulary: Vocabulary, names: Collection[str] = ()) -> pa.Schema:
+    """Returns the columns of a shard, of the optional ones those among `names`."""
     tokens = pa.list_(pa.field("item", pa.uint16(), nullable=False))
-    return pa.schema(
-        [
-            pa.field("game", pa.uint64(), nullable=False),
-            *(pa.field(name, tokens, nullable=False) for name in RAGGED),
-            pa.field("chosen", pa.uint8(), nullable=False),
-            pa.field("numeric", pa.list_(pa.int32(), len(vocabulary.numeric)), nullable=False),
-            pa.field("results", pa.list_(pa.int32(), len(vocabulary.results)), nullable=False),
-            *([pa.field(HIDDEN, tokens, nullable=False)] if hidden else []),
-            *([pa.field(WALL, tokens, nullable=False)] if behaviour else []),
-            *(pa.field(name, pa.float32(), nullable=False) for name in _NUMBERS_OF_BEHAVIOUR if behaviour),
-        ]
-    )
-
-
-def has_hidden(rows: pa.RecordBatch) -> bool:
-    return HIDDEN in rows.schema.names
-
-
-def has_behaviour(rows: pa.RecordBatch) -> bool:
-    return WALL in rows.schema.names
+    types = {
+        "game": pa.uint64(),
+        **dict.fromkeys(RAGGED, tokens),
+        "chosen": pa.uint8(),
+        "numeric": pa.list_(pa.int32(), len(vocabulary.numeric)),
+        "results": pa.list_(pa.int32(), len(vocabulary.results)),
+        HIDDEN: tokens,
+        WALL: tokens,
+        **dict.fromkeys(_NUMBERS_OF_BEHAVIOUR, pa.float32()),
+    }
+    found = [name for name in types if name not in OPTIONAL or name in names]
+    return pa.schema([pa.field(name, types[name], nullable=False) for name in found])
 
 
 def rows_of_columns(columns: Columns, vocabulary: Vocabulary) -> pa.RecordBatch:
     """Converts columns to rows of `schema`."""
-    hidden, behaviour = columns.hidden is not None, columns.wall is not None
-    made = schema(vocabulary, hidden=hidden, behaviour=behaviour)
-    plain = ("game", "chosen", *_NUMBERS_OF_BEHAVIOUR) if behaviour else ("game", "chosen")
-    arrays = {name: pa.array(getattr(columns, name)) for name in plain}
-    for name in _ragged_names(hidden, behaviour):
-        column: Ragged = getattr(columns, name)
-        starts = pa.array(column.starts.astype(np.int32))
-        arrays[name] = pa.ListArray.from_arrays(starts, pa.array(column.values), type=made.field(name).type)
-    for name in ("numeric", "results"):
-        values = pa.array(getattr(columns, name).reshape(-1))
-        arrays[name] = pa.FixedSizeListArray.from_arrays(values, type=made.field(name).type)
-    return pa.RecordBatch.from_arrays([arrays[name] for name in made.names], schema=made)
+    made = schema(vocabulary, [name for name in OPTIONAL if getattr(columns, name) is not None])
+    arrays = []
+    for field in made:
+        column = getattr(columns, field.name)
+        if isinstance(column, Ragged):
+            starts = pa.array(column.starts.astype(np.int32))
+            arrays.append(pa.ListArray.from_arrays(starts, pa.array(column.values), type=field.type))
+        else:
+            arrays.append(array_of(column, field.type))
+    return pa.RecordBatch.from_arrays(arrays, schema=made)
 
 
 def write_shard(
@@ -78,8 +79,7 @@ def write_shard(
 ) -> Path:
     """Writes shard `number` of `of` of a split, rows in the columns of `schema`. `made`: how the data were made, as
     JSON values; stored in every shard."""
-    of_shard = schema(vocabulary, hidden=has_hidden(rows), behaviour=has_behaviour(rows))
-    rows = pa.RecordBatch.from_arrays(rows.columns, schema=of_shard)
+    rows = pa.RecordBatch.from_arrays(rows.columns, schema=schema(vocabulary, rows.schema.names))
     checksum = _checksum(_ShardBuffers(rows))
     path = folder / shard_name(split, number)
     write_shard_file(path, rows, describe_shard(vocabulary, split, number, of, rows.num_rows, checksum, made))
@@ -117,7 +117,7 @@ def open_shards(
     descriptions = [description for description, _ in opened]
     require_one_packing(split, paths, descriptions)
     if hidden is not False:
-        without = [path for path, (_, rows) in zip(paths, opened, strict=True) if not has_hidden(rows)]
+        without = [path for path, (_, rows) in zip(paths, opened, strict=True) if HIDDEN not in rows.schema.names]
         if hidden and without:
             raise ValueError(
                 f"{without[0]}: holds no hidden hands, which this run needs: annotate the records with "
@@ -133,7 +133,7 @@ def open_shards(
         checksum,
         [_ShardBuffers(rows, MappedFile(path, path.stat())) for path, (_, rows) in zip(paths, opened, strict=True)],
         hidden=hidden,
-        behaviour=behaviour and all(has_behaviour(rows) for _, rows in opened),
+        behaviour=behaviour and all(WALL in rows.schema.names for _, rows in opened),
     )
     if verify:
         for path, description, mapped in zip(paths, descriptions, shards.mapped, strict=True):
@@ -148,14 +148,14 @@ class _ShardBuffers:
     def __init__(self, rows: pa.RecordBatch, file: MappedFile | None = None) -> None:
         self.file = file
         self.num_rows = rows.num_rows
-        ragged = _ragged_names(has_hidden(rows), has_behaviour(rows))
+        names = rows.schema.names
+        ragged = [name for name in (*RAGGED, HIDDEN, WALL) if name in names]
         self.values: dict[str, NDArray[np.uint16]] = {n: rows[n].values.to_numpy() for n in ragged}
         self.offsets: dict[str, NDArray[np.int32]] = {n: rows[n].offsets.to_numpy() for n in ragged}
         self.plain: dict[str, NDArray[Any]] = {n: rows[n].to_numpy() for n in ("game", "chosen")}
         for name in ("numeric", "results"):
             self.plain[name] = rows[name].values.to_numpy().reshape(self.num_rows, rows[name].type.list_size)
-        if has_behaviour(rows):
-            self.plain |= {name: rows[name].to_numpy() for name in _NUMBERS_OF_BEHAVIOUR}
+        self.plain |= {name: rows[name].to_numpy() for name in _NUMBERS_OF_BEHAVIOUR if name in names}
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +194,7 @@ class Shards:
         self.has_hidden = hidden
         self.has_behaviour = behaviour
         self._plain_names = (*PLAIN, *_NUMBERS_OF_BEHAVIOUR) if behaviour else PLAIN
-        self._ragged_names = _ragged_names(hidden, behaviour)
+        self._ragged_names = (*RAGGED, *[HIDDEN] * hidden, *[WALL] * behaviour)
         self._first = np.cumsum([0, *(shard.num_rows for shard in mapped)])
         self._selected: NDArray[np.int64] | None = None
 
@@ -261,10 +261,6 @@ def _whole(parts: list[_Part]) -> list[_Part]:
     return parts
 
 
-def _ragged_names(hidden: bool, behaviour: bool) -> tuple[str, ...]:
-    return (*RAGGED, *([HIDDEN] if hidden else []), *([WALL] if behaviour else []))
-
-
 def _gather(parts: list[_Part], name: str, num_rows: int) -> NDArray[Any]:
     if len(parts) == 1:
         return parts[0].shard.plain[name][parts[0].rows]
@@ -297,7 +293,7 @@ def _gather_ragged(parts: list[_Part], name: str, num_rows: int) -> Ragged:
 def _open_shard(path: Path) -> tuple[dict[str, Any], pa.RecordBatch]:
     description, rows = open_shard_file(path)
     vocabulary = vocabulary_named(description["vocabulary"])
-    if not rows.schema.equals(schema(vocabulary, hidden=has_hidden(rows), behaviour=has_behaviour(rows))):
+    if not rows.schema.equals(schema(vocabulary, rows.schema.names)):
         raise ValueError(f"{path}: other columns than a shard has: {rows.schema.names}")
     return description, rows
 

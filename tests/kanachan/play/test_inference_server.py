@@ -24,6 +24,7 @@ from annotate.runtime.signals import StopRequest
 from annotate.vocabulary import FOUR_PLAYERS, THREE_PLAYERS, Vocabulary
 from kanachan.data.external_sort import keyed_schema
 from kanachan.data.played_games import PlayedGame
+from kanachan.data.shards import OPTIONAL
 from kanachan.inference.policy import Policy
 from kanachan.models.kv_cache import CachedNetwork
 from kanachan.play.agent import GameKey, SeededSampler
@@ -63,7 +64,7 @@ def weights(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 def played(stream: GameStream[PlayedGame], *numbers: int) -> dict[int, list[str]]:
     """Returns the rows of games by their number; decisions of several seats at a time come in any order."""
-    schema = keyed_schema(stream.series.vocabulary, hidden=True, behaviour=True)
+    schema = keyed_schema(stream.series.vocabulary, OPTIONAL)
     games = {}
     for key, game in stream(iter([GameKey(number, 0) for number in numbers]), StopRequest()):
         length = int.from_bytes(game.rows[:8], "little")  # of the decisions, before the rounds
