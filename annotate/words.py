@@ -92,30 +92,25 @@ def describe(annotation: Annotation, vocabulary: Vocabulary, actions: Sequence[s
 
 
 def _heading(game: str, sparse: Situation, numeric: dict[str, int], vocabulary: Vocabulary) -> list[str]:
-    parts = [f"game {game}"]
-    parts += [f"{ROOMS[values['room']]} Room" for values in sparse["room"]]
-    parts += [STYLES[values["style"]] for values in sparse["style"]]
-    counts = [
-        f"{WIND_NAMES[wind['wind']]} {dealer['dealer'] + 1}"
-        for wind, dealer in zip(sparse["wind"], sparse["round"], strict=False)
-    ]
-    counts += [f"honba {numeric['honba']}", f"riichi deposits {numeric['deposits']}"]
-    counts += [f"tiles left {vocabulary.sparse['left'].size - 1 - values['drawn']}" for values in sparse["left"]]
+    room, style = sparse["room"][0]["room"], sparse["style"][0]["style"]
+    wind, dealer = sparse["wind"][0]["wind"], sparse["round"][0]["dealer"]
+    left = vocabulary.num_live - 1 - sparse["left"][0]["drawn"]
     doras = " ".join(TILE_NAMES[values["tile"]] for values in sparse["dora"])
-    return [", ".join(parts), ", ".join(counts), f"dora indicators: {doras}"]
+    return [
+        f"game {game}, {ROOMS[room]} Room, {STYLES[style]}",
+        f"{WIND_NAMES[wind]} {dealer + 1}, honba {numeric['honba']}, riichi deposits {numeric['deposits']}, "
+        f"tiles left {left}",
+        f"dora indicators: {doras}",
+    ]
 
 
 def _seats(actor: int, sparse: Situation, numeric: dict[str, int], vocabulary: Vocabulary) -> list[str]:
-    dealers = [values["dealer"] for values in sparse["round"]]
-    lines = []
+    dealer, lines = sparse["round"][0]["dealer"], []
     for seat in range(vocabulary.num_seats):
-        standing = [values["grade_or_rank"] for values in sparse["standing"] if values["seat"] == seat]
-        ranks = [PLACES[value - NUM_GRADES] for value in standing if value >= NUM_GRADES]
-        grades = [GRADES[value] for value in standing if value < NUM_GRADES]
-        winds = [WIND_NAMES[(seat - dealer) % vocabulary.num_seats] for dealer in dealers]
-        mark = ">" if seat == actor else " "
-        wind, rank, grade = (" ".join(words) for words in (winds, ranks, grades))
-        lines.append(f"{mark} seat {seat}  {wind:<5}  {numeric[f'score_{seat}']:>7,}  {rank:<3}  {grade}".rstrip())
+        grade, rank = (values["grade_or_rank"] for values in sparse["standing"] if values["seat"] == seat)
+        mark, wind = ">" if seat == actor else " ", WIND_NAMES[(seat - dealer) % vocabulary.num_seats]
+        place = PLACES[rank - NUM_GRADES]
+        lines.append(f"{mark} seat {seat}  {wind:<5}  {numeric[f'score_{seat}']:>7,}  {place:<3}  {GRADES[grade]}")
     return lines
 
 

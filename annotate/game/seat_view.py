@@ -279,7 +279,6 @@ class SeatTable(Table):
 
 
 def _taken(pool: list[list[int]], name: str) -> int:
-    """Removes and returns one of the physical tiles that nobody has seen."""
     tile = TILE_OF_MJAI.get(name)
     if tile is None:
         raise ValueError(f"{name!r} is not a tile that can be seen")

@@ -104,7 +104,6 @@ def _parser(add_format: AddFormat | None) -> argparse.ArgumentParser:
 
 
 def _add_outputs(parser: argparse.ArgumentParser) -> argparse._MutuallyExclusiveGroup:
-    """Adds the options that select what to make, of which exactly one is required."""
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument(
         "-o",

@@ -188,7 +188,6 @@ class _Run:
         self._report.add(report)
 
     def _skipping(self, records: Iterator[Record]) -> Iterator[Record]:
-        """Yields the records that the interrupted run has not read."""
         print(f"kanachan-annotate: resuming {self._output.name} after {self._report.files:,} records", file=sys.stderr)
         for name, size, modified, _ in (known for entry in self._journal.entries() for known in entry["records"]):
             record = next(records, None)

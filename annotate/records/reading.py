@@ -187,7 +187,6 @@ def _content(record: Record) -> bytes:
 
 
 def _decompressed(raw: IO[bytes]) -> bytes:
-    """Returns the content of a file, decompressed if necessary."""
     if archives.is_archive(raw):
         raise ValueError("an archive where a record is expected: archives in archives are not read, unpack them first")
     compression = compression_of(raw.read(4))

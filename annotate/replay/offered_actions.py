@@ -94,7 +94,6 @@ def _word(token: int, vocabulary: Vocabulary) -> str:
 
 
 def _offered(options: tuple[Option, ...], turn: Turn) -> Set[str]:
-    """Returns the record's options in the same words."""
     words, forbidden = _words_of_options(options)
     if forbidden is None:
         return words

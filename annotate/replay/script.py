@@ -77,7 +77,6 @@ class Script:
         return choices
 
     def _place_of_trigger(self, turns: list[Turn]) -> int:
-        """Returns the place of the event that the seats react to: a discard or kan, or the last draw or call."""
         if turns[0].target is not None:
             return self._places[self._next - 1]
         return self._openings[self._next]

@@ -73,7 +73,6 @@ def _shown(events: Sequence[Event]) -> _Shown:
 
 
 def _require_same(known: Sequence[str], shown: Sequence[str | None]) -> None:
-    """Raises ValueError if the record's own wall has other tiles than its events show."""
     for name, other in zip(known, shown, strict=True):
         if other is not None and name != other:
             raise ValueError(f"the record's wall has {name} where the round shows {other}")

@@ -230,7 +230,6 @@ class RuleBasedAgent:
         return [plan for plan in plans if all(plan.uses[kind] for kind in kinds)]
 
     def _best_plan(self, view: View, hand: list[int], melds: Sequence[Sequence[int]]) -> tuple[Plan, int]:
-        """Returns the plan of the lowest shanten, and that shanten; a closed hand needs no plan."""
         if view.is_open:
             near = [
                 (self._shanten(usable), number, plan)
@@ -243,7 +242,6 @@ class RuleBasedAgent:
         return ANY, self._shanten(hand)
 
     def _chance(self, turn: Turn, purpose: str) -> float:
-        """Computes a pseudo-random number in 0 ... 1 that is a function of seed, purpose and situation."""
         observation = turn.observation
         situation: tuple[Any, ...] = (
             self._seed,

@@ -108,7 +108,6 @@ def _temporary_folder(folder: Path) -> Iterator[Path]:
 def _write_runs(
     sources: Sequence[str] | dict[str, tuple[str, ...]], runs: Runs, packing: Packing, keeps_splits: bool
 ) -> tuple[Vocabulary, "_Splits"]:
-    """Reads all sources and returns their vocabulary and the splits of the games."""
     named = sources if isinstance(sources, dict) else {"": tuple(sources)}
     paths = [(split, path) for split in named for path in named[split]]
     num_bytes = sum(_size(path) for _, path in paths)
@@ -160,7 +159,6 @@ def _size(path: str) -> int:
 
 
 def _has_behaviour(path: str) -> bool:
-    """Returns whether all shards of a folder have the columns of self-play."""
     present = splits_in(path) if os.path.isdir(path) else {}
     return bool(present) and all(open_shards(path, split, behaviour=True).has_behaviour for split in present)
 

@@ -28,10 +28,8 @@ class Packing:
             raise ValueError(f"fractions must be three shares that sum to 1, not {self.fractions}")
         if not 1 <= self.rows_per_shard <= 10_000_000:  # offsets into a column of tokens have 32 bits
             raise ValueError(f"rows per shard must be in 1 ... 10,000,000, not {self.rows_per_shard}")
-        if self.seed < 0:
-            raise ValueError(f"the seed must not be negative, not {self.seed}")
-        if self.seed >= 1 << 64:
-            raise ValueError(f"the seed must be less than 2^64, not {self.seed}")
+        if not 0 <= self.seed < 1 << 64:
+            raise ValueError(f"the seed must be in 0 ... 2^64 - 1, not {self.seed}")
 
 
 @dataclass(slots=True)

@@ -246,7 +246,6 @@ class Table:
                 self._unlogged_ankan[self.round_index] = event
 
     def _may_pay(self, moves: Mapping[int, Move]) -> bool:
-        """Returns whether points may be paid with these moves: riichi is declared, or the round may end."""
         turn = self.turns[0]
         if self._was_riichi or turn.left == 0 or len(turn.dora_indicators) > _MOST_DORA:
             return True

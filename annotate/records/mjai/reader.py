@@ -165,7 +165,6 @@ class _Reader:
 
 
 def _add(event: Event, line: str, number: int, draft: _Draft | None) -> _Draft:
-    """Adds the event of a line to a game, or starts a new one."""
     kind = event["type"]
     if kind == "start_game":
         draft = _start_game(event, number)
@@ -230,7 +229,6 @@ def _start_game(event: Event, number: int) -> _Draft:
 
 
 def _own_part(event: Event) -> Event:
-    """Returns the part of an event that is specific to this program."""
     part = event.get("kanachan", {})
     if type(part) is not dict:
         raise ValueError('"kanachan" must be an object')

@@ -29,7 +29,6 @@ def _chained(games: Iterable[Game | Unreadable]) -> list[Game | Unreadable]:
 
 
 def _follows(before: Game, game: Game) -> bool:
-    """Returns whether a game without an end goes on with another one of the same players."""
     if before.final_scores is not None or before.lost or game.lost or not before.rounds or not game.rounds:
         return False
     same = (before.origin.players, before.origin.rules, before.style, before.vocabulary, before.grades)

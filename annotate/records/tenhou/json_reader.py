@@ -204,7 +204,6 @@ def _is_for_three(columns: Any) -> bool:
 
 
 def _length(num_seats: int) -> int:
-    """Returns the number of elements of a round."""
     return 5 + 3 * num_seats
 
 
@@ -260,7 +259,6 @@ def _grading(
 def _rounds(
     rounds: Sequence[Any], connections: Sequence[Change], num_seats: int
 ) -> tuple[list[Round], list[LostRound]]:
-    """Reads the rounds; one with a fault is left out."""
     read: list[Round] = []
     lost: list[LostRound] = []
     absence = Absence()

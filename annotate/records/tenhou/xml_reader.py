@@ -140,7 +140,6 @@ class _Reader:
         self._events, self._is_lost = None, True
 
     def _finish_round(self) -> None:
-        """Keeps the round that is being read, before the next one."""
         if self._events is None:
             return
         if self._ended:

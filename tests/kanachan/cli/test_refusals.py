@@ -42,7 +42,7 @@ REFUSALS = [
     ("annotate game.jsonl --pack text.txt --force", "text.txt: a file; shards need a folder"),
     ("annotate game.jsonl --pack text.txt/shards --force", "text.txt: a file; shards need a folder"),
     ("pack lines.txt -o out --fractions nan,0.5,0.5", "fractions must be three shares that sum to 1"),
-    ("pack lines.txt -o out --seed 18446744073709551616", "the seed must be less than 2^64"),
+    ("pack lines.txt -o out --seed 18446744073709551616", "the seed must be in 0 ... 2^64 - 1"),
     ("pack lines.txt -o ''", "the name of the folder to write is empty"),
     ("pack lines.txt -o lines.txt --force", "lines.txt: a file; shards need a folder"),
     ("pack --train lines.txt --test lines.txt -o out", "lines.txt: the game game-"),
