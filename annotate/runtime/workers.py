@@ -15,8 +15,9 @@ from multiprocessing import connection, parent_process
 from pathlib import Path
 from typing import TypeVar
 
-_ITEMS_PER_GROUP = 4
-_GROUPS_AHEAD = 4  # per process: early results wait in memory, so this is small
+_ITEMS_PER_TASK = 4
+_TASKS_AHEAD = 4  # per process: early results wait in memory, so this is small
+_MOST_LOSSES = 3  # of processes with the same item
 _SIGNAL_SECONDS = 0.2  # a signal sent to all our processes may end a worker before its handler runs here
 
 Item = TypeVar("Item")
@@ -59,35 +60,71 @@ def in_order(
     function: Callable[[Item], Result], items: Iterable[Item], num_processes: int, name: Callable[[Item], str] = str
 ) -> Generator[Result]:
     """Yields function(item) for each of `items`, in their order, whatever the number of processes; `name` is of an
-    item, in messages. Items are read only as they are needed. Raises OSError if a process is killed. Close the
-    generator if it is not read to its end (`contextlib.closing`), so that the processes end at once."""
+    item, in messages. Items are read only as they are needed. What a process that is killed had to do is done again;
+    OSError if that happens with the same item again and again. Close the generator if it is not read to its end
+    (`contextlib.closing`), so that the processes end at once."""
     rest = iter(items)
     first = list(islice(rest, 2 if num_processes > 1 else 0))
     if len(first) <= 1:
         yield from map(function, chain(first, rest))
         return
-    groups = _in_groups(chain(first, rest))
+    tasks = _in_groups(chain(first, rest))
     pending: deque[tuple[list[Item], Future[list[Result]]]] = deque()
-    pool = ProcessPoolExecutor(num_processes, initializer=_begin_worker)
-    group = first
+    pool = _pool(num_processes)
     try:
         while True:
-            for group in islice(groups, num_processes * _GROUPS_AHEAD - len(pending)):
-                pending.append((group, pool.submit(_all_of, function, group)))
+            for group in islice(tasks, num_processes * _TASKS_AHEAD - len(pending)):
+                pending.append((group, _submitted(pool, function, group)))
             if not pending:
                 return
-            group, future = pending[0]
-            yield from future.result()
-            pending.popleft()
-    except BrokenProcessPool:
-        begun = [*(item for each, _ in pending for item in each), *group]
-        time.sleep(_SIGNAL_SECONDS)
-        raise OSError(
-            f"a process was killed (out of memory?) that worked on one of {name(begun[0])} … {name(begun[-1])}: use "
-            "fewer processes, leave it out, or use a machine with more memory"
-        ) from None
+            group, future = pending.popleft()
+            try:
+                yield from future.result()
+            except BrokenProcessPool:
+                time.sleep(_SIGNAL_SECONDS)
+                _end(pool)
+                for item in group:
+                    yield _alone(function, item, name)
+                pool = _pool(num_processes)
+                pending = deque((group, _submitted(pool, function, group)) for group, _ in pending)
     finally:
-        pool.shutdown(wait=False, cancel_futures=True)
+        _end(pool)
+
+
+def _submitted(
+    pool: ProcessPoolExecutor, function: Callable[[Item], Result], group: list[Item]
+) -> "Future[list[Result]]":
+    """Returns the results to come; they fail where a process of the pool was killed before."""
+    try:
+        return pool.submit(_all_of, function, group)
+    except BrokenProcessPool as error:
+        lost: Future[list[Result]] = Future()
+        lost.set_exception(error)
+        return lost
+
+
+def _alone(function: Callable[[Item], Result], item: Item, name: Callable[[Item], str]) -> Result:
+    """Computes an item in a process of its own, again if that is killed; raises OSError if it is each time."""
+    for _ in range(_MOST_LOSSES):
+        pool = _pool(1)
+        try:
+            return pool.submit(function, item).result()
+        except BrokenProcessPool:
+            time.sleep(_SIGNAL_SECONDS)
+        finally:
+            _end(pool)
+    raise OSError(
+        f"{name(item)}: {_MOST_LOSSES} processes were killed that worked on it alone (out of memory?): leave it out or "
+        "use a machine with more memory"
+    )
+
+
+def _pool(num_processes: int) -> ProcessPoolExecutor:
+    return ProcessPoolExecutor(num_processes, initializer=_begin_worker)
+
+
+def _end(pool: ProcessPoolExecutor) -> None:
+    pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _begin_worker() -> None:
@@ -111,7 +148,7 @@ def _wait_for_parent() -> None:
 
 def _in_groups(items: Iterable[Item]) -> Generator[list[Item]]:
     rest = iter(items)
-    while group := list(islice(rest, _ITEMS_PER_GROUP)):
+    while group := list(islice(rest, _ITEMS_PER_TASK)):
         yield group
 
 

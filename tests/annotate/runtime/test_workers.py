@@ -2,9 +2,12 @@
 
 import os
 import signal
+import time
 from collections.abc import Iterator
 from contextlib import closing
+from functools import partial
 from itertools import count, islice
+from multiprocessing import active_children
 from pathlib import Path
 
 import pytest
@@ -37,16 +40,40 @@ def test_items_are_read_only_as_they_are_needed(num_processes: int) -> None:
     assert read < 60
 
 
-def killed(number: int) -> int:
+def killed_once(mark: Path, number: int) -> int:
+    """Squares a number, after the first process that has the number 7 was killed."""
+    if number == 7 and not mark.exists():
+        mark.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return number * number
+
+
+def killed_always(number: int) -> int:
     if number == 7:
         os.kill(os.getpid(), signal.SIGKILL)
     return number
 
 
-def test_a_killed_process_is_an_error_that_names_what_it_may_have_worked_on() -> None:
-    with closing(in_order(killed, range(30), 2, lambda number: f"item {number}")) as results:
-        with pytest.raises(OSError, match=r"a process was killed .* one of item [04] … item \d+: use fewer processes"):
-            list(results)
+def test_what_a_killed_process_had_to_do_is_done_again(tmp_path: Path) -> None:
+    results = in_order(partial(killed_once, tmp_path / "mark"), range(30), 2)
+    assert list(results) == [number * number for number in range(30)]
+
+
+def test_a_process_may_be_killed_while_nobody_waits_for_a_result() -> None:
+    results = in_order(square, range(60), 2)
+    found = list(islice(results, 4))
+    for process in active_children():
+        process.kill()
+    time.sleep(1)  # the pool notices it before the next item is given to it
+    assert found + list(results) == [number * number for number in range(60)]
+
+
+def test_an_item_whose_processes_are_always_killed_is_named_after_the_results_before_it() -> None:
+    results = in_order(killed_always, range(30), 2, lambda number: f"item {number}")
+    with closing(results):
+        assert list(islice(results, 7)) == list(range(7))
+        with pytest.raises(OSError, match="item 7: 3 processes were killed that worked on it alone"):
+            next(results)
 
 
 @pytest.mark.parametrize(("text", "cores"), [("200000 100000\n", 2), ("150000 100000\n", 2), ("max 100000\n", None)])
