@@ -37,7 +37,7 @@ NO_REWARD = "weights of stage rank; a reward predictor is expected here"
 REFUSALS = [
     ("annotate game.jsonl --pack out --fractions=1,2", "--fractions must be three numbers"),
     ("annotate game.jsonl --pack out --rows-per-shard=0", "rows per shard must be in 1"),
-    ("annotate game.jsonl --pack out --seed=-1", "the seed must not be negative"),
+    ("annotate game.jsonl --pack out --seed=-1", "the seed must be in 0 ... 2^64 - 1"),
     ("annotate text.txt --pack out", "no decision point"),
     ("annotate game.jsonl --pack text.txt --force", "text.txt: a file; shards need a folder"),
     ("annotate game.jsonl --pack text.txt/shards --force", "text.txt: a file; shards need a folder"),
