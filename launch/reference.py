@@ -51,11 +51,7 @@ def reference_card(
     """Returns the card of a reference model.
 
     Args:
-        evaluation: of `measured`.
         ancestors: weights of the earlier stages, for the passes and the commands.
-        arena: of `match`.
-        games: the ids of the games of each split.
-        int8: of `int8_divergence`.
 
     Raises:
         ValueError: `ancestors` are not those of the lineage, or `games` not those of the data.
@@ -81,11 +77,8 @@ def reference_card(
 
 
 def measured(path: Path, stage: str) -> dict[str, Any]:
-    """Reads the metrics of the one network of the stage in a file of kanachan-evaluate.
-
-    Raises:
-        ValueError: it has no or several networks of the stage.
-    """
+    """Reads the metrics of the one network of the stage in a file of kanachan-evaluate. Raises ValueError: it has no or
+    several networks of the stage."""
     evaluation = json.loads(path.read_text(encoding="utf-8"))
     (entry,) = [entry for entry in evaluation["weights"] if entry["stage"] == stage]
     if stage == REWARD:

@@ -215,11 +215,8 @@ def _learned(subjects: Sequence[Subject]) -> "dict[Subject, LearnedGames]":
 
 
 def _only_stage(arguments: argparse.Namespace, folders: Sequence[str]) -> str | None:
-    """Returns the stage of WEIGHTS if it is one of `_WITHOUT`, else None.
-
-    Raises:
-        ValueError: other weights are among them, or there are several folders or an option without effect.
-    """
+    """Returns the stage of WEIGHTS if it is one of `_WITHOUT`, else None. Raises ValueError: other weights are among
+    them, or there are several folders or an option without effect."""
     stages = {read_card(path)["stage"] for path in arguments.weights}
     stage = next((stage for stage in _WITHOUT if stage in stages), None)
     if stage is None:

@@ -170,11 +170,8 @@ class _Returns(NamedTuple):
 
 
 def _returns(arguments: argparse.Namespace) -> _Returns:
-    """Reads the options, with those of the critic's training for those that are not given.
-
-    Raises:
-        ValueError: the options contradict each other or the critic.
-    """
+    """Reads the options, with those of the critic's training for those that are not given. Raises ValueError: the
+    options contradict each other or the critic."""
     from kanachan.models.device import chosen_device
     from kanachan.reinforcement.critic import CRITIC_KEY, Critic
     from kanachan.reinforcement.returns import Utility

@@ -9,11 +9,8 @@ from kanachan.play.match import Match
 
 
 def report_int8(program: str, *players: str) -> None:
-    """Prints the divergence of each player with int8 matrices to standard error.
-
-    Raises:
-        ValueError: a package is missing, the weights have no policy, or the divergence is too large.
-    """
+    """Prints the divergence of each player with int8 matrices to standard error. Raises ValueError: a package is
+    missing, the weights have no policy, or the divergence is too large."""
     for text in players:
         spec = parse_agent(text)
         if spec.is_int8:

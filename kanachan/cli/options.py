@@ -20,37 +20,24 @@ WEIGHTS_HELP = (
 
 
 def require_weights(*paths: str | None) -> None:
-    """Reads the cards of weights, without torch; None stands for an option that is not given.
-
-    Raises:
-        ValueError: one is missing or not a weights file of this program.
-    """
+    """Reads the cards of weights, without torch; None stands for an option that is not given. Raises ValueError: one is
+    missing or not a weights file of this program."""
     for path in paths:
         if path is not None:
             read_card(path)
 
 
 def require_policies(*paths: str | None) -> None:
-    """Reads the cards of weights that are to score actions, likewise.
-
-    Raises:
-        ValueError: one is missing, not a weights file of this program, or of a stage that scores none.
-    """
+    """Reads the cards of weights that are to score actions, likewise. Raises ValueError: one is missing, not a weights
+    file of this program, or of a stage that scores none."""
     for path in paths:
         if path is not None:
             require_scoring(read_card(path)["stage"], path)
 
 
 def require_vocabulary(vocabulary: Vocabulary, where: str, *paths: str | None) -> None:
-    """Reads the cards of weights that are to score the actions of a game, likewise.
-
-    Args:
-        vocabulary: of the game.
-        where: the file that holds it.
-
-    Raises:
-        ValueError: one is for games of another vocabulary; the message has the weights that fit.
-    """
+    """Reads the cards of weights that are to score the actions of a game, likewise. Raises ValueError: one is for games
+    of another vocabulary; the message has the weights that fit."""
     for path in paths:
         if path is None or read_card(path)["vocabulary"] == vocabulary.name:
             continue
@@ -64,14 +51,8 @@ def require_vocabulary(vocabulary: Vocabulary, where: str, *paths: str | None) -
 
 
 def check_json_option(arguments: argparse.Namespace, *inputs: str) -> None:
-    """Checks that the file of --json can be written, if it is asked for, without a loss of SHARDS or WEIGHTS.
-
-    Args:
-        inputs: further files that are read.
-
-    Raises:
-        ValueError: as `check_output`.
-    """
+    """Checks that the file of --json can be written, if it is asked for, without a loss of SHARDS or WEIGHTS. Raises
+    ValueError: as `check_output`."""
     if arguments.json is not None:
         weights = [str(resolved(path)) for path in arguments.weights]
         check_output(arguments.json, [arguments.shards, *inputs, *weights], force=arguments.force)
@@ -79,11 +60,7 @@ def check_json_option(arguments: argparse.Namespace, *inputs: str) -> None:
 
 def print_report(text: str, json_name: str | None, content: Any) -> None:
     """Prints a report and writes it to the file of --json, if that is given, also where the reader of the text has gone
-    (`| head`).
-
-    Args:
-        content: of the file.
-    """
+    (`| head`)."""
     try:
         print(text, flush=True)
     finally:
@@ -97,11 +74,7 @@ def letter(index: int) -> str:
 
 
 def add_table_options(parser: argparse._ActionsContainer, *, room: str = "") -> None:
-    """Adds --rules, --style and --room.
-
-    Args:
-        room: an addition to the help of --room.
-    """
+    """Adds --rules, --style and --room. `room`: an addition to the help of --room."""
     parser.add_argument(
         "--rules", choices=get_args(Rules), default=DEFAULT_RULES, help="rule set (default: %(default)s)"
     )

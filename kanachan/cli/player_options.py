@@ -25,11 +25,8 @@ class PlayerFormatter(argparse.RawDescriptionHelpFormatter):
 
 
 def add_execution_options(parser: argparse._ActionsContainer, *, processes: str = "") -> None:
-    """Adds -j, --together, --device and --precision, which are None if they are not given.
-
-    Args:
-        processes: an addition to what the help says is the default of -j.
-    """
+    """Adds -j, --together, --device and --precision, which are None if they are not given. `processes`: an addition to
+    what the help says is the default of -j."""
     parser.add_argument(
         "-j",
         "--processes",

@@ -165,11 +165,8 @@ def _default_output(record: str, address: ReplayAddress | None) -> str:
 
 
 def _locate(arguments: argparse.Namespace, address: ReplayAddress) -> None:
-    """Replaces an address in the arguments by its record: the next argument, or a file of the current folder.
-
-    Raises:
-        ValueError: there is none; the message contains where to get it and the command for it.
-    """
+    """Replaces an address in the arguments by its record: the next argument, or a file of the current folder. Raises
+    ValueError: there is none; the message contains where to get it and the command for it."""
     first = arguments.weights[0] if arguments.weights else ""
     if Path(first).is_file() and not first.endswith(".safetensors"):
         arguments.record, arguments.weights = first, arguments.weights[1:]
@@ -184,11 +181,7 @@ def _locate(arguments: argparse.Namespace, address: ReplayAddress) -> None:
 
 
 def _addressed(game: Game, address: ReplayAddress, record: str) -> Game:
-    """Returns the game with the log of its address.
-
-    Raises:
-        ValueError: the record is of another game.
-    """
+    """Returns the game with the log of its address. Raises ValueError: the record is of another game."""
     origin = game.origin
     if origin.log not in (None, address.log):
         raise ValueError(f"{record}: the game {origin.log}, but the address is of {address.log}")
@@ -210,11 +203,8 @@ def _check_outputs(arguments: argparse.Namespace) -> None:
 
 
 def _game(path: str, number: int | None) -> tuple[Game, str]:
-    """Returns the game to review and the name of its record.
-
-    Raises:
-        ValueError: there is not exactly one record, no game of that number, or no number where there are several.
-    """
+    """Returns the game to review and the name of its record. Raises ValueError: there is not exactly one record, no
+    game of that number, or no number where there are several."""
     if is_record_address(path):
         records = [Record("the address", len(path), path.encode())]
     else:

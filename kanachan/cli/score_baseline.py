@@ -22,11 +22,8 @@ def baseline_path(given: str | None, num_seats: int) -> str | None:
 
 
 def load_baseline(path: str | None, vocabulary: "Vocabulary") -> "RewardPredictor | None":
-    """Loads the predictor; returns None if one is to be fitted.
-
-    Raises:
-        ValueError: the weights are not a reward predictor, or are of another vocabulary.
-    """
+    """Loads the predictor; returns None if one is to be fitted. Raises ValueError: the weights are not a reward
+    predictor, or are of another vocabulary."""
     from kanachan.inference.reward_predictor import RewardPredictor
 
     if path is None:

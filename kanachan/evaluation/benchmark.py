@@ -25,11 +25,8 @@ class Table(NamedTuple):
 
 
 def games_in(folder: Path) -> dict[str, list[str]]:
-    """Reads the ids of the games of each split from `train.txt`, `validation.txt` and `test.txt`, one id a line.
-
-    Raises:
-        OSError: a file is missing.
-    """
+    """Reads the ids of the games of each split from `train.txt`, `validation.txt` and `test.txt`, one id a line. Raises
+    OSError: a file is missing."""
     return {split: (folder / f"{split}.txt").read_text(encoding="utf-8").splitlines() for split in SPLITS}
 
 

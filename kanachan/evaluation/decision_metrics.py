@@ -104,12 +104,8 @@ class DecisionMeter:
         return Measures(*(tensor.cpu().numpy() for tensor in self.measure(score_BA, batch)))
 
     def measure(self, score_BA: Tensor, batch: Batch) -> Measures[Tensor]:
-        """Measures a batch on its device, without synchronising with it.
-
-        Args:
-            score_BA: -inf at padding. Probabilities are its softmax; where scores are points rather than logits, the
-                rows' probabilities are meaningless.
-        """
+        """Measures a batch on its device, without synchronising with it. `score_BA`: -inf at padding. Probabilities are
+        its softmax; where scores are points rather than logits, the rows' probabilities are meaningless."""
         if self._kinds_NK.device != score_BA.device:
             self._kinds_NK, self._tile_N = self._kinds_NK.to(score_BA.device), self._tile_N.to(score_BA.device)
         candidate_BA, chosen_B1 = batch.candidate_BA.long(), batch.chosen_B[:, None]

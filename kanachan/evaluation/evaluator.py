@@ -110,12 +110,8 @@ def evaluated(
     held_out: HeldOut,
     mixture_B: Floats | None = None,
 ) -> Evaluation:
-    """Computes the metrics of a network's predictions.
-
-    Args:
-        objective: of its stage.
-        mixture_B: grading: the points expected by a rank network and the points of each rank.
-    """
+    """Computes the metrics of a network's predictions. `mixture_B`: grading: the points expected by a rank network and
+    the points of each rank."""
     if objective.has_value:
         own = _of_values(objective, predictions, held_out, mixture_B)
     else:

@@ -36,7 +36,6 @@ class HeldOut:
     Args:
         columns: as annotated, sorted by length.
         train: decisions that baselines are fitted to; None: none are fitted.
-        replicates: bootstrap resamples behind an interval.
         baseline: a trained one of ranks and grading points, used in place of one fitted to `train`.
         game_X: all games at hand, by their keys; without it, those of the columns.
     """

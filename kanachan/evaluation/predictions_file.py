@@ -89,12 +89,8 @@ def held_out_lines(
 
 
 def predictions_in(path: str, lines: Lines) -> Predictions:
-    """Reads the probabilities of a file for annotation lines.
-
-    Raises:
-        ValueError: a line is missing, is of another decision, or has not one probability for every possible action;
-            names the file and the line.
-    """
+    """Reads the probabilities of a file for annotation lines. Raises ValueError: a line is missing, is of another
+    decision, or has not one probability for every possible action; names the file and the line."""
     found = list(_probabilities(path, lines))
     columns, vocabulary = lines.held_out.columns, lines.held_out.vocabulary
     meter, answer_meter, layout = DecisionMeter(vocabulary), AnswerMeter(vocabulary), TokenLayout(vocabulary)

@@ -66,11 +66,7 @@ def evaluate_rewards(
     first: RewardRows | None = None,
     replicates: int = REPLICATES,
 ) -> RewardEvaluation:
-    """Computes the metrics of a predictor.
-
-    Args:
-        first: the predictions of another one, to compare with.
-    """
+    """Computes the metrics of a predictor. `first`: the predictions of another one, to compare with."""
     groups, game_N = groups_of_rounds(rounds, vocabulary), rounds.game.view(np.int64)
     main = {name: groups[name] for name in (ALL, LAST) if name in groups}
     likelihoods = {name: ratio_statistic(rows.log_likelihood_N, where_N) for name, where_N in groups.items()}

@@ -61,11 +61,7 @@ class AnswerMeter:
         self._kinds_NQ = kinds_NK[:, _PLACES]
 
     def rows(self, score_BA: Tensor, batch: Batch) -> Answers:
-        """Measures a batch.
-
-        Args:
-            score_BA: logits of the candidates, -inf at padding.
-        """
+        """Measures a batch. `score_BA`: logits of the candidates, -inf at padding."""
         candidate_BA, chosen_B1 = batch.candidate_BA.long().cpu(), batch.chosen_B[:, None].cpu()
         score_BA = score_BA.detach().double().cpu()
         tile_BA, kinds_BAQ = self._tile_N[candidate_BA], self._kinds_NQ[candidate_BA]

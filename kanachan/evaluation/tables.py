@@ -47,12 +47,8 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]], flush_left: int 
 
 
 def with_interval(estimate: Estimate | None, digits: int, scale: float = 1.0, sign: str = "") -> str:
-    """Formats an estimate with its interval: `71.2 [70.3, 72.1]`; a dash where it is missing or not finite.
-
-    Args:
-        scale: 100 for per cent.
-        sign: "+" shows the sign of positive numbers too.
-    """
+    """Formats an estimate with its interval: `71.2 [70.3, 72.1]`; a dash where it is missing or not finite. `sign`: "+"
+    shows the sign of positive numbers too."""
     if estimate is None or not math.isfinite(estimate.value):
         return MISSING
     value, low, high = (f"{number * scale:{sign}z,.{digits}f}" for number in estimate[:3])
@@ -86,10 +82,7 @@ def stage_tables(stage: str, evaluations: _Lettered, num_seats: int) -> str:
 
 def side_by_side(stage: str, rows: Sequence[tuple[Sequence[str], Evaluation]], labels: Sequence[str]) -> str:
     """Formats the most important metrics of one stage on several data sets, one row for each network and data set.
-
-    Args:
-        rows: the cells that name the network and the data set, under `labels`, and its evaluation.
-    """
+    `rows`: the cells that name the network and the data set, under `labels`, and its evaluation."""
     objective = objective_class(stage)
     ranks = issubclass(objective, Rank)
     if not objective.has_value:

@@ -37,7 +37,6 @@ class Policy:
     """A trained network that scores the candidate actions of observations.
 
     Args:
-        objective: defines the scores.
         actor_first: as in the training settings.
         card: of its weights file; its `temperature`, if it has one (kanachan-calibrate), divides the logits of the
             candidates, or of their ranks, and its `summary_temperature` those of the orders of the seats before the

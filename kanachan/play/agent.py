@@ -79,11 +79,8 @@ class Agent(Protocol):
         return UNBATCHED
 
     def act(self, requests: Sequence[ActRequest]) -> list[Action]:
-        """Returns an action for each request. A seat of a game has at most one of the requests.
-
-        Raises:
-            IllegalAction: the action is not possible (`illegal`).
-        """
+        """Returns an action for each request. A seat of a game has at most one of the requests. Raises IllegalAction:
+        the action is not possible (`illegal`)."""
         ...
 
     def end(self, game: GameKey, seat: int, events: Sequence[Event]) -> None:

@@ -30,8 +30,6 @@ def make_agent(
     """Creates the agent of a specification.
 
     Args:
-        device: of the networks.
-        use_bf16: multiply in bf16.
         explore: the share of actions of a network with a temperature that are drawn from all with equal probabilities.
         server: a process that computes the networks, unless they have int8 matrices; None: this one does.
 
@@ -77,12 +75,7 @@ def agents_of(
     server: "ServerAddress | None" = None,
 ) -> Iterator[Mapping[str, Agent]]:
     """Yields the agents of players by letter, and closes them in the end. Networks compute on one thread until then.
-    The rest is as for `make_agent`.
-
-    Args:
-        players: specifications by letter.
-        seed: of the games.
-    """
+    The rest is as for `make_agent`."""
     specs = {letter: parse_agent(text) for letter, text in players.items()}
     agents: dict[str, Agent] = {}
     with ExitStack() as held:

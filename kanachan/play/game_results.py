@@ -10,11 +10,7 @@ _CALLS = ("chi", "pon", "daiminkan")
 
 
 def result_of(game: Game, events: list[Event]) -> GameResult:
-    """Returns the result of a game that has ended.
-
-    Args:
-        events: of its record.
-    """
+    """Returns the result of a game that has ended."""
     num_seats = len(game.setup.seats)
     wins, won_points, deal_ins, calls, riichis = ([0] * num_seats for _ in range(5))
     rounds = rounds_of(events)

@@ -14,7 +14,6 @@ class Journal:
 
     Args:
         path: None: results are not written to a file.
-        resume: read the results of an earlier run.
         force: replace the file of an earlier run, once a game has ended.
 
     Raises:

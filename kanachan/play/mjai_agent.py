@@ -72,11 +72,8 @@ class Program:
         self._buffer = b""
 
     def probe(self) -> bool:
-        """Plays a made-up game of one draw, and returns whether the program answers every line.
-
-        Raises:
-            ValueError: the program answers some of the lines before the draw but not all, or the draw not by a move.
-        """
+        """Plays a made-up game of one draw, and returns whether the program answers every line. Raises ValueError: the
+        program answers some of the lines before the draw but not all, or the draw not by a move."""
         before, after = _made_up_game(self.seat, self.num_seats)
         self.send(before)
         answers = [self._read()]

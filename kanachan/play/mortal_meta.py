@@ -35,11 +35,8 @@ _FIRST_CHI = 38
 
 
 def mask_action(token: int, vocabulary: Vocabulary, after_reach: bool = False) -> int:
-    """Returns the action of the mask that includes an option.
-
-    Args:
-        after_reach: riichi is declared, and its discard is to be chosen.
-    """
+    """Returns the action of the mask that includes an option. `after_reach`: riichi is declared, and its discard is to
+    be chosen."""
     name, at = vocabulary.action.describe(token)
     if name == "discard":
         tile = at["tile"]

@@ -23,12 +23,8 @@ class Mixture:
 
 
 def parse_mixture(texts: Sequence[str]) -> Mixture:
-    """Parses players, all with a share or all without.
-
-    Raises:
-        ValueError: a text is not a player; or shares are given for some players only, are not positive, or do not sum
-            to 1.
-    """
+    """Parses players, all with a share or all without. Raises ValueError: a text is not a player; or shares are given
+    for some players only, are not positive, or do not sum to 1."""
     parts = [_split(text) for text in texts]
     players = tuple(parse_agent(player) for player, _ in parts)
     without = [player for player, share in parts if share is None]

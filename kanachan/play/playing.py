@@ -47,11 +47,7 @@ class Execution:
     """folder for the games' records"""
 
     def shares_networks(self, device: str) -> bool:
-        """Returns whether servers compute the networks for all workers: those that share the GPUs of this machine.
-
-        Args:
-            device: the kind of device that networks are on.
-        """
+        """Returns whether servers compute the networks for all workers: those that share the GPUs of this machine."""
         return device != "cpu" and self.backend != "inline" and self.workers != 1 and self.address is None
 
 

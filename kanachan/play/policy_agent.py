@@ -228,11 +228,8 @@ def one_thread() -> Iterator[None]:
 
 
 def load_policy(spec: AgentSpec, vocabulary: Vocabulary, device: str) -> Policy:
-    """Loads the weights of a specification.
-
-    Raises:
-        ValueError: weights that cannot be read, or of another vocabulary.
-    """
+    """Loads the weights of a specification. Raises ValueError: weights that cannot be read, or of another
+    vocabulary."""
     loaded = Policy.load(spec.weights, "cpu" if spec.is_int8 else chosen_device(device, is_exact=True))
     if loaded.vocabulary.fingerprint != vocabulary.fingerprint:
         raise ValueError(f"{spec.text}: made for the vocabulary {loaded.vocabulary.name}, not {vocabulary.name}")

@@ -44,12 +44,8 @@ class _Member(Generic[Unit]):
 
 
 class ProcessPool(Generic[Unit, Result]):
-    """Processes that run functions, each on its own stream of units.
-
-    Args:
-        serves: dealt out in turn. Their units are small: a process that sends a result does not read at the same time.
-        ahead: how many units a process has at a time.
-    """
+    """Processes that run functions, each on its own stream of units. `serves`: dealt out in turn. Their units are
+    small: a process that sends a result does not read at the same time."""
 
     def __init__(self, serves: Sequence[Serve[Unit, Result]], num_processes: int, ahead: int = AHEAD) -> None:
         self._serves = serves

@@ -40,11 +40,7 @@ class _Actor:
 
     def exchange(self, units: list[Any]) -> list[Any]:
         """Receives units, None for the end of them, and returns the results that are there, at least one; in the end
-        None.
-
-        Raises:
-            Exception: the stream's, after all results until then.
-        """
+        None. Raises Exception: the stream's, after all results until then."""
         for unit in units:
             self._units.put(unit)
         results = [self._results.get()]
@@ -84,7 +80,6 @@ class RayBackend(Generic[Unit, Result]):
     Args:
         serves: dealt out in turn.
         workers: None: one for each core of the cluster.
-        ahead: how many units a worker has at a time.
     """
 
     def __init__(

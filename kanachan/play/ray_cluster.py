@@ -87,11 +87,8 @@ class RayCluster:
 
 
 def _imported(is_ours: bool) -> Any:
-    """Returns the module.
-
-    Args:
-        is_ours: whether a cluster will be started: its token is of this process alone, not in a file of the user.
-    """
+    """Returns the module. `is_ours`: whether a cluster will be started: its token is of this process alone, not in a
+    file of the user."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", ".*")  # its reports of lost workers: the back end has its own
     if is_ours:

@@ -71,21 +71,15 @@ class RemoteNetwork(Network):
             raise OSError(_ENDED) from None
 
     def with_cache(self, num_events: int, num_rows: int, *, use_bf16: bool) -> "RemoteNetwork":
-        """Loads the network, with a cache as of `CachedNetwork`, and returns this one.
-
-        Raises:
-            ValueError: the weights cannot be read.
-        """
+        """Loads the network, with a cache as of `CachedNetwork`, and returns this one. Raises ValueError: the weights
+        cannot be read."""
         self._send(Opening(self._weights, num_events, num_rows, use_bf16))
         self._receive()
         return self
 
     def reserve(self, num_slots: int) -> None:
-        """Allocates the cache of `num_slots` slots; cached values are preserved.
-
-        Raises:
-            ValueError: the device has too little memory.
-        """
+        """Allocates the cache of `num_slots` slots; cached values are preserved. Raises ValueError: the device has too
+        little memory."""
         self._send(num_slots)
         self._receive()
 

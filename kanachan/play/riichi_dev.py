@@ -27,11 +27,7 @@ MOST_ATTEMPTS = 8
 
 
 class Arena:
-    """What is answered to the frames of the server.
-
-    Args:
-        bot: follows the events, at a seat that the server assigns.
-    """
+    """What is answered to the frames of the server."""
 
     def __init__(self, bot: Bot) -> None:
         self._bot = bot
@@ -108,11 +104,8 @@ def _is_same(wanted: Event, option: Event) -> bool:
 
 
 def play(arena: Arena, url: str, token: str) -> None:
-    """Plays until the server closes the connection in good order; connects again where it is cut.
-
-    Raises:
-        ValueError: the server refuses the token, or cannot be reached.
-    """
+    """Plays until the server closes the connection in good order; connects again where it is cut. Raises ValueError:
+    the server refuses the token, or cannot be reached."""
     attempt = 0
     while True:
         try:

@@ -46,8 +46,6 @@ class BatchedGames(Generic[ResultT]):
     too long or no other game can continue.
 
     Args:
-        begin: creates the game of a key.
-        players: by letter.
         finish: returns the result of a game that has ended, given the events of its record.
         on_failure: returns the result of a game that its engine cannot continue, given its key and the error; the game
             is dropped, and the others go on. None: the error is raised.
@@ -81,10 +79,7 @@ class BatchedGames(Generic[ResultT]):
 
     def play(self, keys: Iterator[GameKey], together: int, stop: StopRequest) -> Generator[tuple[GameKey, ResultT]]:
         """Plays games, so many of them together, and yields keys and results as they end, until a stop is requested.
-
-        Raises:
-            IllegalAction, ValueError: as `advance`, after the results of the games that have ended before.
-        """
+        Raises IllegalAction, ValueError: as `advance`, after the results of the games that have ended before."""
         has_more = True
         while (has_more or len(self)) and stop.received is None:
             if has_more:

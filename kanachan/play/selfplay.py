@@ -80,11 +80,8 @@ class SelfPlay:
 
     @classmethod
     def of_json(cls, values: Mapping[str, Any], vocabulary: Vocabulary) -> "SelfPlay":
-        """Returns the settings of JSON values, among which there may be others.
-
-        Raises:
-            ValueError: some are missing: another version of the program wrote the values.
-        """
+        """Returns the settings of JSON values, among which there may be others. Raises ValueError: some are missing:
+        another version of the program wrote the values."""
         missing = [name for name in _names() if name not in values]
         if missing:
             raise ValueError(f"the settings of self-play lack {', '.join(missing)}: another version has written them")

@@ -22,10 +22,6 @@ def run_selfplay(
 ) -> None:
     """Plays the games that the folder lacks, until all are there or a stop is requested.
 
-    Args:
-        games: an opened folder.
-        on_game: is called with each game.
-
     Raises:
         ValueError: a player cannot be created, or has chosen an action that is not possible.
         OSError: a worker cannot be started, or the disk is full.
@@ -40,11 +36,7 @@ def run_selfplay(
 
 
 def stream_of(selfplay: SelfPlay, execution: Execution, order_seed: int = 0) -> GameStream[PlayedGame]:
-    """Returns what plays the games of self-play.
-
-    Args:
-        order_seed: of the order of rows in the shards.
-    """
+    """Returns what plays the games of self-play."""
     return GameStream(
         series=selfplay, finish=partial(_encoded, order_seed), fail=partial(_left_out, selfplay), execution=execution
     )

@@ -90,11 +90,7 @@ def _has_rank(rank: int, result: GameResult) -> list[bool]:
 def match_statistics(
     results: Sequence[GameResult], match: Match, points: Sequence[float], replicates: int = REPLICATES
 ) -> MatchStatistics:
-    """Computes the statistics of games that have ended, in any order.
-
-    Args:
-        points: rank points, first to last.
-    """
+    """Computes the statistics of games that have ended, in any order. `points`: rank points, first to last."""
     results = sorted(results, key=lambda result: result.game)
     wall_B = np.array([result.wall for result in results], np.int64)
     metrics = {player: _metrics(_Sums(results, player, points), match.style) for player in PLAYERS}

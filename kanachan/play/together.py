@@ -58,7 +58,6 @@ def room_for_caches(kind: str, device: str, servers: "Sequence[ServerAddress]", 
 
     Args:
         kind: of the device that networks are on.
-        device: as an option names it.
         servers: that compute the networks; without any, each process does.
     """
     if servers:

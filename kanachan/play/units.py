@@ -65,11 +65,8 @@ class Waiting(Generic[Unit]):
         return not self._first
 
     def put_back(self, tasks: Iterable[Task[Unit]]) -> None:
-        """Adds the units of a lost worker, in the order in which it had them.
-
-        Raises:
-            UnitError: a unit has been lost `MOST_LOSSES` times.
-        """
+        """Adds the units of a lost worker, in the order in which it had them. Raises UnitError: a unit has been lost
+        `MOST_LOSSES` times."""
         for task in reversed(list(tasks)):
             task.losses += 1
             self._first.appendleft(task)

@@ -34,11 +34,7 @@ class Moment:
 
 
 class Course:
-    """The events of one round as its record has them.
-
-    Args:
-        recorded: a round that replayed.
-    """
+    """The events of one round as its record has them."""
 
     def __init__(self, recorded: Round, vocabulary: Vocabulary) -> None:
         self._vocabulary = vocabulary

@@ -25,11 +25,7 @@ class Danger(NamedTuple):
 
 
 def dangers(policies: Sequence[Policy], annotations: Sequence[Annotation], chunk: int) -> list[Danger]:
-    """Returns what the first of `policies` with the auxiliary heads predicts for each of `annotations`.
-
-    Args:
-        chunk: decisions per forward pass.
-    """
+    """Returns what the first of `policies` with the auxiliary heads predicts for each of `annotations`."""
     policy = next(filter(predicts_danger, policies), None)
     if policy is None:
         unknown: list[float | None] = [None] * policies[0].vocabulary.num_seats

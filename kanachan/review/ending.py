@@ -28,7 +28,6 @@ def ending_of(
     """Returns how a round ended.
 
     Args:
-        wins: of the replayed round.
         deltas: by seat: all that changed the score in the round.
         tenpai: by seat, at an exhaustive draw.
     """

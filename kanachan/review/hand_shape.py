@@ -38,11 +38,7 @@ class Accepted:
 
 
 class HandShape:
-    """The hand of a table's seat.
-
-    Args:
-        furiten_kinds: see kanachan.review.course.Moment.
-    """
+    """The hand of a table's seat. `furiten_kinds`: see kanachan.review.course.Moment."""
 
     def __init__(self, table: TableView, furiten_kinds: Collection[int], vocabulary: Vocabulary) -> None:
         self._hand = [kind_of_tile(name) for name in table.hand]

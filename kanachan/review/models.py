@@ -55,13 +55,7 @@ def model_of(
     rows: Sequence[ReviewedPrediction],
     answers: Sequence[Data],
 ) -> Data:
-    """Returns a network and its opinion of the whole game.
-
-    Args:
-        kinds: of each decision.
-        rows: its predictions for each decision.
-        answers: its opinions of each decision, of `answers_of`.
-    """
+    """Returns a network and its opinion of the whole game."""
     policy = reviewer.policy
     num_bad = sum(answer["is_bad"] for answer in answers)
     has_rating = reviewer.has_probability and bool(rows)

@@ -33,10 +33,7 @@ def review_of(
     """Returns the review of the decisions of one seat or several.
 
     Args:
-        record: name of the record.
-        report: the replayed game.
         seats: of several, those without a decision are left out.
-        chunk: decisions that pass a network at once.
         threshold: from which share of a network's scale a decision differs.
         names: which rounds (`chosen_rounds`); None: all.
 

@@ -140,11 +140,8 @@ class ReviewedRound:
 
 
 def chosen_rounds(rounds: Sequence[ReviewedRound], names: str) -> list[ReviewedRound]:
-    """Returns the rounds of a list of names such as E1,S3.1: East 1 with all its repeats, and South 3 with one.
-
-    Raises:
-        ValueError: there is no such round; lists the names of all.
-    """
+    """Returns the rounds of a list of names such as E1,S3.1: East 1 with all its repeats, and South 3 with one. Raises
+    ValueError: there is no such round; lists the names of all."""
     wanted = [name.strip().upper() for name in names.split(",")]
     found = {}
     for each in rounds:

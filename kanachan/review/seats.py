@@ -6,11 +6,8 @@ ALL_SEATS = "all"
 
 
 def chosen_seats(given: str | None, game: Game, record: str) -> list[int]:
-    """Returns the seats that an option names: a number, the name of a player, or all, as where nothing is given.
-
-    Raises:
-        ValueError: no player or several have that name; lists the seats.
-    """
+    """Returns the seats that an option names: a number, the name of a player, or all, as where nothing is given. Raises
+    ValueError: no player or several have that name; lists the seats."""
     seats = range(game.vocabulary.num_seats)
     if given in (None, ALL_SEATS):
         return list(seats)

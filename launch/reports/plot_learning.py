@@ -61,11 +61,8 @@ def main() -> int:
 
 
 def report(runs: Sequence[str], output: Path, hours: Sequence[float]) -> str:
-    """Draws the picture and returns the table of expected losses.
-
-    Raises:
-        ValueError: a run without a speed, or without validations enough for a fit; or matplotlib is not installed.
-    """
+    """Draws the picture and returns the table of expected losses. Raises ValueError: a run without a speed, or without
+    validations enough for a fit; or matplotlib is not installed."""
     require("pictures", ("matplotlib",))
     if min(hours) <= 0:
         raise ValueError(f"--hours {min(hours):g}: must be positive")
