@@ -7,7 +7,6 @@ Shapes: B decisions, T tokens, N numbers, D width.
 import argparse
 import io
 import json
-import os
 import platform
 import statistics
 import tempfile
@@ -308,7 +307,7 @@ def _processes(number: int) -> str:
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="launch/benchmark.sh", description="Measures the program's speed.")
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"some of {', '.join(PARTS)} (default: all)")
-    parser.add_argument("--records", help="folder of game records (default: KANACHAN_RECORDS, shared/records, or none)")
+    parser.add_argument("--records", help="folder of game records (default: simulated games)")
     parser.add_argument("--games", type=int, default=100, help="games to annotate, and to play (default: %(default)s)")
     parser.add_argument("--repeats", type=int, default=5, help="repetitions of each measurement (default: %(default)s)")
     parser.add_argument("--size", choices=MODEL_SIZES, default="small", help="network to train (default: %(default)s)")
@@ -351,15 +350,11 @@ def _measure(arguments: argparse.Namespace) -> None:
 
 def _records(given: str | None, num_games: int, work: Path) -> tuple[list[str], str]:
     """Returns files of one game each, and a description of them."""
-    default = Path(__file__).resolve().parents[2] / "shared" / "records"
-    folder = Path(given or os.environ.get("KANACHAN_RECORDS", default))
-    if given or folder.is_dir():
-        houou = folder / "tenhou" / "houou-4p-2021"
-        found = find_records([str(houou if houou.is_dir() else folder)])
-        files = list(islice(filter(_is_readable, found), num_games))
+    if given:
+        files = list(islice(filter(_is_readable, find_records([given])), num_games))
         if not files:
-            raise ValueError(f"{folder}: no game that can be read")
-        return files, "real, mjlog" if houou.is_dir() else "real"
+            raise ValueError(f"{given}: no game that can be read")
+        return files, "real"
     if simulate(["-n", str(num_games), "--seed", "1", "-o", str(work / "games")]):
         raise ValueError("the games could not be simulated")
     return find_records([str(work / "games")]), "simulated, mjai"

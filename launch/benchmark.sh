@@ -4,8 +4,7 @@
 #   launch/benchmark.sh [annotate] [data] [train] [arena] [selfplay] [options]
 #                      some parts, or all: records to shards, shards to batches next to parsing text, a training step
 #                      next to a plain one, play by precision, play into shards by back end
-#     --records DIR    game records to annotate (default: the folder KANACHAN_RECORDS, or shared/records next to the
-#                      checkout; if neither exists, games are simulated)
+#     --records DIR    game records to annotate (default: simulated games)
 #     --games N        games to annotate, or to simulate, and to play (default: 100)
 #     --size SIZE      network to train: tiny, micro, mini, small, base or large (default: small)
 #     --repeats N      repetitions of each measurement, of which the median counts (default: 5)

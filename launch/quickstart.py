@@ -64,27 +64,12 @@ the same with your game records:
     {launch}/quickstart.sh RECORDS…"""
 
 
-class Ended(Exception):
-    """A command has failed, after a message of its own, or was stopped."""
-
-    def __init__(self, status: int) -> None:
-        self.status = status
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="quickstart.sh", description=__doc__)
     parser.add_argument("records", metavar="RECORD", nargs="*", help="game records; none: simulated games")
     parser.add_argument("--folder", type=Path, required=True, help="folder of all that is made")
     arguments = parser.parse_args(argv)
-
-    def body() -> int:
-        try:
-            quickstart(arguments.folder, arguments.records)
-        except Ended as ended:
-            return ended.status
-        return 0
-
-    return run_cleanly(parser.prog, body)
+    return run_cleanly(parser.prog, lambda: quickstart(arguments.folder, arguments.records))
 
 
 def quickstart(folder: Path, records: Sequence[str]) -> None:
@@ -143,7 +128,7 @@ def say(text: str) -> None:
 
 
 def run(*command: object) -> None:
-    """Runs a command to its end; raises Ended if it failed, or was stopped by Ctrl-C, which reaches it as well."""
+    """Runs a command to its end; ends the program if it failed, or was stopped by Ctrl-C, which reaches it as well."""
     stopped: list[int] = []
     before = signal.signal(signal.SIGINT, lambda number, _: stopped.append(number))
     try:
@@ -151,7 +136,7 @@ def run(*command: object) -> None:
     finally:
         signal.signal(signal.SIGINT, before)
     if status or stopped:
-        raise Ended(status if status > 0 else 128 + signal.SIGINT)
+        raise SystemExit(status if status > 0 else 128 + signal.SIGINT)
 
 
 def files_of(paths: Sequence[str]) -> dict[str, list[int]]:

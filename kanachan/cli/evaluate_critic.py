@@ -35,7 +35,7 @@ def evaluate_critics(arguments: argparse.Namespace) -> None:
     if not shards.has_behaviour:
         raise ValueError(f"{arguments.shards}: holds no walls, which critics see: kanachan-selfplay makes such shards")
     rounds = open_rounds(arguments.shards, arguments.split, verify=True)
-    columns = shards.gather(np.arange(min(len(shards), arguments.limit or len(shards))))
+    columns = shards.gather(np.arange(len(shards)))
     found = {}
     for path, critic in critics.items():
         shards.require(critic.vocabulary, path)
@@ -51,7 +51,6 @@ def evaluate_critics(arguments: argparse.Namespace) -> None:
         "fingerprint": shards.vocabulary.fingerprint,
         "games": len(set(columns.game.tolist())),
         "decisions": len(columns),
-        "limit": arguments.limit,
         "bootstrap": arguments.bootstrap,
         "baseline": arguments.baseline,
     }

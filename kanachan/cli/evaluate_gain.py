@@ -38,9 +38,7 @@ _OTHERS = ("predictions", "compare", "average_suits", "baseline", "unseen")
 def add_gain_options(parser: argparse.ArgumentParser) -> None:
     """Adds --gain and the options that belong to it."""
     group = parser.add_argument_group("gain of a policy, from self-play of another one")
-    group.add_argument(
-        "--gain", action="store_true", help="WEIGHTS are NEW OLD, SHARDS self-play of OLD; --limit takes whole games"
-    )
+    group.add_argument("--gain", action="store_true", help="WEIGHTS are NEW OLD, SHARDS self-play of OLD")
     group.add_argument(
         "--utility",
         choices=get_args(UtilityKind),
@@ -113,7 +111,6 @@ def evaluate_gain(arguments: argparse.Namespace) -> None:
         "shards": arguments.shards,
         "split": arguments.split,
         "fingerprint": shards.vocabulary.fingerprint,
-        "limit": arguments.limit,
         "bootstrap": arguments.bootstrap,
         "new": new,
         "old": old,
@@ -202,7 +199,7 @@ def _measured(seats: "LearnerSeats", returns: _Returns, arguments: argparse.Name
     from kanachan.data.round_shards import open_rounds
     from kanachan.inference.reward_predictor import RewardPredictor
     from kanachan.models.device import chosen_device
-    from kanachan.reinforcement.gain import GainMeter, TooFar, num_rows_of
+    from kanachan.reinforcement.gain import GainMeter, TooFar
     from kanachan.reinforcement.returns import RoundReturns
 
     def value_of_actor(columns: "Columns") -> "NDArray[np.float32]":
@@ -219,10 +216,9 @@ def _measured(seats: "LearnerSeats", returns: _Returns, arguments: argparse.Name
     of_rounds = RoundReturns(rounds, predictor, returns.utility, shards.vocabulary)
     values = None if returns.critic is None else value_of_actor
     meter = GainMeter(new, old, seats.behaviour, of_rounds.of, values, arguments.batch)
-    num_rows = num_rows_of(shards, arguments.limit)
-    with tqdm(total=num_rows, unit="decision", unit_scale=True, disable=None) as bar:
+    with tqdm(total=len(shards), unit="decision", unit_scale=True, disable=None) as bar:
         try:
-            return meter.measure_all(shards, seats.are_of, arguments.limit, bar.update)
+            return meter.measure_all(shards, seats.are_of, bar.update)
         except ValueError as error:
             names = f"{arguments.weights[0]} against {arguments.weights[1]}"
             kind = TooFar if isinstance(error, TooFar) else ValueError

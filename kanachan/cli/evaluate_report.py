@@ -60,12 +60,11 @@ def report_of(measured: Measured) -> str:
 
 
 def _heading(header: Mapping[str, Any]) -> str:
-    limited = " (the first of the split)" if header["limit"] == header["decisions"] else ""
     averaged = ", predictions averaged over the suit permutations" if header["average_suits"] else ""
     of_split = "" if header["split"] == "lines" else f"{header['split']} split of "
     return (
         f"{of_split}{header['shards']}: {header['games']:,} games, "
-        f"{header['decisions']:,} decisions{limited}{averaged}\n"
+        f"{header['decisions']:,} decisions{averaged}\n"
         f"[brackets]: 95 % intervals from {header['bootstrap']:,} resamples of whole games"
         + ("" if header["baseline"] == FITTED else f"\nscores and round only: {header['baseline']}")
     )
@@ -126,6 +125,6 @@ def _about(subject: Subject) -> dict[str, Any]:
 
 
 def _metrics(evaluation: "Evaluation") -> dict[str, Any]:
-    names = ("agreement", "questions", "values", "log_likelihood", "less_scores", "by_round", "reliability")
+    names = ("agreement", "questions", "values", "log_likelihood", "less_scores", "reliability")
     metrics = {name: plain(getattr(evaluation, name)) for name in (*names, "chance")}
     return metrics | {"verdict": plain(evaluation.verdict._asdict())}

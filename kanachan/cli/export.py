@@ -92,13 +92,10 @@ def _export(arguments: argparse.Namespace) -> None:
 
 
 def _push(policy: "Policy", weights: str, repository: str) -> None:
-    from transformers.utils.logging import disable_progress_bar
-
     from kanachan.inference.encoder_folder import export_encoder
     from kanachan.models.card import weights_file
     from kanachan.models.hub import PREFIX, push_folder
 
-    disable_progress_bar()  # type: ignore[no-untyped-call]  # of writing one file
     with tempfile.TemporaryDirectory(prefix="kanachan-export.") as temporary:
         export_encoder(policy, Path(temporary), repository)
         shutil.copyfile(weights_file(weights), Path(temporary, WEIGHTS_NAME))
@@ -107,11 +104,8 @@ def _push(policy: "Policy", weights: str, repository: str) -> None:
 
 
 def _to_transformers(policy: "Policy", out: Path) -> None:
-    from transformers.utils.logging import disable_progress_bar
-
     from kanachan.inference.encoder_folder import export_encoder
 
-    disable_progress_bar()  # type: ignore[no-untyped-call]  # of writing one file
     num_parameters = export_encoder(policy, out)
     print(
         f"{out}: encoder of stage {policy.stage}, {num_parameters:,} parameters, width {policy.card['model']['width']}"

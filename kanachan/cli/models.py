@@ -79,7 +79,6 @@ def _metrics(evaluation: dict[str, Any]) -> list[str]:
             f"accuracy of discards {_interval(agreement['discard/accuracy'], 1, 100)} %",
             f"negative log-likelihood {_interval(agreement['nll'], 3)} nats",
             f"calibration error {_interval(agreement['ece'], 1, 100)} %",
-            *_questions(evaluation.get("questions", {})),
         ]
     predictors = {"action": "network", "scores": "scores and round only"}
     for predictor, label in predictors.items():
@@ -89,19 +88,6 @@ def _metrics(evaluation: dict[str, Any]) -> list[str]:
         likelihood = evaluation.get("log_likelihood", {}).get("rank", {}).get(predictor)
         if likelihood is not None:
             lines.append(f"log-likelihood of the rank, {label}: {_interval(likelihood, 3)} nats")
-    return lines
-
-
-def _questions(questions: dict[str, Any]) -> list[str]:
-    """Formats the metrics of `kanachan.evaluation.separate_questions`, a line for each question."""
-    lines = []
-    for kind in dict.fromkeys(name.partition("/")[0] for name in questions):
-        parts = [f"accuracy {_interval(questions[f'{kind}/accuracy'], 1, 100)} %"]
-        if f"{kind}/majority/accuracy" in questions:
-            parts[0] += f" (majority {questions[f'{kind}/majority/accuracy']['value']:.1%})"
-        if f"{kind}/balanced_accuracy" in questions:
-            parts.append(f"balanced {_interval(questions[f'{kind}/balanced_accuracy'], 1, 100)} %")
-        lines.append(f"{kind} as a separate question: {', '.join(parts)}")
     return lines
 
 

@@ -12,15 +12,15 @@ import torch
 from numpy.typing import NDArray
 
 from kanachan.config import StageName
-from kanachan.data.columns import Columns, token_value
+from kanachan.data.columns import Columns
 from kanachan.evaluation.baselines import actor_orders, rank_probability
-from kanachan.evaluation.bootstrap import Estimate, Floats, Statistic, cluster_bootstrap, ratio_statistic
-from kanachan.evaluation.calibration import Bin, calibration_statistic, reliability
+from kanachan.evaluation.bootstrap import Estimate, Floats, cluster_bootstrap, ratio_statistic
+from kanachan.evaluation.calibration import Bin, reliability
 from kanachan.evaluation.chance import log_likelihood_of_chance
 from kanachan.evaluation.decision_metrics import DecisionMeter, DecisionRows, concatenated, decision_metrics
 from kanachan.evaluation.held_out import HeldOut
 from kanachan.evaluation.point_table import PointTable
-from kanachan.evaluation.reliability import of_ranks, rounds_of_the_game
+from kanachan.evaluation.reliability import of_ranks
 from kanachan.evaluation.separate_questions import AnswerMeter, Answers, question_metrics
 from kanachan.evaluation.value_metrics import explained_variance_statistic, skill_statistic
 from kanachan.evaluation.verdicts import Verdict, less_chance_of_ranks, verdict_on_imitation, verdict_on_values
@@ -61,9 +61,6 @@ class Evaluation:
     by predictor"""
     less_scores: dict[str, dict[str, Estimate]] = field(default_factory=dict)
     """the same minus that of `scores`, from the same resamples of games: positive where the network predicts better"""
-    by_round: dict[str, dict[str, Estimate]] = field(default_factory=dict)
-    """of the actor's rank, given the action taken, in each round of the game, `East 1` …: its `log_likelihood`, and
-    `ece`, the calibration error of the most probable rank; `all` rounds together come first"""
     reliability: dict[str, list[Bin]]
     """by deciles of predictions: `points`, given the action taken, and those of `kanachan.evaluation.reliability`"""
     chance: dict[str, Estimate]
@@ -155,7 +152,6 @@ def _of_values(
         predicted_B["scores"] = None if rank_BR is None else rank_BR @ points_R
         log_likelihood, less_scores = _log_likelihood(held_out, numbers, rank_BR, order_BO)
         of_ranks_alone = {"log_likelihood": log_likelihood, "less_scores": less_scores}
-        of_ranks_alone["by_round"] = _by_round(held_out, numbers)
         bins |= _rank_reliability(held_out, numbers, rank_BR)
     else:
         predicted_B["scores"] = held_out.mean_by_scores(objective)
@@ -216,21 +212,6 @@ def _log_likelihood(
             ratios = {name: ratio_statistic(value_B - scores_B, where_B) for name, value_B in value_of.items()}
             less_scores[group] = cluster_bootstrap(held_out.game_B, ratios, held_out.replicates)
     return found, less_scores
-
-
-def _by_round(held_out: HeldOut, numbers: dict[str, Floats]) -> dict[str, dict[str, Estimate]]:
-    rank_B = _final_rank(held_out)
-    probability_BR = numbers[_RANKS]
-    confidence_B, is_right_B = probability_BR.max(axis=1), probability_BR.argmax(axis=1) == rank_B
-    wind_B, dealer_B = (token_value(held_out.columns.sparse, held_out.vocabulary, name) for name in ("wind", "round"))
-    rounds = {"all": np.ones(len(rank_B), bool)}
-    rounds |= rounds_of_the_game(wind_B, dealer_B, held_out.vocabulary.num_seats)
-    statistics: dict[str, Statistic] = {}
-    for name, where_B in rounds.items():
-        statistics[f"{name}/log_likelihood"] = ratio_statistic(numbers["rank/action"], where_B)
-        statistics[f"{name}/ece"] = calibration_statistic(confidence_B, is_right_B, where_B)
-    estimates = cluster_bootstrap(held_out.game_B, statistics, held_out.replicates)
-    return {name: {key: estimates[f"{name}/{key}"] for key in ("log_likelihood", "ece")} for name in rounds}
 
 
 def _final_rank(held_out: HeldOut) -> NDArray[np.int64]:

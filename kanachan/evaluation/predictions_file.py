@@ -50,12 +50,11 @@ class Lines:
 def held_out_lines(
     path: str,
     vocabulary: Vocabulary,
-    limit: int | None = None,
     replicates: int = REPLICATES,
     baseline: RewardPredictor | None = None,
     without: Sequence[LearnedGames] = (),
 ) -> Lines:
-    """Reads the decisions of annotation lines, of the first `limit` of them; without fitted baselines, which need a
+    """Reads the decisions of annotation lines; without fitted baselines, which need a
     train split.
 
     Args:
@@ -68,8 +67,6 @@ def held_out_lines(
     annotations: list[Annotation] = []
     for first_line, block in read_blocks(path, lambda _: None):
         for number, line in enumerate(block.split(b"\n")[:-1], first_line):
-            if limit is not None and len(texts) == limit:
-                break
             try:
                 texts.append(line.decode())
                 annotations.append(parse_line(texts[-1], vocabulary))

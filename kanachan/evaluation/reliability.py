@@ -1,4 +1,4 @@
-"""Compares predictions with outcomes, in groups of similar predictions and by round.
+"""Compares predictions with outcomes, in groups of similar predictions.
 
 Shapes: B decisions, R ranks.
 """
@@ -16,7 +16,6 @@ from kanachan.evaluation.calibration import Bin, reliability
 from kanachan.objectives.targets import Results, final_rank
 
 Mask = NDArray[np.bool_]
-WINDS = ("East", "South", "West")
 
 
 def of_ranks(
@@ -40,14 +39,6 @@ def of_ranks(
         for name, where_B in groups.items()
         if where_B.any()
     }
-
-
-def rounds_of_the_game(wind_B: NDArray[Any], dealer_B: NDArray[Any], num_seats: int) -> dict[str, Mask]:
-    """Returns which rows are of each round that occurs [B], `East 1` … `South 4`, and of all further ones, `West`."""
-    regular = WINDS[:-1]
-    found = {f"{w} {d + 1}": (wind_B == i) & (dealer_B == d) for i, w in enumerate(regular) for d in range(num_seats)}
-    found[WINDS[-1]] = wind_B >= len(regular)
-    return {name: where_B for name, where_B in found.items() if where_B.any()}
 
 
 def is_last_round(wind_B: NDArray[Any], dealer_B: NDArray[Any], style_B: NDArray[Any], num_seats: int) -> Mask:

@@ -12,12 +12,13 @@ import torch
 from annotate.vocabulary import Vocabulary
 from kanachan.data.round_columns import RoundColumns
 from kanachan.evaluation.bootstrap import REPLICATES, Estimate, Floats, cluster_bootstrap, ratio_statistic
-from kanachan.evaluation.reliability import Mask, is_last_round, rounds_of_the_game
+from kanachan.evaluation.reliability import Mask, is_last_round
 from kanachan.evaluation.value_metrics import explained_variance_statistic, skill_statistic
 from kanachan.inference.reward_predictor import RewardPredictor
 from kanachan.objectives.reward import true_orders
 
 ALL, LAST = "all rounds", "last rounds"
+_WINDS = ("East", "South")
 
 
 class RewardRows(NamedTuple):
@@ -55,8 +56,12 @@ def rows_of(predictor: RewardPredictor, rounds: RoundColumns) -> RewardRows:
 def groups_of_rounds(rounds: RoundColumns, vocabulary: Vocabulary) -> dict[str, Mask]:
     """Returns which rounds [N] are of each group that occurs. Last rounds are the last regular one and any further."""
     is_last_N = is_last_round(rounds.wind, rounds.dealer, rounds.style, vocabulary.num_seats)
-    groups = {ALL: np.ones(len(rounds), bool), **({LAST: is_last_N} if is_last_N.any() else {})}
-    return groups | rounds_of_the_game(rounds.wind, rounds.dealer, vocabulary.num_seats)
+    groups = {ALL: np.ones(len(rounds), bool), LAST: is_last_N}
+    for wind, name in enumerate(_WINDS):
+        for dealer in range(vocabulary.num_seats):
+            groups[f"{name} {dealer + 1}"] = (rounds.wind == wind) & (rounds.dealer == dealer)
+    groups["West"] = rounds.wind >= len(_WINDS)
+    return {name: where_N for name, where_N in groups.items() if where_N.any()}
 
 
 def evaluate_rewards(

@@ -73,8 +73,6 @@ def stage_tables(stage: str, evaluations: _Lettered, num_seats: int) -> str:
     if issubclass(objective, Rank):
         parts.append("Reliability of the rank probabilities: predicted probability and empirical frequency, in %")
         parts.append(_reliability_table(evaluations, "rank"))
-        parts.append("Ranks by round of the game: log-likelihood and calibration error")
-        parts.append(_round_table(evaluations))
     parts.append("Agreement of the best action with the player's")
     parts.append(_decision_table(evaluations, has_probability=False))
     return "\n\n".join(parts)
@@ -276,17 +274,6 @@ def _less_scores_cells(evaluation: Evaluation, predictor: str, whats: Sequence[s
         mark = " *" if excludes_zero and evaluation.games >= FEWEST_GAMES else ""
         cells.append(with_interval(estimate, 3, sign="+") + mark)
     return cells
-
-
-def _round_table(evaluations: _Lettered) -> str:
-    header = ["round", "decisions", "log-likelihood of the rank", "calibration error %"]
-    rows = []
-    for name in next(iter(evaluations.values())).by_round:
-        for letter, evaluation in evaluations.items():
-            likelihood, error = (evaluation.by_round[name][key] for key in ("log_likelihood", "ece"))
-            cells = [f"{likelihood.decisions:,}", with_interval(likelihood, 3), with_interval(error, 1, 100)]
-            rows.append([f"{name} {letter}".rstrip(), *cells])
-    return table(header, rows)
 
 
 def _likelihood_cells(evaluation: Evaluation, predictor: str, whats: Sequence[str]) -> list[str]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from safetensors import SafetensorError
+from transformers.utils.logging import disable_progress_bar
 
 from annotate.vocabulary import Vocabulary
 from kanachan.inference import encoder
@@ -36,6 +37,7 @@ def export_encoder(policy: Policy, folder: Path, name: str | None = None) -> int
         auto_map=_AUTO_MAP,
     )
     exported = KanachanEncoder(config)
+    disable_progress_bar()  # type: ignore[no-untyped-call]  # of writing one file
     exported.encoder.load_state_dict(policy.network.encoder.state_dict(), strict=True)
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder, prefix=".kanachan-export.") as temporary:

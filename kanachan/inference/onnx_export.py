@@ -33,7 +33,6 @@ _TRACED = {
     "events": 7,
     "candidates": 11,
 }  # arbitrary sizes, all different, except 0 and 1
-_MOST_BYTES = (1 << 31) - (1 << 24)  # of tensors: an ONNX file holds 2 GiB
 
 
 class _Input(NamedTuple):
@@ -130,9 +129,7 @@ def simulated_situations(vocabulary: Vocabulary) -> Columns:
 def export_onnx(policy: Policy, folder: Path, columns: Columns) -> list[Checked]:
     """Writes `encoder.onnx`, `policy.onnx` and a README.md that explains them into `folder`, all or none; the policy is
     on the CPU, and there are two decisions or more. Raises ValueError if a file differs from the network on them by
-    more than `TOLERANCE` (`Checked.difference`), or the network is too large for one file."""
-    if sum(tensor.nbytes for tensor in policy.network.state_dict().values()) > _MOST_BYTES:
-        raise ValueError("an ONNX file holds at most 2 GiB, and the network is larger")
+    more than `TOLERANCE` (`Checked.difference`)."""
     if (folder / ABOUT_NAME).exists() and not (folder / POLICY_NAME).exists():
         raise ValueError(f"{folder / ABOUT_NAME} is not of an export, and would be overwritten: name another folder")
     found = []

@@ -145,7 +145,6 @@ class GainMeter:
         self,
         shards: Shards,
         is_own: Callable[[Columns], NDArray[np.bool_]],
-        limit: int | None = None,
         progress: Callable[[int], object] = lambda rows: None,
     ) -> SeatRounds:
         """Weighs all rounds of the old policy's seats in a split, a few thousand decisions at once.
@@ -153,15 +152,14 @@ class GainMeter:
         Args:
             shards: opened with the columns of self-play.
             is_own: tells which decisions are the old policy's.
-            limit: the number of decisions of all players, in whole games, that is not exceeded unless by one game.
-            progress: is called with the numbers of rows done, of `num_rows_of` in all.
+            progress: is called with the numbers of rows done.
 
         Raises:
             ValueError: there are none, or another policy has played them.
             TooFar: the new policy is too far from the old one.
         """
         parts: list[SeatRounds] = []
-        for columns, num_rows in _spans(shards, is_own, limit):
+        for columns, num_rows in _spans(shards, is_own):
             if len(columns):
                 parts.append(self.measure(columns))
                 _check(SeatRounds.joined(parts), at_most=_EARLY_SLACK * MOST_DIVERGENCE)
@@ -257,12 +255,10 @@ def _check(rounds: SeatRounds, at_most: float) -> None:
         )
 
 
-def _spans(
-    shards: Shards, is_own: Callable[[Columns], NDArray[np.bool_]], limit: int | None
-) -> Iterator[tuple[Columns, int]]:
+def _spans(shards: Shards, is_own: Callable[[Columns], NDArray[np.bool_]]) -> Iterator[tuple[Columns, int]]:
     """Yields the policy's rows among some thousands of a split, those of a seat in a round together, and the number of
     these."""
-    rows = _rows_of_games(shards, limit)
+    rows = np.arange(len(shards))
     first = 0
     while first < len(rows):
         span = rows[first : first + _ROWS_AT_ONCE]
@@ -274,21 +270,6 @@ def _spans(
         own = span[is_own(columns)]
         yield shards.gather(own[by_round(shards, own, len(own))]), len(span)
         first += len(span)
-
-
-def num_rows_of(shards: Shards, limit: int | None) -> int:
-    """Returns how many rows of a split `GainMeter.measure_all` reads."""
-    return len(_rows_of_games(shards, limit))
-
-
-def _rows_of_games(shards: Shards, limit: int | None) -> NDArray[np.int64]:
-    rows = np.arange(len(shards))
-    if limit is None or limit >= len(shards):
-        return rows
-    game_B = shards.games(rows)
-    games, count_G = np.unique(game_B, return_counts=True)  # in the order of their hashes
-    num_games = max(int(np.searchsorted(np.cumsum(count_G), limit, side="right")), 1)
-    return rows[np.isin(game_B, games[:num_games])]
 
 
 def gain_of(rounds: SeatRounds, replicates: int = REPLICATES) -> Gain:

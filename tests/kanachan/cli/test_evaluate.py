@@ -142,36 +142,6 @@ def test_networks_and_scores_are_compared_on_the_same_decisions(entries: dict[St
     assert all(not entries[stage]["less_scores"] for stage in STAGES if stage != "rank")
 
 
-def test_every_round_of_the_game_has_its_calibration_error(
-    weights: dict[StageName, Path], entries: dict[StageName, dict[str, Any]]
-) -> None:
-    found = entries["rank"]["by_round"]
-    predictions = Policy.load(weights["rank"]).predictions(TEST)
-    surprises, gaps = defaultdict(list), defaultdict(lambda: defaultdict(float))
-    for annotation, prediction in zip(TEST, predictions, strict=True):
-        rank = annotation.results[V.results.index("rank")]
-        assert prediction.rank_probability is not None
-        probabilities = prediction.rank_probability[annotation.chosen].tolist()
-        wind, dealer = (block_value(annotation, name) for name in ("wind", "round"))
-        name = "West" if wind == 2 else f"{('East', 'South')[wind]} {dealer + 1}"
-        for group in ("all", name):
-            surprises[group].append(math.log(probabilities[rank]))
-            confidence = max(probabilities)
-            gaps[group][int(confidence * 15)] += confidence - (probabilities.index(confidence) == rank)
-    assert set(found) == set(surprises) and "all" == next(iter(found)) and len(found) > 5
-    for name, values in surprises.items():
-        assert found[name]["log_likelihood"]["value"] == pytest.approx(sum(values) / len(values), abs=1e-4)
-        expected = sum(map(abs, gaps[name].values())) / len(values)
-        assert found[name]["ece"]["value"] == pytest.approx(expected, abs=1e-4)
-        assert found[name]["ece"]["decisions"] == len(values)
-    assert all(not entries[stage]["by_round"] for stage in STAGES if stage != "rank")
-
-
-def block_value(annotation: Annotation, name: str) -> int:
-    block = V.sparse[name]
-    return next(token - block.first for token in annotation.sparse if block.first <= token < block.first + block.size)
-
-
 def test_metrics_of_imitation_equal_a_plain_loop(
     weights: dict[StageName, Path], entries: dict[StageName, dict[str, Any]]
 ) -> None:

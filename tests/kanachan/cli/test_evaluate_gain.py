@@ -102,13 +102,6 @@ def test_a_critic_brings_its_utility_and_its_reward_predictor(
     assert with_critic["effective_size"] == pytest.approx(near["effective_size"])
 
 
-def test_a_limit_takes_whole_games(folder: Path, near: dict[str, Any], tmp_path: Path) -> None:
-    limited = estimated(folder, "near", tmp_path / "gain.json", "--limit", str(near["decisions"] // 2))
-    assert 0 < limited["games"] < 5 and limited["seats"] <= 4 * limited["games"]
-    assert limited["decisions"] <= near["decisions"] // 2
-    assert limited["verdict"]["result"] == "too_few_games"
-
-
 def test_recorded_probabilities_that_the_network_does_not_reproduce_are_refused(folder: Path) -> None:
     shards = open_shards(folder / "games", "test", behaviour=True)
     old, seats = Policy.load(folder / "old"), LearnerSeats(shards, str(folder / "old"))
@@ -120,7 +113,7 @@ def test_recorded_probabilities_that_the_network_does_not_reproduce_are_refused(
     )
     meter = GainMeter(old, old, Behaviour(1.0, seats.behaviour.explore), returns.of)
     with pytest.raises(ValueError, match="does not give the actions the probabilities with which they were played"):
-        meter.measure_all(shards, seats.are_of, limit=300)
+        meter.measure_all(shards, seats.are_of)
 
 
 def test_a_policy_that_is_too_far_is_refused(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
