@@ -27,12 +27,8 @@ _NOTEN_PAYMENTS = {4: {0, 1000, 1500, 3000}, 3: {0, 1000, 2000}}
 
 def agreed_events(recorded: Sequence[Event], abort: str | None, table: Table) -> list[Event]:
     """Compares the end of a round with the engine's and returns its events with payments and the reason of a draw.
-    Raises Disagreement, which names what differs.
-
-    Args:
-        abort: the reason of a draw that a player chose or a triple ron caused; None if the engine ended the round.
-        table: the same actions played to the end of the round.
-    """
+    Raises Disagreement, which names what differs. `abort`: the reason of a draw that a player chose or a triple ron
+    caused; None if the engine ended the round; `table`: the same actions played to the end of the round."""
     num_seats = len(recorded[0]["scores"])
     num_drawn = sum(event["type"] == "tsumo" for event in recorded)
     _require_same("tiles drawn", num_drawn, table.vocabulary.num_live - table.left)

@@ -118,12 +118,8 @@ class Table:
         has_external_events: bool = False,
     ) -> Self:
         """Creates a table that plays one round from `start` (mjai start_kyoku) with a given wall (physical tiles).
-
-        Args:
-            is_wall_true: False where the part of the wall that nobody saw is made up.
-            has_external_events: the engine keeps no log; the caller passes every event after `start` to `add_event`
-                before it reads the progression.
-        """
+        `is_wall_true`: False where the part of the wall that nobody saw is made up; `has_external_events`: the engine
+        keeps no log; the caller passes every event after `start` to `add_event` before it reads the progression."""
         mode = f"{_MODES[vocabulary.num_seats]}-single"
         env = RiichiEnv(game_mode=mode, rule=_rule(rules), skip_mjai_logging=has_external_events)
         observations = env.reset(

@@ -45,12 +45,8 @@ class OfferDraft:
 
 
 def offers_of(lists: Iterable[Message], after: int, is_claim: bool, num_seats: int) -> list[OfferDraft]:
-    """Returns the offers in OptionalOperationList messages; ValueError if there is no such seat or tile.
-
-    Args:
-        after: index of the event to react to; see Offer.
-        is_claim: whether that event is another player's discard or kan.
-    """
+    """Returns the offers in OptionalOperationList messages; ValueError if there is no such seat or tile. `after`: index
+    of the event to react to; see Offer; `is_claim`: whether that event is another player's discard or kan."""
     offers = []
     for offered in lists:
         buttons = _buttons(tuple([(each.type, tuple(each.combination)) for each in offered.operation_list]))

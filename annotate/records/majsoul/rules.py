@@ -55,12 +55,8 @@ _FREE = (
 
 def kind_of_game(config: Message, unknown_rules: Sequence[str]) -> tuple[int | None, int, int]:
     """Returns the room, None if the game is not ranked; the style, 0 East only, 1 East and South; and how many play.
-    Raises ValueError for a game by other rules than ranked games, or of an unknown kind.
-
-    Args:
-        config: GameConfig.
-        unknown_rules: names of stated rules that are not in the table of fields.
-    """
+    Raises ValueError for a game by other rules than ranked games, or of an unknown kind. `config`: GameConfig;
+    `unknown_rules`: names of stated rules that are not in the table of fields."""
     if config.category not in (_RANKED, _FRIENDS, _CONTEST):
         raise ValueError(f"whether the game is ranked is not known (head.config.category {config.category})")
     mode, mode_id = config.mode.mode, config.meta.mode_id
