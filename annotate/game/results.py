@@ -140,7 +140,7 @@ def round_results(events: Sequence[Event], dealer: int, is_tenpai: Sequence[bool
     assert draw["type"] == "ryukyoku", draw
     if draw.get("reason") == NAGASHI:
         # the seats that are paid are those whose discards were all terminals and honours and unclaimed
-        winner = next(seat for seat in _from(dealer, num_seats) if draw["deltas"][seat] > 0)
+        winner = next(seat for seat in (*range(dealer, num_seats), *range(dealer)) if draw["deltas"][seat] > 0)
         return [_win_result(seat, winner, winner, num_seats) for seat in range(num_seats)]
     if draw.get("reason") in EXHAUSTIVE:
         return [_CODES[num_seats].tenpai if tenpai else _CODES[num_seats].noten for tenpai in is_tenpai]
@@ -177,7 +177,3 @@ def _win_result(seat: int, winner: int, target: int, num_seats: int) -> int:
     if seat == target:
         return codes.dealt_in_to + relative(winner)
     return codes.between[relative(winner), relative(target)]
-
-
-def _from(dealer: int, num_seats: int) -> list[int]:
-    return [(dealer + i) % num_seats for i in range(num_seats)]

@@ -6,12 +6,10 @@ from google.protobuf.message import Message
 
 _RANKED, _FRIENDS, _CONTEST = 2, 1, 4
 """config.category"""
-_ROOM_AND_STYLE = {
-    mode_id + style: (room, style) for room, mode_id in enumerate((2, 5, 8, 11, 15)) for style in range(2)
-}
-"""by config.meta.mode_id of ranked games"""
-_OF_THREE = {17 + 2 * room + style: (room, style) for room in range(5) for style in range(2)}
-"""likewise, of three players"""
+_RANKED_GAMES = {
+    mode_id + style: (room, style, 4) for room, mode_id in enumerate((2, 5, 8, 11, 15)) for style in range(2)
+} | {17 + 2 * room + style: (room, style, 3) for room in range(5) for style in range(2)}
+"""room, style and number of seats by config.meta.mode_id"""
 _STYLES = {1: 0, 2: 1}
 """by config.mode.mode of other games"""
 _THREE_PLAYER_MODES = range(11, 15)
@@ -63,7 +61,7 @@ def kind_of_game(config: Message, unknown_rules: Sequence[str]) -> tuple[int | N
     is_ranked = config.category == _RANKED
     if not is_ranked and mode in _THREE_PLAYER_MODES:
         raise ValueError("a game of three players in a room or a contest: only ranked ones are supported")
-    if is_ranked and mode_id not in _ROOM_AND_STYLE | _OF_THREE:
+    if is_ranked and mode_id not in _RANKED_GAMES:
         raise ValueError(f"a ranked game of a kind that is not known (mode_id {mode_id})")
     others = _other_rules(config.mode)
     if not is_ranked:  # the rules of a ranked game do not change with additional settings
@@ -71,8 +69,7 @@ def kind_of_game(config: Message, unknown_rules: Sequence[str]) -> tuple[int | N
     if others:
         raise ValueError(f"a game by other rules than ranked games, which is not supported: {', '.join(others)}")
     if is_ranked:
-        num_seats = 3 if mode_id in _OF_THREE else 4
-        return *(_ROOM_AND_STYLE | _OF_THREE)[mode_id], num_seats
+        return _RANKED_GAMES[mode_id]
     if mode not in _STYLES:
         raise ValueError(f"neither an East nor a South game (mode {mode}): its length is not supported")
     return None, _STYLES[mode], 4

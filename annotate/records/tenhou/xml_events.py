@@ -1,5 +1,7 @@
 """Converts elements of Tenhou's mjlog that are the longest to events: the deal, and payments."""
 
+from collections.abc import Sequence
+
 from annotate.game import record
 from annotate.game.record import Event
 from annotate.game.tiles import NUM_TILE_IDS
@@ -36,3 +38,12 @@ def payments(attributes: Attributes, tag: str, num_seats: int) -> Event:
     numbers = [100 * number for number in integers_of(attributes, tag, "sc", 2 * SEATS_OF_TABLE)]
     before, deltas = numbers[: 2 * num_seats : 2], numbers[1 : 2 * num_seats : 2]
     return {"deltas": deltas, "scores": [score + change for score, change in zip(before, deltas, strict=True)]}
+
+
+def require_sticks(attributes: Attributes, tag: str, events: Sequence[Event]) -> None:
+    """Raises ValueError unless the counters and deposits at the end of a round follow from its events."""
+    start, paid = events[0], sum(event["type"] == "reach_accepted" for event in events)
+    honba, deposits = start["honba"], start["kyotaku"] + paid
+    if "ba" in attributes and integers_of(attributes, tag, "ba") != (honba, deposits):
+        words = f"{honba} counters and {deposits} deposits by the round itself"
+        raise ValueError(f'<{tag} ba="{attributes["ba"]}">: {words}')

@@ -21,7 +21,7 @@ from annotate.records.tenhou.absence import Absence
 from annotate.records.tenhou.attributes import Attributes, integer_of, integers_of, tiles_of
 from annotate.records.tenhou.meld import decode_meld, tile_name
 from annotate.records.tenhou.wall import SEED_PREFIX, walls_of_seed, with_indicators
-from annotate.records.tenhou.xml_events import SEATS_OF_TABLE, payments, start_kyoku
+from annotate.records.tenhou.xml_events import SEATS_OF_TABLE, payments, require_sticks, start_kyoku
 from annotate.vocabulary import Vocabulary, vocabulary_of_seats
 
 # bits of <GO type>
@@ -44,6 +44,9 @@ _DISCARDS = {f"{letter}{tile}": (seat, tile) for seat, letter in enumerate("DEFG
 _MOVE = re.compile(r"[DEFGTUVW]\d+$")
 _CONNECTIONS, _ENDS = ("UN", "BYE"), ("AGARI", "RYUUKYOKU")
 """elements that tell something even where their round is lost: who is connected, and the final scores"""
+_RESUMED = re.compile(rf"<(?:{'|'.join(('INIT', *_CONNECTIONS, *_ENDS))})\b".encode())
+"""where reading goes on after what is malformed"""
+_ROOT = b"<mjloggm>"
 
 
 def read_tenhou_xml(data: bytes, name: str) -> Game:
@@ -51,25 +54,13 @@ def read_tenhou_xml(data: bytes, name: str) -> Game:
     the content, so that no two games share one. Raises ValueError if it is malformed, or a game that is not supported.
     """
     reader = _Reader(data)
-    cut_off = reader.read()
-    return reader.game(_game_id(data, name), cut_off)
-
-
-def _game_id(data: bytes, name: str) -> str:
-    found = TENHOU_LOG.search(name)
-    return found[0] if found else f"mjlog-{hashlib.sha256(data).hexdigest()[:16]}"
+    cut_off, log = reader.read(), TENHOU_LOG.search(name)
+    return reader.game(log[0] if log else f"mjlog-{hashlib.sha256(data).hexdigest()[:16]}", cut_off)
 
 
 class _Reader:
     def __init__(self, data: bytes) -> None:
         self._data = data
-        self._parser = expat.ParserCreate()
-        self._parser.StartElementHandler = self._start
-        self._parser.EndElementHandler = self._end
-        self._parser.CharacterDataHandler = self._text
-        self._parser.StartDoctypeDeclHandler = self._doctype
-        self._depth = 0
-        """how many elements are open"""
         self._number = 0
         """of the round, from 1"""
         self._type: int | None = None
@@ -108,23 +99,49 @@ class _Reader:
     def _vocabulary(self) -> Vocabulary:
         return vocabulary_of_seats(self._num_seats)
 
+    def _open(self, start: int) -> None:
+        """Starts to parse at a place of the document."""
+        self._parser, self._offset, self._depth = expat.ParserCreate(), start, 0
+        self._parser.StartElementHandler = self._start
+        self._parser.EndElementHandler = self._end
+        self._parser.CharacterDataHandler = self._text
+        self._parser.StartDoctypeDeclHandler = self._doctype
+        if start:
+            self._parser.Parse(_ROOT, False)
+            self._offset -= len(_ROOT)
+
     def read(self) -> bool:
         """Reads the document; returns whether it stops before its end."""
-        try:
-            self._parser.Parse(self._data, False)
-        except expat.ExpatError as error:
-            raise ValueError(f"malformed XML: {expat.ErrorString(error.code)} {self._place}") from None
-        except ValueError as error:
-            raise ValueError(f"{error} {self._place}") from None
+        start: int | None = 0
+        while start is not None:
+            self._open(start)
+            start = self._parse(self._data[start:])
         try:
             self._parser.Parse(b"", True)
         except expat.ExpatError:
             return True
         return False
 
+    def _parse(self, data: bytes) -> int | None:
+        """Parses the rest of the document, or up to what is malformed; returns where to go on after that."""
+        try:
+            self._parser.Parse(data, False)
+        except expat.ExpatError as error:
+            problem = f"malformed XML: {expat.ErrorString(error.code)}"
+            if self._number == 0 or self._depth == 0:
+                raise ValueError(f"{problem} {self._place}") from None
+            self._lose(problem)
+            self._seed = self._walls = None  # which round comes next is not known
+            found = _RESUMED.search(self._data, self._offset + self._parser.ErrorByteIndex)
+            return found and found.start()
+        except ValueError as error:
+            raise ValueError(f"{error} {self._place}") from None
+        return None
+
     @property
     def _place(self) -> str:
-        return f"(line {self._parser.CurrentLineNumber}, column {self._parser.CurrentColumnNumber})"
+        *lines, last = self._data[: self._offset + self._parser.CurrentByteIndex].split(b"\n")
+        return f"(line {len(lines) + 1}, column {len(last)})"
 
     def _lose(self, problem: str) -> None:
         """Leaves out the round that is being read, or what follows after one that has ended."""
@@ -355,8 +372,8 @@ class _Reader:
         }
         if "doraHaiUra" in attributes:
             event["ura_markers"] = [tile_name(tile) for tile in tiles_of(attributes, "AGARI", "doraHaiUra")]
-        if not is_another:  # the first has taken the deposits
-            self._require_sticks(attributes, "AGARI")
+        if not is_another and self._events is not None:  # the first has taken the deposits
+            require_sticks(attributes, "AGARI", self._events)
         self._add(event)
         self._ended = True
 
@@ -365,21 +382,12 @@ class _Reader:
         kind = attributes.get("type")
         if kind not in DRAW_REASONS:
             raise ValueError(f'<RYUUKYOKU type="{kind}">: an unknown kind of draw')
-        self._require_sticks(attributes, "RYUUKYOKU")
+        if self._events is not None:
+            require_sticks(attributes, "RYUUKYOKU", self._events)
         self._add(
             {"type": "ryukyoku", "reason": DRAW_REASONS[kind], **payments(attributes, "RYUUKYOKU", self._num_seats)}
         )
         self._ended = True
-
-    def _require_sticks(self, attributes: Attributes, tag: str) -> None:
-        """Raises ValueError unless the counters and deposits at the end of a round follow from its events."""
-        if "ba" not in attributes or self._events is None:
-            return
-        start, paid = self._events[0], sum(event["type"] == "reach_accepted" for event in self._events)
-        honba, deposits = start["honba"], start["kyotaku"] + paid
-        if integers_of(attributes, tag, "ba") != (honba, deposits):
-            words = f"{honba} counters and {deposits} deposits by the round itself"
-            raise ValueError(f'<{tag} ba="{attributes["ba"]}">: {words}')
 
     def _owari(self, attributes: Attributes, tag: str) -> None:
         if "owari" in attributes:

@@ -48,6 +48,7 @@ def in_round(number: int, pattern: bytes, by: bytes) -> Damage:
     ("pattern", "by", "problem"),
     [
         (rb"<T\d+/>", b"<T136/>", "there are 136 tiles"),
+        (rb"<T\d+/>", b"<T1", "malformed XML"),
         (rb"<T\d+/>", b"", "drawing"),
         (rb"<T\d+/>", b"T1/>", "unexpected text"),
         (rb"<E\d+/>", b'<N who="1" m="x"/>', "comma-separated integers expected"),
@@ -79,9 +80,10 @@ def test_what_follows_after_the_end_of_a_round_costs_nothing_else() -> None:
 def test_who_left_in_a_round_with_a_fault_is_away_in_the_next() -> None:
     data = tenhou_xml(made())
     left = in_round(1, rb"<T\d+/>", rb'\g<0><BYE who="2"/>')
-    damaged = in_round(1, rb"<U\d+/>", b"<U136/>")(left(data))
-    assert read(damaged).rounds == read(left(data)).rounds[1:]
-    assert {seat for _, seat in read(damaged).rounds[0].automatic} == {2}
+    for damage in (in_round(1, rb"<U\d+/>", b"<U136/>"), in_round(1, rb"<T\d+/>", b"<T1")):
+        game = read(damage(left(data)))
+        assert [played.events for played in game.rounds] == [played.events for played in read(left(data)).rounds[1:]]
+        assert {seat for _, seat in game.rounds[0].automatic} == {2}
 
 
 @pytest.mark.parametrize(
