@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 STICK = 1000
+"""points of a riichi stick"""
 _ENDS = ("hora", "ryukyoku")
 
 

@@ -2,9 +2,10 @@
 
 from annotate.game.decisions import Choice, choice_of
 from annotate.game.engine.table import Turn
+from annotate.game.progression import call_indices
 from annotate.game.record import Event
 from annotate.game.tiles import MJAI_NAMES, TILE_OF_ID, TILE_OF_MJAI
-from annotate.vocabulary import CHI_OF_TILES, Vocabulary, tile34_of
+from annotate.vocabulary import Vocabulary
 
 PASS = "none"
 """type of mjai's event for a pass"""
@@ -45,26 +46,14 @@ def token_of_event(turn: Turn, event: Event, vocabulary: Vocabulary, is_riichi: 
         return block["skip"].first
     if kind == "ryukyoku":
         return block["kyushu"].first
-    if kind in KITA:
-        return block["kita"].first
-    if kind == "ankan":
-        return block["ankan"].token(tile34_of(TILE_OF_MJAI[event["consumed"][0]]))
-    if kind == "kakan":
-        return block["kakan"].token(TILE_OF_MJAI[event["pai"]])
     if kind == "hora" and event["target"] == turn.seat:
         return block["tsumo"].first
-    relative_seat = (event["target"] - turn.seat - 1) % vocabulary.num_seats
-    if event["target"] != turn.target:
+    if "target" in event and event["target"] != turn.target:
         raise ValueError(f"seat {turn.seat} cannot {kind} a tile of seat {event['target']} now")
     if kind == "hora":
-        return block["ron"].token(relative_seat)
-    tile = TILE_OF_MJAI[event["pai"]]
-    if kind == "chi":
-        consumed = frozenset(TILE_OF_MJAI[name] for name in event["consumed"])
-        if (consumed, tile) not in CHI_OF_TILES:
-            raise ValueError(f"no sequence: chi {event['pai']} with {' '.join(event['consumed'])}")
-        return block["chi"].token(CHI_OF_TILES[consumed, tile])
-    return block[kind].token(relative_seat, tile)
+        return block["ron"].token((event["target"] - turn.seat - 1) % vocabulary.num_seats)
+    kind = "kita" if kind in KITA else kind
+    return block[kind].token(*call_indices(event, kind, turn.seat, vocabulary.num_seats))
 
 
 def events_of_option(turn: Turn, token: int, vocabulary: Vocabulary) -> list[Event]:

@@ -10,13 +10,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from annotate.game.corrections import STICK
 from annotate.game.grading import ranks_of
 from annotate.game.results import GameSummary
 from annotate.vocabulary import Vocabulary
 from kanachan.data.columns import Columns, splitmix64, token_value
-
-STICK = 1000
-"""points of a riichi stick"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

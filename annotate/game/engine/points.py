@@ -9,9 +9,9 @@ may declare riichi.
 from collections.abc import Sequence
 from typing import Any
 
+from annotate.game.corrections import STICK
 from annotate.game.engine.hand_evaluator import shanten
 
-_STICK = 1000
 _CLOSED_HAND = 14
 """tiles in a hand without melds, with the one drawn"""
 
@@ -49,7 +49,7 @@ class Points:
         """Returns the engine's observation for a seat on its own turn, with riichi among its actions if it is possible;
         the engine has the points then. `observation` is the same, without riichi if the engine was without points;
         `hand` the seat's concealed tiles, physical."""
-        if not self._withheld or self._withheld[seat] < _STICK or shanten(hand, len(self._withheld)) > 0:
+        if not self._withheld or self._withheld[seat] < STICK or shanten(hand, len(self._withheld)) > 0:
             return observation
         if observation.riichi_declared[seat]:  # it stays tenpai
             return observation

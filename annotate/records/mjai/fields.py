@@ -67,60 +67,31 @@ class Fields:
     scores: Field
 
 
+def _points(name: str, num_seats: int, *aliases: str, optional: bool = False) -> Field:
+    check = _list(num_seats, _integer(-LARGEST_SCORE, LARGEST_SCORE))
+    return Field(name, f"{num_seats} integers", check, aliases, optional)
+
+
 @cache
 def fields_of(num_seats: int) -> Fields:
     """Returns the fields of the events of games with so many seats."""
-    events = _events(num_seats)
-    hands = f"{num_seats} hands of 13 tiles or ?", _list(num_seats, _list(13, _is_tile_or_hidden))
-    start = [replace(f, expected=hands[0], check=hands[1]) if f.name == "tehais" else f for f in events["start_kyoku"]]
-    actor, target = _seats(num_seats)
-    scores = replace(_points("scores", num_seats), optional=True)
-    paid = replace(_points("deltas", num_seats, "delta"), optional=True), scores
-    seen = events | {
-        "start_kyoku": tuple(start),
-        "tsumo": (actor, replace(_PAI, expected="a tile or ?", check=_is_tile_or_hidden)),
-        "hora": (actor, target, *paid),
-        "ryukyoku": paid,
-    }
-    header = (
-        Field("id", "a text", lambda value: type(value) is str, optional=True),
-        Field("rules", "tenhou or mjsoul", lambda value: value in ("tenhou", "mjsoul"), optional=True),
-        Field("style", "0 or 1", _integer(0, 1), optional=True),
-        Field("room", "0 ... 4", _integer(0, 4), optional=True),
-        Field("grades", f"{num_seats} grades 0 ... 15", _list(num_seats, _integer(0, 15)), optional=True),
-        replace(_points("grading_deltas", num_seats), optional=True),
-    )
-    return Fields(events, seen, header, _points("scores", num_seats))
-
-
-def _points(name: str, num_seats: int, *aliases: str) -> Field:
-    check = _list(num_seats, _integer(-LARGEST_SCORE, LARGEST_SCORE))
-    return Field(name, f"{num_seats} integers", check, aliases=aliases)
-
-
-def _seats(num_seats: int) -> list[Field]:
-    expected, check = f"a seat 0 ... {num_seats - 1}", _integer(0, num_seats - 1)
-    return [Field(name, expected, check) for name in ("actor", "target")]
-
-
-def _events(num_seats: int) -> dict[str, tuple[Field, ...]]:
-    actor, target = _seats(num_seats)
+    a_seat, is_seat = f"a seat 0 ... {num_seats - 1}", _integer(0, num_seats - 1)
+    actor, target, dealer = (Field(name, a_seat, is_seat) for name in ("actor", "target", "oya"))
     scores = _points("scores", num_seats)
-    paid = replace(_points("deltas", num_seats, "delta"), optional=True), replace(scores, optional=True)
-    ura = Field(
-        "ura_markers", "a list of tiles", _list(None, _is_tile), aliases=("uradora_markers",), optional=True, default=()
+    paid = _points("deltas", num_seats, "delta", optional=True), replace(scores, optional=True)
+    ura = Field("ura_markers", "a list of tiles", _list(None, _is_tile), ("uradora_markers",), True, default=())
+    hands = Field("tehais", f"{num_seats} hands of 13 tiles", _list(num_seats, _list(13, _is_tile)))
+    start = (
+        Field("bakaze", "E, S, W or N", lambda value: type(value) is str and len(value) == 1 and value in WINDS),
+        _DORA,
+        Field("kyoku", f"1 ... {num_seats}", _integer(1, num_seats)),
+        Field("honba", "a count", _integer(0, 1000)),
+        Field("kyotaku", "a count", _integer(0, 1000), aliases=("kyoutaku",)),
+        dealer,
+        scores,
     )
     events: dict[str, tuple[Field, ...]] = {
-        "start_kyoku": (
-            Field("bakaze", "E, S, W or N", lambda value: type(value) is str and len(value) == 1 and value in WINDS),
-            _DORA,
-            Field("kyoku", f"1 ... {num_seats}", _integer(1, num_seats)),
-            Field("honba", "a count", _integer(0, 1000)),
-            Field("kyotaku", "a count", _integer(0, 1000), aliases=("kyoutaku",)),
-            Field("oya", actor.expected, actor.check),
-            scores,
-            Field("tehais", f"{num_seats} hands of 13 tiles", _list(num_seats, _list(13, _is_tile))),
-        ),
+        "start_kyoku": (*start, hands),
         "tsumo": (actor, _PAI),
         "dahai": (actor, _PAI, Field("tsumogiri", "true or false", lambda value: type(value) is bool)),
         "pon": (actor, target, _PAI, _consumed(2)),
@@ -134,8 +105,25 @@ def _events(num_seats: int) -> dict[str, tuple[Field, ...]]:
         "ryukyoku": (Field("reason", "a text", lambda value: type(value) is str, optional=True), *paid),
     }
     if num_seats == 3:
-        return events | {"kita": (actor, replace(_PAI, optional=True, default="N"))}
-    return events | {"chi": (actor, target, _PAI, _consumed(2))}
+        events["kita"] = (actor, replace(_PAI, optional=True, default="N"))
+    else:
+        events["chi"] = (actor, target, _PAI, _consumed(2))
+    seen_hands = f"{num_seats} hands of 13 tiles or ?", _list(num_seats, _list(13, _is_tile_or_hidden))
+    seen = events | {
+        "start_kyoku": (*start, Field("tehais", *seen_hands)),
+        "tsumo": (actor, replace(_PAI, expected="a tile or ?", check=_is_tile_or_hidden)),
+        "hora": (actor, target, *paid),
+        "ryukyoku": paid,
+    }
+    header = (
+        Field("id", "a text", lambda value: type(value) is str, optional=True),
+        Field("rules", "tenhou or mjsoul", lambda value: value in ("tenhou", "mjsoul"), optional=True),
+        Field("style", "0 or 1", _integer(0, 1), optional=True),
+        Field("room", "0 ... 4", _integer(0, 4), optional=True),
+        Field("grades", f"{num_seats} grades 0 ... 15", _list(num_seats, _integer(0, 15)), optional=True),
+        _points("grading_deltas", num_seats, optional=True),
+    )
+    return Fields(events, seen, header, scores)
 
 
 PAYMENTS = ("deltas", "scores")
