@@ -3,7 +3,7 @@
 import argparse
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from tqdm import tqdm
@@ -19,9 +19,6 @@ from kanachan.cli.options import WEIGHTS_HELP, add_batch_option, add_device_opti
 from kanachan.models.reference import resolved
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from kanachan.inference.choice import Prediction
     from kanachan.inference.policy import Policy
 
@@ -81,6 +78,8 @@ def _predict(arguments: argparse.Namespace) -> None:
         arguments.output, [arguments.lines, str(resolved(arguments.weights))], may_stream=True, force=arguments.force
     )
     # Heavy imports come only now, after the arguments have been found valid.
+    import numpy as np
+
     from kanachan.data.columns import game_key
     from kanachan.inference.policy import Policy
     from kanachan.models.device import chosen_device
@@ -96,7 +95,7 @@ def _predict(arguments: argparse.Namespace) -> None:
             games = {annotation.game: game_key(annotation.game) for _, annotation in chunk}
             key_of |= games
             if arguments.unseen:
-                is_learned = dict(zip(games, learned.has(_keys(games)), strict=True))
+                is_learned = dict(zip(games, learned.has(np.array(list(games.values()), np.uint64)), strict=True))
                 chunk = [each for each in chunk if not is_learned[each[1].game]]
             predictions = policy.predictions([annotation for _, annotation in chunk], arguments.batch)
             for (line, annotation), prediction in zip(chunk, predictions, strict=True):
@@ -104,13 +103,8 @@ def _predict(arguments: argparse.Namespace) -> None:
                     output.write(explained(annotation, prediction, policy) + "\n\n")
                 else:
                     output.write(f"{line}\t{','.join(map(str, prediction.shown))}\n")
-    print(f"{PROGRAM}: {in_words({'': learned}, _keys(key_of), left_out=arguments.unseen)}", file=sys.stderr)
-
-
-def _keys(key_of: Mapping[str, int]) -> "NDArray[np.uint64]":
-    import numpy as np
-
-    return np.fromiter(key_of.values(), np.uint64, len(key_of))
+    game_X = np.array(list(key_of.values()), np.uint64)
+    print(f"{PROGRAM}: {in_words({'': learned}, game_X, left_out=arguments.unseen)}", file=sys.stderr)
 
 
 def _chunks(path: str, size: int, vocabulary: Vocabulary, *, shows_bar: bool) -> Iterator[list[tuple[str, Annotation]]]:

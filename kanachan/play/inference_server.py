@@ -9,13 +9,11 @@ the same, to the last bit, as those of a network of a worker's own on the same d
 import signal
 import tempfile
 import time
-import traceback
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from multiprocessing import AuthenticationError, get_context
 from multiprocessing.connection import Connection, Listener
-from pathlib import Path
 from queue import Empty, SimpleQueue
 from secrets import token_bytes
 from threading import Thread
@@ -29,10 +27,9 @@ from kanachan.inference.policy import Policy
 from kanachan.models.device import chosen_device
 from kanachan.models.kv_cache import CachedNetwork, IncrementalBatch, free_bytes
 from kanachan.play.batch_shapes import Shape, filled
-from kanachan.play.process_pool import leave, start_process
+from kanachan.play.process_pool import end_processes, leave, portable, start_process
 from kanachan.play.remote_network import Opening, Part, ServerAddress, batch_of_arrays
 
-_END_SECONDS = 10.0
 _MERGE_SECONDS = 0.001
 """for which rows wait for those of other workers"""
 
@@ -45,50 +42,32 @@ def devices_of_servers(name: str, num_workers: int) -> list[str]:
 
 @contextmanager
 def inference_servers(devices: Sequence[str]) -> Iterator[list[ServerAddress]]:
-    """Starts a server on each device, yields their addresses, and ends them.
+    """Starts a server on each device, yields their addresses as soon as workers can connect, and ends them.
 
     Raises:
         ValueError: a device does not exist.
         OSError: a server cannot be started.
     """
     with ExitStack() as held:
-        servers = [held.enter_context(closing(InferenceServer(device))) for device in devices]
-        yield [server.address() for server in servers]
+        folder, key = held.enter_context(tempfile.TemporaryDirectory(prefix="kanachan-")), token_bytes(32)
+        starting = []
+        for number, device in enumerate(devices):
+            ready, theirs = get_context("spawn").Pipe()
+            path = f"{folder}/networks-{number}"
+            held.callback(end_processes, [start_process(_serve, theirs, path, key, device)])
+            theirs.close()
+            starting.append((path, ready))
+        yield [_address(path, key, ready) for path, ready in starting]
 
 
-class InferenceServer:
-    """A process with networks; close it in the end."""
-
-    def __init__(self, device: str) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="kanachan-")
-        self._path, self._key = str(Path(self._folder.name) / "networks"), token_bytes(32)
-        self._ready, theirs = get_context("spawn").Pipe()
-        self._process = start_process(_serve, theirs, self._path, self._key, device)
-        theirs.close()
-
-    def address(self) -> ServerAddress:
-        """Returns the address, as soon as workers can connect.
-
-        Raises:
-            ValueError: the device does not exist.
-            OSError: the process has ended.
-        """
-        try:
-            found: tuple[str, float] | ValueError = self._ready.recv()
-        except EOFError:
-            raise OSError("the process that computes the networks has ended at its start") from None
-        if isinstance(found, ValueError):
-            raise found
-        return ServerAddress(self._path, self._key, *found)
-
-    def close(self) -> None:
-        """Ends the process."""
-        self._process.terminate()
-        self._process.join(_END_SECONDS)
-        if self._process.is_alive():
-            self._process.kill()
-            self._process.join()
-        self._folder.cleanup()
+def _address(path: str, key: bytes, ready: Connection) -> ServerAddress:
+    try:
+        found: tuple[str, float] | ValueError = ready.recv()
+    except EOFError:
+        raise OSError("the process that computes the networks has ended at its start") from None
+    if isinstance(found, ValueError):
+        raise found
+    return ServerAddress(path, key, *found)
 
 
 def _serve(ready: Connection, path: str, key: bytes, device: str) -> None:
@@ -197,7 +176,7 @@ class SharedNetworks:
             try:
                 self._handle(worker, message)
             except Exception as error:
-                worker.send(_portable(error))
+                worker.send(portable(error))
 
     def _handle(self, worker: _Worker, message: Opening | int | list[Part] | None) -> None:
         if isinstance(message, Opening):
@@ -269,7 +248,7 @@ class SharedNetworks:
             arrays = output.candidate_BAK.cpu().numpy(), output.summary_BK.cpu().numpy()
         except Exception as error:
             for part in merged:
-                part.request.worker.send(_portable(error))
+                part.request.worker.send(portable(error))
             return
         first = 0
         for part in merged:
@@ -283,10 +262,3 @@ class SharedNetworks:
 
 def _num_rows(parts: Sequence[_WaitingPart]) -> int:
     return sum(len(part.batch) for part in parts)
-
-
-def _portable(error: Exception) -> Exception:
-    """Returns the exception for a worker: a user's error as it is, any other with its traceback."""
-    if isinstance(error, ValueError | OSError):
-        return ValueError(str(error))
-    return RuntimeError("".join(traceback.format_exception(error)))

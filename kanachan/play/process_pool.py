@@ -117,13 +117,8 @@ class ProcessPool(Generic[Unit, Result]):
         """Ends processes, whatever they are doing."""
         for member in members:
             member.pipe.close()
-            member.process.terminate()
-        for member in members:
-            member.process.join(_END_SECONDS)
-            if member.process.is_alive():
-                member.process.kill()
-                member.process.join()
             self._members.remove(member)
+        end_processes([member.process for member in members])
 
 
 def start_process(target: Callable[..., object], *arguments: Any) -> BaseProcess:
@@ -137,6 +132,17 @@ def start_process(target: Callable[..., object], *arguments: Any) -> BaseProcess
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
     return process
+
+
+def end_processes(processes: Sequence[BaseProcess]) -> None:
+    """Asks processes to end, and kills those that have not done so in time."""
+    for process in processes:
+        process.terminate()
+    for process in processes:
+        process.join(_END_SECONDS)
+        if process.is_alive():
+            process.kill()
+            process.join()
 
 
 def _work(pipe: Any, serve: Serve[Unit, Result]) -> None:
@@ -153,13 +159,13 @@ def _work(pipe: Any, serve: Serve[Unit, Result]) -> None:
     except SystemExit:
         raise
     except BaseException as error:  # the panics of the rules engine are not an Exception
-        pipe.send(_portable(error))
+        pipe.send(portable(error))
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)  # it ends anyway, and an exception at the exit would be printed
 
 
-def _portable(error: BaseException) -> Exception:
-    """Returns the exception for the parent: itself if it is a user's error, else a RuntimeError with the traceback."""
+def portable(error: BaseException) -> Exception:
+    """Returns the exception to send: itself if it is a user's error, else a RuntimeError with the traceback."""
     if not isinstance(error, ValueError | OSError):
         return RuntimeError("".join(traceback.format_exception(error)))
     try:

@@ -62,38 +62,13 @@ class MatchStatistics(NamedTuple):
     test: PairedTest
 
 
-class _Sums:
-    """Sums over the seats of one player, game by game."""
-
-    def __init__(self, results: Sequence[GameResult], player: str, points: Sequence[float]) -> None:
-        def total(values: Callable[[GameResult], Sequence[float]]) -> Floats:
-            return np.array(
-                [math.fsum(v for v, p in zip(values(r), r.players, strict=True) if p == player) for r in results]
-            )
-
-        self.seats = total(lambda r: [1] * len(r.players))
-        self.rounds = total(lambda r: [r.rounds] * len(r.players))
-        self.rank = [total(partial(_has_rank, rank)) for rank in range(len(points))]
-        self.mean_rank = total(lambda r: [1 + rank for rank in r.ranks])
-        self.points = total(lambda r: [points[rank] for rank in r.ranks])
-        self.grading = total(lambda r: r.grading_deltas)
-        self.score = total(lambda r: r.scores)
-        self.wins, self.won_points = total(lambda r: r.wins), total(lambda r: r.won_points)
-        self.deal_ins, self.calls = total(lambda r: r.deal_ins), total(lambda r: r.calls)
-        self.riichis = total(lambda r: r.riichis)
-
-
-def _has_rank(rank: int, result: GameResult) -> list[bool]:
-    return [each == rank for each in result.ranks]
-
-
 def match_statistics(
     results: Sequence[GameResult], match: Match, points: Sequence[float], replicates: int = REPLICATES
 ) -> MatchStatistics:
     """Computes the statistics of games that have ended, in any order. `points`: rank points, first to last."""
     results = sorted(results, key=lambda result: result.game)
     wall_B = np.array([result.wall for result in results], np.int64)
-    metrics = {player: _metrics(_Sums(results, player, points), match.style) for player in PLAYERS}
+    metrics = {player: _metrics(results, player, points, match.style) for player in PLAYERS}
     differences = {name: difference(metrics["B"][name], metrics["A"][name]) for name in metrics["A"]}
     named = {f"{player}/{name}": metric for player in PLAYERS for name, metric in metrics[player].items()}
     named |= {f"-/{name}": metric for name, metric in differences.items()}
@@ -102,21 +77,32 @@ def match_statistics(
     return MatchStatistics(of_player, {name: estimates[f"-/{name}"] for name in differences}, _test(results, match))
 
 
-def _metrics(sums: _Sums, style: int) -> dict[str, Statistic]:
-    ranks = {f"rank_{rank + 1}": _ratio(count_B, sums.seats) for rank, count_B in enumerate(sums.rank)}
+def _metrics(results: Sequence[GameResult], player: str, points: Sequence[float], style: int) -> dict[str, Statistic]:
+    def total(values: Callable[[GameResult], Sequence[float]]) -> Floats:
+        """Returns the sums over the seats of the player, by game."""
+        return np.array(
+            [math.fsum(v for v, p in zip(values(r), r.players, strict=True) if p == player) for r in results]
+        )
+
+    seats, rounds = total(lambda r: [1] * len(r.players)), total(lambda r: [r.rounds] * len(r.players))
+    wins, rank_B = total(lambda r: r.wins), [total(partial(_has_rank, rank)) for rank in range(len(points))]
     return {
-        **ranks,
-        "mean_rank": _ratio(sums.mean_rank, sums.seats),
-        "points": _ratio(sums.points, sums.seats),
-        "grading_points": _ratio(sums.grading, sums.seats),
-        "stable_dan": _stable_dan(sums.rank, style),
-        "score": _ratio(sums.score, sums.seats),
-        "win_rate": _ratio(sums.wins, sums.rounds),
-        "deal_in_rate": _ratio(sums.deal_ins, sums.rounds),
-        "call_rate": _ratio(sums.calls, sums.rounds),
-        "riichi_rate": _ratio(sums.riichis, sums.rounds),
-        "won_points": _ratio(sums.won_points, sums.wins),
+        **{f"rank_{rank}": _ratio(count_B, seats) for rank, count_B in enumerate(rank_B, start=1)},
+        "mean_rank": _ratio(total(lambda r: [1 + rank for rank in r.ranks]), seats),
+        "points": _ratio(total(lambda r: [points[rank] for rank in r.ranks]), seats),
+        "grading_points": _ratio(total(lambda r: r.grading_deltas), seats),
+        "stable_dan": _stable_dan(rank_B, style),
+        "score": _ratio(total(lambda r: r.scores), seats),
+        "win_rate": _ratio(wins, rounds),
+        "deal_in_rate": _ratio(total(lambda r: r.deal_ins), rounds),
+        "call_rate": _ratio(total(lambda r: r.calls), rounds),
+        "riichi_rate": _ratio(total(lambda r: r.riichis), rounds),
+        "won_points": _ratio(total(lambda r: r.won_points), wins),
     }
+
+
+def _has_rank(rank: int, result: GameResult) -> list[bool]:
+    return [each == rank for each in result.ranks]
 
 
 def _ratio(numerator_B: Floats, denominator_B: Floats) -> Statistic:

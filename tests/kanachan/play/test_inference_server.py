@@ -6,9 +6,8 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from dataclasses import replace
-from multiprocessing import Pipe
+from multiprocessing import Pipe, active_children
 from multiprocessing.connection import Connection
 from pathlib import Path
 from threading import Thread
@@ -31,7 +30,7 @@ from kanachan.play.agent import GameKey, SeededSampler
 from kanachan.play.agent_factory import make_agent
 from kanachan.play.agent_spec import parse_agent
 from kanachan.play.batch_shapes import CachedRow, Shape, batches_of_shape
-from kanachan.play.inference_server import InferenceServer, SharedNetworks, devices_of_servers, inference_servers
+from kanachan.play.inference_server import SharedNetworks, devices_of_servers, inference_servers
 from kanachan.play.match import Precision
 from kanachan.play.playing import Execution, GameStream
 from kanachan.play.policy_agent import PolicyAgent
@@ -185,11 +184,11 @@ def test_a_server_that_was_killed_is_reported_and_leaves_nothing_behind(
     weights: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    with closing(InferenceServer("cpu")) as server:
-        address = server.address()
+    before = active_children()
+    with inference_servers(["cpu"]) as (address,):
         assert len(list(tmp_path.iterdir())) == 1
         network = RemoteNetwork(address, weights["imitation"]).with_cache(100, 100, use_bf16=False)
-        process = server._process
+        (process,) = (each for each in active_children() if each not in before)
         assert process.pid is not None
         os.kill(process.pid, signal.SIGKILL)
         process.join()
