@@ -1,7 +1,6 @@
 """kanachan-arena: compares two players in duplicate games."""
 
 import argparse
-import math
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -19,10 +18,9 @@ from annotate.runtime.files import check_output, locking
 from annotate.runtime.signals import StopRequest, noting_stop_signals
 from annotate.runtime.terminal import require_positive, run_cleanly
 from annotate.runtime.workers import num_cores
-from annotate.vocabulary import NUMS_OF_SEATS
 from kanachan.cli.environment import set_environment
 from kanachan.cli.int8_players import precision_of, report_int8
-from kanachan.cli.options import add_bootstrap_option, add_table_options, print_report, require_policies
+from kanachan.cli.options import add_bootstrap_option, add_table_options, parse_points, print_report, require_policies
 from kanachan.cli.player_options import (
     PlayerFormatter,
     add_execution_options,
@@ -115,7 +113,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seed", type=int, default=0, help="other seeds give other walls (default: %(default)s)")
     parser.add_argument(
         "--points",
-        type=_points,
+        type=parse_points,
         metavar="P,P,P[,P]",
         help="rank points of the 1st to the last place (default: 90,45,0,-135, of three 135,0,-135: Tenhou's Houou for "
         "7 dan)",
@@ -157,16 +155,6 @@ def _add_rules(parser: argparse.ArgumentParser) -> None:
 def _grades(text: str) -> tuple[int, int]:
     grades = parse_grades(text, (1, 2))
     return grades[0], grades[-1]
-
-
-def _points(text: str) -> tuple[float, ...]:
-    try:
-        points = tuple(float(part) for part in text.split(","))
-    except ValueError:
-        points = ()
-    if len(points) not in NUMS_OF_SEATS or not all(map(math.isfinite, points)):
-        raise argparse.ArgumentTypeError(f"{' or '.join(map(str, NUMS_OF_SEATS))} numbers expected, not {text}")
-    return points
 
 
 def _run(arguments: argparse.Namespace) -> int:

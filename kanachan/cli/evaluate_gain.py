@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 from tqdm import tqdm
 
 from annotate.runtime.json_output import plain, write_json
-from kanachan.cli.options import check_json_option, print_report
+from kanachan.cli.options import check_json_option, parse_points, print_report
 from kanachan.cli.score_baseline import SHIPPED_BASELINE
 from kanachan.data.shard_folder import shards_of
 from kanachan.models.card import vocabulary_of
@@ -48,7 +48,7 @@ def add_gain_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--points",
         metavar="P,P,P[,P]",
-        type=_points,
+        type=parse_points,
         help="points of each rank, with --utility ranks, such as 90,45,0,-135 (default: those of the critic; without "
         f"one, {_listed(RANK_POINTS)}, of three players {_listed(rank_points(3))})",
     )
@@ -68,13 +68,6 @@ def add_gain_options(parser: argparse.ArgumentParser) -> None:
 
 def _listed(points: tuple[float, ...]) -> str:
     return ",".join(f"{each:g}" for each in points)
-
-
-def _points(text: str) -> tuple[float, ...]:
-    try:
-        return tuple(map(float, text.split(",")))
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"numbers such as 90,45,0,-135 expected, not {text}") from None
 
 
 def check_gain_options(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> None:
@@ -175,19 +168,13 @@ def _returns(arguments: argparse.Namespace) -> _Returns:
 
     critic = None if arguments.critic is None else Critic.load(arguments.critic, chosen_device(arguments.device))
     num_seats = vocabulary_of(arguments.weights[0]).num_seats
-    usual = rank_points(num_seats)
-    utility = Utility(points=usual) if critic is None else critic.utility
+    utility = Utility(points=rank_points(num_seats)) if critic is None else critic.utility
     if arguments.utility is not None or arguments.points is not None:
-        kind: UtilityKind = arguments.utility or "ranks"
-        if kind != "ranks" and arguments.points is not None:
-            raise ValueError(f"--points has no effect with --utility {kind}; leave it out")
-        points = utility.points if utility.kind == "ranks" else usual
-        utility = Utility(kind, points if arguments.points is None else arguments.points)
+        points = utility.points if utility.kind == "ranks" else rank_points(num_seats)
+        utility = Utility(arguments.utility or "ranks", arguments.points or points)
     if critic is not None and critic.utility != utility:
         raise ValueError(f"{arguments.critic}: a critic of {critic.utility}; --utility and --points are of {utility}")
     if not utility.needs_reward:
-        if arguments.reward is not None:
-            raise ValueError(f"--reward has no effect with --utility {utility.kind}; leave it out")
         return _Returns(utility, None, critic)
     reward = shipped_name(REWARD, num_seats) if critic is None else critic.card[CRITIC_KEY]["reward"]
     return _Returns(utility, arguments.reward or reward, critic)

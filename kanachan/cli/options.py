@@ -1,6 +1,7 @@
 """Options that several commands share."""
 
 import argparse
+import math
 from pathlib import Path
 from typing import Any, get_args
 
@@ -105,3 +106,14 @@ def add_bootstrap_option(parser: argparse._ActionsContainer) -> None:
     parser.add_argument(
         "--bootstrap", type=int, metavar="N", default=1000, help="bootstrap resamples (default: %(default)s)"
     )
+
+
+def parse_points(text: str) -> tuple[float, ...]:
+    """Parses the points of each rank; raises ArgumentTypeError unless they are finite numbers."""
+    try:
+        points = tuple(map(float, text.split(",")))
+    except ValueError:
+        points = (math.nan,)
+    if not all(map(math.isfinite, points)):
+        raise argparse.ArgumentTypeError(f"numbers such as 90,45,0,-135 expected, not {text}")
+    return points

@@ -38,14 +38,9 @@ _LEAST_LOG_PROBABILITY = -1_000.0  # JSON cannot represent infinity
 class Evaluation:
     """The predictions of the networks for a turn; options are in the order of their tokens."""
 
-    score: NDArray[np.float32]
-    """[A] of the policy; higher is better; the points of the stage where it has no probabilities"""
+    prediction: Prediction
     quality: NDArray[np.float64]
     """[A] log probabilities, or points divided by the stage's scale"""
-    probability: NDArray[np.float32] | None
-    """[A] by the policy"""
-    rank_probability: NDArray[np.float32] | None
-    """[A, R]"""
     eval_time_ns: int
 
 
@@ -138,8 +133,7 @@ class MjaiBot:
             # the decision included the discard, unless riichi was declared against our choice
             evaluation = _selected(before, self._tokens, tokens)
             if self._chosen not in tokens:
-                prediction = Prediction(evaluation.score, None, None, None)
-                self._chosen = choose(tokens, prediction, self._sampling, self._uniform()).token
+                self._chosen = choose(tokens, evaluation.prediction, self._sampling, self._uniform()).token
         else:
             evaluation = self._evaluate(self._encoder.observation(turn, self._table.progression))
             self._tokens, self._evaluation = tokens, evaluation
@@ -160,13 +154,7 @@ class MjaiBot:
             highest = score.max()
             quality = score - highest - np.log(np.exp(score - highest).sum())
             quality = np.maximum(quality, _LEAST_LOG_PROBABILITY)
-        return Evaluation(
-            score=own.score,
-            quality=quality,
-            probability=own.probability,
-            rank_probability=own.rank_probability,
-            eval_time_ns=time.perf_counter_ns() - start,
-        )
+        return Evaluation(own, quality, time.perf_counter_ns() - start)
 
     def _policy_of_round(self) -> Policy:
         if self._adapt is None:
@@ -186,21 +174,22 @@ class MjaiBot:
         quality = [0.0] if evaluation is None else evaluation.quality.tolist()
         coarse = mask_values(dict(zip(tokens, quality, strict=True)), vocabulary, after_reach)
         meta: dict[str, Any] = {"mask_bits": coarse["mask_bits"]} if evaluation is None else coarse
-        meta["is_greedy"] = evaluation is None or tokens[int(evaluation.score.argmax())] == self._chosen
+        meta["is_greedy"] = evaluation is None or tokens[int(evaluation.prediction.score.argmax())] == self._chosen
         # as Mortal's: before the draw, and 0 with a hand that is complete
         held = [tile for tile in turn.hand if tile != turn.drawn]
         meta["shanten"] = max(0, shanten(held, self.num_seats))
         meta["at_furiten"] = self._table.is_furiten
         if evaluation is None:
             return meta
+        prediction = evaluation.prediction
         meta |= {"batch_size": 1, "eval_time_ns": evaluation.eval_time_ns}
         meta["candidates"] = [_candidate(events_of_option(turn, token, vocabulary), after_reach) for token in tokens]
-        if evaluation.probability is not None:
-            meta["probabilities"] = [rounded(p) for p in evaluation.probability.tolist()]
+        if prediction.probability is not None:
+            meta["probabilities"] = [rounded(p) for p in prediction.probability.tolist()]
         else:
-            meta["expected_points"] = [rounded(points) for points in evaluation.score.tolist()]
-        if evaluation.rank_probability is not None:
-            meta["rank_probabilities"] = [[rounded(p) for p in row] for row in evaluation.rank_probability.tolist()]
+            meta["expected_points"] = [rounded(points) for points in prediction.score.tolist()]
+        if prediction.rank_probability is not None:
+            meta["rank_probabilities"] = [[rounded(p) for p in row] for row in prediction.rank_probability.tolist()]
         return meta
 
 
@@ -239,10 +228,6 @@ def _selected(evaluation: Evaluation, tokens: Sequence[int], selected: Sequence[
     def at_places(values: NDArray[np.float32] | None) -> NDArray[np.float32] | None:
         return None if values is None else values[places]
 
-    return Evaluation(
-        score=evaluation.score[places],
-        quality=evaluation.quality[places],
-        probability=at_places(evaluation.probability),
-        rank_probability=at_places(evaluation.rank_probability),
-        eval_time_ns=evaluation.eval_time_ns,
-    )
+    old = evaluation.prediction
+    prediction = Prediction(old.score[places], at_places(old.probability), at_places(old.rank_probability), old.value)
+    return Evaluation(prediction, evaluation.quality[places], evaluation.eval_time_ns)
