@@ -1,8 +1,7 @@
 """The folder that kanachan-export writes for `transformers`: weights, configuration, code and a model card."""
 
-import json
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from kanachan.inference import encoder
 from kanachan.inference.encoder import KanachanConfig, KanachanEncoder
 from kanachan.inference.policy import Policy
 from kanachan.inference.source_copy import copied_sources
+from kanachan.models.card_text import card_sections
 from kanachan.models.weights import CARD_NAME, write_card
 
 ABOUT_NAME = "README.md"
@@ -100,47 +100,17 @@ Where `inputs["tiles"]` is 0, a row of `last_hidden_state` after the seats is pa
 
 {_sizes(policy.card["model"], policy.vocabulary)}
 
-## Training
-
-{chr(10).join(_training(card))}
-
-## Metrics
-
-{chr(10).join(_metrics(card)) or "None in the card of the weights."}
-
-## Licence
+{"".join(_section(title, lines) for title, lines in card_sections(card).items())}## Licence
 
 The code is kanachan's (MIT). The weights: {licence or "not stated in their card"}. `{CARD_NAME}` holds
 all that is known of their training.
 """
 
 
+def _section(title: str, lines: Sequence[str]) -> str:
+    return "".join([f"## {title}\n\n", *(f"- {line.strip()}\n" for line in lines), "\n"])
+
+
 def _sizes(model: Mapping[str, Any], vocabulary: Vocabulary) -> str:
     sizes = ", ".join(f"{name} {value}" for name, value in model.items() if name != "decoder_layers")
     return f"{sizes}; vocabulary {vocabulary.name} ({vocabulary.fingerprint})."
-
-
-def _training(card: Mapping[str, Any]) -> Iterator[str]:
-    for stage in (*card.get("lineage", []), card):
-        samples = stage.get("samples")
-        yield f"- {stage['stage']}: {'unknown' if samples is None else f'{samples:,}'} decisions, repeated ones counted"
-    data = card.get("data") or {}
-    for split, decisions in data.get("decisions", {}).items():
-        yield f"- {split} split: {decisions:,} decisions of {data['games'][split]:,} games"
-    if "sources" in data:
-        yield f"- from: {json.dumps(data['sources'], ensure_ascii=False)}"
-
-
-def _metrics(card: Mapping[str, Any]) -> Iterator[str]:
-    """Yields a table of the metrics of validation, and of those of kanachan-evaluate if the card has them."""
-    rows = [("validation", name, f"{value:.4f}") for name, value in (card.get("metrics") or {}).items()]
-    evaluation = card.get("evaluation") or {}
-    for title, group in evaluation.items():
-        for name, metric in group.items() if isinstance(group, Mapping) else ():
-            if "/" not in name and isinstance(metric, Mapping) and "value" in metric:
-                interval = f" [{metric['low']:.4f}, {metric['high']:.4f}]" if "low" in metric else ""
-                rows.append((evaluation.get("split", ""), f"{title}/{name}", f"{metric['value']:.4f}{interval}"))
-    if rows:
-        yield "| split | metric | value [95 % interval] |"
-        yield "| --- | --- | --- |"
-        yield from (f"| {split} | {name} | {value} |" for split, name, value in rows)

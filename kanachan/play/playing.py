@@ -67,11 +67,6 @@ class GameStream(Generic[Result]):
     execution: Execution = Execution()
     server: "ServerAddress | None" = None
 
-    @property
-    def together(self) -> int:
-        """How many games advance together."""
-        return self.execution.together or self._usual_together(math.inf)
-
     def __call__(self, keys: Iterator[GameKey], stop: StopRequest) -> Generator[tuple[GameKey, Result]]:
         """Yields the key and the result of each game as they end, until a stop is requested.
 
@@ -90,18 +85,13 @@ class GameStream(Generic[Result]):
             server=self.server,
         )
         with made as agents:
-            yield from BatchedGames(series.begin, agents, self._finished, self.fail).play(keys, self.together, stop)
+            yield from BatchedGames(series.begin, agents, self._finished, self.fail).play(keys, self.together(), stop)
 
-    def with_room(self, room: float) -> "GameStream[Result]":
-        """Returns the stream with as many games together as its caches have room for, in bytes, unless it has a
-        number."""
-        together = self.execution.together or self._usual_together(room)
-        return replace(self, execution=replace(self.execution, together=together))
-
-    def _usual_together(self, room: float) -> int:
-        series = self.series
-        use_bf16 = series.precision == "bf16"
-        return usual_together(series.letters.values(), series.vocabulary, use_bf16=use_bf16, room=room)
+    def together(self, room: float = math.inf) -> int:
+        """Returns how many games advance together, if their caches may take so many bytes."""
+        series, use_bf16 = self.series, self.series.precision == "bf16"
+        found = self.execution.together
+        return found or usual_together(series.letters.values(), series.vocabulary, use_bf16=use_bf16, room=room)
 
     def _finished(self, game: Game, events: list[Event]) -> Result:
         if self.execution.records is not None:
@@ -131,17 +121,20 @@ def play_games(
             from kanachan.play.inference_server import devices_of_servers, inference_servers
 
             servers = held.enter_context(inference_servers(devices_of_servers(execution.device, num_workers)))
-        if execution.address is None:  # otherwise the memory is of other machines
-            stream = stream.with_room(room_for_caches(series.device, execution.device, servers, num_workers))
+        room = math.inf  # with an address the memory is of other machines
+        if execution.address is None:
+            room = room_for_caches(series.device, execution.device, servers, num_workers)
+        together = stream.together(room)
+        stream = replace(stream, execution=replace(execution, together=together))
         streams = [replace(stream, server=each) for each in servers] or [stream]
         if execution.backend == "inline":
             results = stream(iter(keys), stop)
         elif execution.backend == "processes":
-            results = ProcessPool(streams, num_workers, stream.together).results(keys, stop)
+            results = ProcessPool(streams, num_workers, together).results(keys, stop)
         else:
             from kanachan.play.ray_backend import RayBackend
             from kanachan.play.ray_cluster import RayCluster
 
             cluster = held.enter_context(closing(RayCluster(execution.workers, execution.address)))
-            results = RayBackend(streams, cluster, execution.workers, stream.together).results(keys, stop)
+            results = RayBackend(streams, cluster, execution.workers, together).results(keys, stop)
         yield from held.enter_context(closing(results))
