@@ -2,40 +2,20 @@
 # Improves a policy by games against itself (stage policy, docs/self-play.md), with lengths for the machine. The same
 # command resumes an interrupted run; kanachan-train --resume DIR --selfplay.iterations N asks for more iterations.
 #
-#   launch/policy.sh MACHINE WEIGHTS [options] [-- SETTINGS of kanachan-train]
+#   launch/policy.sh MACHINE WEIGHTS [SETTINGS of kanachan-train]
 #     MACHINE           laptop: 2,400 games an iteration, all on the CPU; trains the decoder alone
 #                       gpu:    24,000 games an iteration, networks on the GPU
 #                       ray:    100,000 games an iteration by the workers of a Ray cluster, the rest on this machine
 #     WEIGHTS           what plays and is improved: of stage imitation or policy, such as reference
-#     --output DIR      folder of the run (default: runs/policy)
-#     --iterations N    (default: 4)
-#     --address ADDRESS of the Ray cluster, HOST:PORT (default: auto, on one of its machines)
+#     SETTINGS          such as -o DIR (default: runs/policy), --selfplay.iterations N (default: 4), or
+#                       --selfplay.address HOST:PORT of the Ray cluster (default: auto, on one of its machines)
 #
 # A tenth of the seats is played by the rule-based player, so that the policy does not learn to beat only itself.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
 
-machine='' weights='' out=runs/policy iterations=4 address=auto
-while (($#)); do
-    case $1 in
-        -o | --output) out=${2:?--output needs a folder} && shift ;;
-        --iterations) iterations=${2:?--iterations needs a number} && shift ;;
-        --address) address=${2:?--address needs HOST:PORT} && shift ;;
-        --help | -h) usage && exit ;;
-        --) shift && break ;;
-        -*) fail "$1: no such option; launch/policy.sh --help lists them" ;;
-        *)
-            if [[ -z $machine ]]; then
-                machine=$1
-            elif [[ -z $weights ]]; then
-                weights=$1
-            else
-                fail "a machine and weights are expected, not also $1"
-            fi
-            ;;
-    esac
-    shift
-done
+[[ ${1:-} != --help && ${1:-} != -h ]] || { usage && exit; }
+machine=${1:-} weights=${2:-}
 case $machine in
     laptop)
         games=(--selfplay.games 2400 --run.accelerator cpu)
@@ -43,12 +23,12 @@ case $machine in
         games+=(--optim.encoder_learning_rate 0)
         ;;
     gpu) games=(--selfplay.games 24000 --selfplay.device cuda --run.accelerator gpu) ;;
-    ray) games=(--selfplay.games 100000 --selfplay.backend ray --selfplay.address "$address") ;;
+    ray) games=(--selfplay.games 100000 --selfplay.backend ray --selfplay.address auto) ;;
     '') fail "the kind of machine is missing: launch/policy.sh laptop|gpu|ray WEIGHTS" ;;
     *) fail "$machine: laptop, gpu or ray is expected" ;;
 esac
 [[ -n $weights ]] || fail "weights are missing: launch/policy.sh $machine reference, for example"
 set_up
 
-exec kanachan-train --stage policy --init "$weights" -o "$out" --resume auto "${games[@]}" \
-    --selfplay.iterations "$iterations" --selfplay.opponents '[rule=0.1]' "$@"
+exec kanachan-train --stage policy --init "$weights" -o runs/policy --resume auto "${games[@]}" \
+    --selfplay.iterations 4 --selfplay.opponents '[rule=0.1]' "${@:3}"

@@ -16,7 +16,7 @@ from kanachan.cli.evaluate_critic import DESCRIPTION as CRITIC_DESCRIPTION
 from kanachan.cli.evaluate_critic import evaluate_critics
 from kanachan.cli.evaluate_gain import DESCRIPTION as GAIN_DESCRIPTION
 from kanachan.cli.evaluate_gain import add_gain_options, check_gain_options, evaluate_gain
-from kanachan.cli.evaluate_report import Measured, Subject, report_of, side_by_side_report
+from kanachan.cli.evaluate_report import FITTED, Measured, Subject, report_of, side_by_side_report
 from kanachan.cli.evaluate_reward import DESCRIPTION as REWARD_DESCRIPTION
 from kanachan.cli.evaluate_reward import evaluate_reward_predictors
 from kanachan.cli.options import (
@@ -30,10 +30,10 @@ from kanachan.cli.options import (
     require_policies,
     require_weights,
 )
-from kanachan.cli.score_baseline import FITTED, SHIPPED_BASELINE, baseline_path, load_baseline
 from kanachan.config import SPLITS
 from kanachan.data.shard_folder import shards_of
 from kanachan.models.card import read_card, vocabulary_of
+from kanachan.models.reference import shipped_name
 from kanachan.objectives.stages import CRITIC, REWARD
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="WEIGHTS",
         help="reward predictor (stage reward) that predicts ranks and grading points from scores "
         f"and round; {FITTED}: a small model fitted to the train split, as for the points of the round (default: "
-        f"{SHIPPED_BASELINE} if the package has it, else {FITTED})",
+        f"{shipped_name(REWARD, 4)})",
     )
     parser.add_argument(
         "--split", choices=SPLITS, default="test", help="decisions to measure on (default: %(default)s)"
@@ -156,7 +156,8 @@ def _evaluate(arguments: argparse.Namespace, folders: Sequence[str]) -> None:
     if stage == REWARD:
         evaluate_reward_predictors(arguments)
         return
-    baseline = baseline_path(arguments.baseline, vocabulary_of(arguments.weights[0]).num_seats)
+    baseline = arguments.baseline or shipped_name(REWARD, vocabulary_of(arguments.weights[0]).num_seats)
+    baseline = None if baseline == FITTED else baseline
     require_weights(baseline)
     _check_paths(arguments, folders)
     # Heavy imports come only now, after the arguments have been found valid.
@@ -249,9 +250,12 @@ def _predictions(
     from kanachan.evaluation.evaluator import predictions_of
     from kanachan.evaluation.held_out import held_out_rows
     from kanachan.evaluation.predictions_file import held_out_lines
+    from kanachan.inference.reward_predictor import RewardPredictor
 
     vocabulary = subjects[0].objective.vocabulary
-    predictor = load_baseline(baseline, vocabulary)
+    predictor = None if baseline is None else RewardPredictor.load(baseline)
+    if predictor is not None and predictor.vocabulary is not vocabulary:
+        raise ValueError(f"--baseline {baseline}: of the vocabulary {predictor.vocabulary.name}, not {vocabulary.name}")
     without = list(_learned(subjects).values()) if arguments.unseen else []
     sizes = (arguments.bootstrap, predictor, without)
     if _split(arguments) == "lines":

@@ -8,7 +8,6 @@ from tqdm import tqdm
 
 from annotate.runtime.json_output import plain, write_json
 from kanachan.cli.options import check_json_option, parse_points, print_report
-from kanachan.cli.score_baseline import SHIPPED_BASELINE
 from kanachan.data.shard_folder import shards_of
 from kanachan.models.card import vocabulary_of
 from kanachan.models.reference import shipped_name
@@ -56,7 +55,7 @@ def add_gain_options(parser: argparse.ArgumentParser) -> None:
         "--reward",
         metavar="WEIGHTS",
         help="reward predictor, whose predictions before and after a round are what the round brought; not with "
-        f"--utility round_points (default: that of the critic; without one, {SHIPPED_BASELINE})",
+        f"--utility round_points (default: that of the critic; without one, {shipped_name(REWARD, 4)})",
     )
     group.add_argument(
         "--critic",

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from annotate.runtime.json_output import plain
-from kanachan.cli.score_baseline import FITTED
 from kanachan.objectives.stages import scoring_stages
 
 if TYPE_CHECKING:
@@ -13,6 +12,10 @@ if TYPE_CHECKING:
     from kanachan.evaluation.evaluator import Evaluation
     from kanachan.inference.policy import Policy
     from kanachan.objectives.objective import Objective
+
+
+FITTED = "fitted"
+"""--baseline: a small model fitted to the train split instead of the package's reward predictor"""
 
 
 @dataclass(frozen=True)

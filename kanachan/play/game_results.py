@@ -15,7 +15,17 @@ def result_of(game: Game, events: list[Event]) -> GameResult:
     wins, won_points, deal_ins, calls, riichis = ([0] * num_seats for _ in range(5))
     rounds = rounds_of(events)
     for of_round in rounds:
-        _count(of_round, wins, won_points, deal_ins, calls, riichis)
+        won = [event for event in of_round if event["type"] == "hora"]
+        for event in won:
+            wins[event["actor"]] += 1
+            won_points[event["actor"]] += event["deltas"][event["actor"]]
+        for seats, counts in (
+            ({event["target"] for event in won if event["target"] != event["actor"]}, deal_ins),
+            ({event["actor"] for event in of_round if event["type"] in _CALLS}, calls),
+            ({event["actor"] for event in of_round if event["type"] == "reach"}, riichis),
+        ):
+            for seat in seats:
+                counts[seat] += 1
     return GameResult(
         wall=game.key.wall,
         seating=game.key.seating,
@@ -32,29 +42,3 @@ def result_of(game: Game, events: list[Event]) -> GameResult:
         riichis=riichis,
         decisions=game.decisions,
     )
-
-
-def _count(
-    events: list[Event],
-    wins: list[int],
-    won_points: list[int],
-    deal_ins: list[int],
-    calls: list[int],
-    riichis: list[int],
-) -> None:
-    """Adds the events of a round to the counts by seat."""
-    callers, declarers, payers = set(), set(), set()
-    for event in events:
-        kind, seat = event["type"], event.get("actor", -1)
-        if kind in _CALLS:
-            callers.add(seat)
-        elif kind == "reach":
-            declarers.add(seat)
-        elif kind == "hora":
-            wins[seat] += 1
-            won_points[seat] += event["deltas"][seat]
-            if event["target"] != seat:
-                payers.add(event["target"])
-    for seats, counts in ((callers, calls), (declarers, riichis), (payers, deal_ins)):
-        for seat in seats:
-            counts[seat] += 1

@@ -24,7 +24,7 @@ class SelfPlay:
 
     Raises:
         ValueError: the share of explored actions is not in 0 ... 1, or a player takes the action of the highest score,
-            which leaves nothing to explore; or there are too many players.
+            which leaves nothing to explore.
     """
 
     vocabulary: Vocabulary
@@ -50,8 +50,6 @@ class SelfPlay:
     """the kind of device that networks are on: another one rounds differently"""
 
     def __post_init__(self) -> None:
-        if len(self.players) > len(ascii_uppercase):
-            raise ValueError(f"{len(self.players)} players: at most {len(ascii_uppercase)} can be mixed")
         if not 0 <= self.explore <= 1:
             raise ValueError(f"--explore must be a share in 0 ... 1, not {self.explore:g}")
         for text in self.players if self.explore else ():

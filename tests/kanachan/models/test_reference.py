@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from annotate.vocabulary import FOUR_PLAYERS, THREE_PLAYERS
-from kanachan.cli.score_baseline import baseline_path
 from kanachan.config import MODEL_SIZES
 from kanachan.inference.reward_predictor import RewardPredictor
 from kanachan.models import reference
@@ -106,8 +105,7 @@ def test_placing_a_file_is_enough_for_its_name(of_three: Path) -> None:
 
 
 def test_the_reward_predictor_of_three_is_their_prior_and_their_baseline(of_three: Path, tmp_path: Path) -> None:
-    assert baseline_path(None, 3) == shipped_name("reward", 3) == "reference/3p/reward"
-    assert baseline_path(None, 4) == "reference/reward"
+    assert shipped_name("reward", 3) == "reference/3p/reward" and shipped_name("reward", 4) == "reference/reward"
     shards = packed_three(tmp_path / "shards", games=6)
     request = requested(["--stage", "rank", "--data.path", str(shards), "--init", "reference/3p", "-o", str(tmp_path)])
     assert request.config.objective.prior == "reference/3p/reward"
