@@ -8,14 +8,13 @@ from functools import cache, partial
 from itertools import islice
 from pathlib import Path
 
-from annotate.annotation import Annotation, parse_line, vocabulary_of_line
-from annotate.game.record import Game, all_readable
+from annotate.annotation import parse_line, vocabulary_of_line
 from annotate.game.settings import add_assumptions
-from annotate.pipeline.convert import Conversion, lacks_end
-from annotate.pipeline.outputs import AddFormat, Output, OutputOf, StandardOutput, TextOutput
+from annotate.pipeline.convert import Conversion, annotate_record
+from annotate.pipeline.outputs import AddFormat, Output, OutputOf, StandardOutput, TextOutput, encode_text
 from annotate.pipeline.run import run
 from annotate.records.finding import SUFFIXES, Shard, check_paths, names_one_record
-from annotate.records.reading import ACCEPTED, Record, find_records, games_of, num_players_of_first, records_of
+from annotate.records.reading import ACCEPTED, find_records, num_players_of_first, records_of
 from annotate.runtime.arguments import CommandParser, add_force_option
 from annotate.runtime.files import check_output, reading_text
 from annotate.runtime.signals import Stopped
@@ -24,47 +23,29 @@ from annotate.runtime.workers import num_cores
 from annotate.vocabulary import NUMS_OF_SEATS, Vocabulary, vocabulary_of_seats
 from annotate.words import describe
 
-_Found = tuple[Annotation, Vocabulary]
-
 
 def _explain(conversion: Conversion, number: int) -> str:
+    """Describes a decision of a record, as it would be written, or of a file of annotation lines."""
     records = list(islice(records_of(find_records(conversion.paths)), 2))
     if len(records) != 1:
         raise ValueError("--explain needs one file; of an archive one member, as in archive.zip!folder/game.xml")
-    annotations = _annotations_of(records[0], conversion, most=number)
-    if number > len(annotations):
-        raise ValueError(f"{records[0].name}: --explain {number} is not in 1 ... {len(annotations)}")
-    return describe(*annotations[number - 1])
-
-
-def _annotations_of(record: Record, conversion: Conversion, most: int) -> list[_Found]:
-    """Returns the annotations of a record as they would be written, or the first `most` of a file of annotation lines.
-    Raises ValueError: the file is neither; or the record holds only incomplete games, which are not written."""
+    record = records[0]
+    _, games, report = annotate_record(record, conversion, encode_text)
+    problem = next((text for each in (report, *(game.report for game in games)) for text in each.left_out), None)
+    lines = [line for game in games for line in game.data.decode().splitlines()]
+    if not games and record.data is None and record.problem is None:
+        with reading_text(record.name) as text:
+            lines = text.readlines()
+    elif problem is not None and not lines:
+        hint = "" if conversion.keeps_incomplete else " (see --keep-incomplete)"
+        raise ValueError(f"{problem}{hint}")
+    if number > len(lines):
+        raise ValueError(f"{record.name}: --explain {number} is not in 1 ... {len(lines)}")
     try:
-        found = list(games_of(record))
-        games = [game for game in found if isinstance(game, Game)] or all_readable(found)
+        vocabulary = vocabulary_of_line(lines[number - 1])
+        return describe(parse_line(lines[number - 1], vocabulary), vocabulary)
     except ValueError as error:
-        if record.data is not None or record.problem is not None:
-            raise
-        return _parse_lines(record.name, str(error), most)
-    games = [game for game in games if conversion.num_players in (None, game.vocabulary.num_seats)]
-    whole = [game for game in games if conversion.keeps_incomplete or not lacks_end(game)]
-    if games and not whole:
-        raise ValueError(f"{record.name}: {games[0].incomplete}: pass --keep-incomplete to read such games")
-    return [(annotation, game.vocabulary) for game in whole for annotation in conversion.annotated(game).annotations]
-
-
-def _parse_lines(path: str, why_no_record: str, most: int) -> list[_Found]:
-    annotations: list[_Found] = []
-    with reading_text(path) as lines:
-        for line in islice(lines, most):
-            try:
-                vocabulary = vocabulary_of_line(line)
-                annotations.append((parse_line(line, vocabulary), vocabulary))
-            except ValueError as error:
-                number = len(annotations) + 1
-                raise ValueError(f"{why_no_record}; nor are these annotations: line {number}: {error}") from None
-    return annotations
+        raise ValueError(f"{problem}; nor are these annotations: line {number}: {error}") from None
 
 
 def _parser(add_format: AddFormat | None) -> argparse.ArgumentParser:

@@ -4,7 +4,6 @@ Names of fields that differ are in the table of fields (`annotate.records.mjai.f
 Everything else that an event or a game has besides is passed over.
 """
 
-import json
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -45,13 +44,9 @@ def is_mjai(text: str) -> bool:
     start = _start_of_event(text, 0) if _is_array_over_lines(text) else 0
     first = text[start : end_of_value(text, start)] if start else text.lstrip().split("\n", 1)[0]
     try:
-        found = json.loads(first)
-    except (ValueError, RecursionError):
+        return bool(events_of_line(first))
+    except ValueError:
         return False
-    if isinstance(found, dict) and "type" not in found:
-        found = found.get("record")
-    event = found[0] if isinstance(found, list) and found else found
-    return isinstance(event, dict) and "type" in event
 
 
 def parts_of(text: str) -> Iterator[tuple[str, int, bool]]:

@@ -29,7 +29,7 @@ from annotate.records.strict_json import objects_of, parse_json
 from annotate.records.tenhou.absence import Absence, Change, automatic_of, connections_of
 from annotate.records.tenhou.excerpts import joined
 from annotate.records.tenhou.grade_names import mjsoul_grade, normalised, tenhou_dan
-from annotate.records.tenhou.turn_order import TILES, events_of, turns_of
+from annotate.records.tenhou.turn_order import events_of, tiles_of, turns_of
 from annotate.vocabulary import vocabulary_of_seats
 
 DRAW_REASONS = {
@@ -283,7 +283,7 @@ def _round(number: int, columns: Any, num_seats: int) -> Round:
             raise ValueError(f"a list of {lengths[0]} elements expected, not {_short(columns)}")
         lists = [_list(column) for column in columns]
         start = _start_kyoku(lists, num_seats)
-        dora, ura = _tiles(lists[2]), _tiles(lists[3])
+        dora, ura = tiles_of(lists[2]), tiles_of(lists[3])
         turns = [turns_of(seat, lists[5 + 3 * seat], lists[6 + 3 * seat]) for seat in range(num_seats)]
         riichi_seats = {event["actor"] for seat in turns for turn in seat for event in turn if event["type"] == "reach"}
         return Round(events_of(start, turns, dora[1:], _ending(lists[-1], ura, riichi_seats, num_seats)))
@@ -295,13 +295,6 @@ def _list(value: Any) -> list[Any]:
     if not isinstance(value, list):
         raise ValueError(f"a list expected, not {_short(value)}")
     return value
-
-
-def _tiles(numbers: Sequence[Any]) -> list[str]:
-    for number in numbers:
-        if type(number) is not int or number not in TILES:
-            raise ValueError(f"{_short(number)} is not a tile")
-    return [TILES[number] for number in numbers]
 
 
 def _points(values: Any, what: str, num_seats: int) -> list[int]:
@@ -316,7 +309,7 @@ def _points(values: Any, what: str, num_seats: int) -> list[int]:
 
 
 def _start_kyoku(lists: Sequence[list[Any]], num_seats: int) -> Event:
-    counts, hands = lists[0], [_tiles(lists[4 + 3 * seat]) for seat in range(num_seats)]
+    counts, hands = lists[0], [tiles_of(lists[4 + 3 * seat]) for seat in range(num_seats)]
     if len(counts) < 3 or not all(type(count) is int and 0 <= count <= 1000 for count in counts[:3]):
         raise ValueError(f"its number, honba and deposits expected, not {_short(counts)}")
     number, honba, deposits = counts[:3]
@@ -330,7 +323,7 @@ def _start_kyoku(lists: Sequence[list[Any]], num_seats: int) -> Event:
     if not lists[2]:
         raise ValueError("a dora indicator expected")
     return start_kyoku(
-        wind, dealer, honba, deposits, _tiles(lists[2])[0], _points(lists[1], "scores", num_seats), hands
+        wind, dealer, honba, deposits, tiles_of(lists[2])[0], _points(lists[1], "scores", num_seats), hands
     )
 
 

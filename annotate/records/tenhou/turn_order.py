@@ -11,8 +11,9 @@ but the fourth seat in both orders; and the fourth seat's first turn after the d
 the same seat in both orders, but it is x in the first and y in the second.
 """
 
+import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from annotate.game.record import Event
@@ -86,8 +87,13 @@ def events_of(
 
 def _tile(number: Any) -> str:
     if type(number) is not int or number not in TILES:
-        raise ValueError(f"{number!r} is not a tile")
+        raise ValueError(f"{json.dumps(number)[:80]} is not a tile")
     return TILES[number]
+
+
+def tiles_of(numbers: Iterable[Any]) -> list[str]:
+    """Returns mjai's names of tiles; raises ValueError if one of the numbers is no tile."""
+    return list(map(_tile, numbers))
 
 
 def _act(seat: int, discard: Any, taken: Event) -> list[Event]:
