@@ -8,10 +8,9 @@ import argparse
 import json
 import random
 import sys
-from collections import Counter
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
 from typing import get_args
@@ -25,7 +24,7 @@ from annotate.game.features import ObservationEncoder
 from annotate.game.grading import mjsoul_deltas, mjsoul_rooms, require_mjsoul_points
 from annotate.game.record import Event, Rules
 from annotate.game.record_writer import SUFFIX, recorded_events, rounds_of, write_record
-from annotate.game.results import EXHAUSTIVE, NAGASHI, game_part, round_part
+from annotate.game.results import game_part, round_part
 from annotate.game.settings import DEFAULT_RULES, NUM_ROOMS, STYLES, id_of_made, table_seed
 from annotate.runtime.arguments import CommandParser
 from annotate.runtime.files import check_output, reading_text, writing_text
@@ -161,49 +160,16 @@ class Report:
     """games whose files existed before"""
     num_rounds: int = 0
     num_lines: int = 0
-    num_preempted: int = 0
-    kinds: Counter[str] = field(default_factory=Counter)
-    """events by type; rounds' ends as "tsumo win", "ron win", "exhaustive draw", "aborted" """
 
     def add(self, other: "Report") -> None:
         for name in (each.name for each in fields(self)):
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
-    def count(self, events: Sequence[Event]) -> None:
-        """Adds the events of a game."""
-        self.num_games += 1
-        self.kinds.update(event["type"] for event in events if event["type"] in _COUNTED)
-        for events_of_round in rounds_of(events):
-            self.num_rounds += 1
-            self.kinds[_ending(events_of_round[-1])] += 1
-
-    def text(self, vocabulary: Vocabulary) -> str:
-        """Formats the report as a table for people."""
-        declared = tuple(kind for kind in _COUNTED if kind == "reach" or kind in vocabulary.progression.blocks)
+    def __str__(self) -> str:
         kept = f", {self.num_kept:,} of them simulated before" if self.num_kept else ""
+        lines = f", {self.num_lines:,} annotation lines" if self.num_lines else ""
         mean = self.num_rounds / self.num_games
-        lines = [f"{self.num_games:,} games{kept}, {self.num_rounds:,} rounds ({mean:.1f} a game)"]
-        for kinds in (_ENDINGS, declared):
-            lines.append("rounds' ends:" if kinds is _ENDINGS else "declared:")
-            lines += [
-                f"  {kind:<16}{self.kinds[kind]:>10,}{self.kinds[kind] / self.num_rounds:>8.1%} of the rounds"
-                for kind in kinds
-            ]
-        if self.num_lines:
-            lines.append(
-                f"{self.num_lines:,} annotation lines, {self.num_preempted:,} of them with a choice that a record hides"
-            )
-        return "\n".join(lines)
-
-
-_COUNTED = ("reach", "chi", "pon", "daiminkan", "ankan", "kakan", "kita")
-_ENDINGS = ("tsumo win", "ron win", "exhaustive draw", "aborted")
-
-
-def _ending(last: Event) -> str:
-    if last["type"] == "hora":
-        return "tsumo win" if last["actor"] == last["target"] else "ron win"
-    return "exhaustive draw" if last["reason"] in (EXHAUSTIVE[0], NAGASHI) else "aborted"
+        return f"{self.num_games:,} games{kept}, {self.num_rounds:,} rounds ({mean:.1f} a game){lines}"
 
 
 def run(options: Options) -> Report:
@@ -233,13 +199,11 @@ def _simulate_one(options: Options, index: int) -> tuple[Report, str]:
     """Writes the record of one game unless it exists; returns the game's report, and its annotation lines if wanted."""
     path = _path(options, index)
     is_kept, is_annotated = path.exists(), options.annotations is not None
-    report = Report(num_kept=int(is_kept))
     if is_kept:
         recorded = _read_record(path)
         if not is_annotated:
             _require_settings(path, recorded[0], options)
-            report.count(recorded)
-            return report, ""
+            return Report(1, 1, len(rounds_of(recorded))), ""
     game = simulate_game(
         options.vocabulary,
         options.seed,
@@ -254,8 +218,7 @@ def _simulate_one(options: Options, index: int) -> tuple[Report, str]:
         raise ValueError(f"{path}: another version of this program made it: simulate into another folder")
     if not is_kept:
         write_record(str(path), game.events)
-    report.count(game.events)
-    report.num_lines, report.num_preempted = len(game.annotations), sum(game.is_preempted)
+    report = Report(1, int(is_kept), len(rounds_of(game.events)), len(game.annotations))
     return report, "".join(f"{format_line(annotation)}\n" for annotation in game.annotations)
 
 
@@ -335,7 +298,7 @@ def simulate(argv: Sequence[str] | None = None) -> int:
             force=arguments.force,
         )
         report = run(options)
-        print(report.text(options.vocabulary), file=sys.stderr)
+        print(report, file=sys.stderr)
         return 0
 
     return run_cleanly(parser.prog, body)
