@@ -45,8 +45,8 @@ if TYPE_CHECKING:
 PROGRAM = "kanachan-evaluate"
 FORMAT_VERSION = 2
 _WITHOUT = {
-    CRITIC: ("predictions", "average_suits", "compare", "unseen"),
-    REWARD: ("predictions", "average_suits", "baseline", "compare", "unseen"),
+    CRITIC: ("predictions", "limit", "average_suits", "compare", "unseen"),
+    REWARD: ("predictions", "limit", "average_suits", "baseline", "compare", "unseen"),
 }
 """stages that are measured in their own way, and the options without effect on them"""
 _DESCRIPTION = """Measures networks on a split of packed annotations. After imitation: how often and with what
@@ -66,7 +66,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = _parser()
     arguments = parser.parse_args(argv)
     folders = _folders(arguments)
-    require_positive(parser, arguments, "batch", "bootstrap")
+    require_positive(parser, arguments, "batch", "limit", "bootstrap")
     check_gain_options(parser, arguments)
     if arguments.compare and len(arguments.weights) < 2 and not arguments.predictions:
         parser.error("--compare needs two WEIGHTS or more, and SHARDS behind them")
@@ -120,6 +120,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--json", metavar="FILE", help="where to write all metrics (default: nowhere)")
     add_force_option(parser)
+    parser.add_argument("--limit", type=int, metavar="N", help="measure on the first N decisions (default: all)")
     parser.add_argument(
         "--unseen",
         action="store_true",
@@ -196,6 +197,7 @@ def _measured(subjects: list[Subject], arguments: argparse.Namespace, baseline: 
         "fingerprint": held_out.vocabulary.fingerprint,
         "games": held_out.num_games,
         "decisions": len(held_out.columns),
+        "limit": arguments.limit,
         "unseen": arguments.unseen,
         "learned_games": {s.path: int(games.has(held_out.game_X).sum()) for s, games in learned.items()},
         "average_suits": arguments.average_suits,
@@ -257,7 +259,7 @@ def _predictions(
     if predictor is not None and predictor.vocabulary is not vocabulary:
         raise ValueError(f"--baseline {baseline}: of the vocabulary {predictor.vocabulary.name}, not {vocabulary.name}")
     without = list(_learned(subjects).values()) if arguments.unseen else []
-    sizes = (arguments.bootstrap, predictor, without)
+    sizes = (arguments.limit, arguments.bootstrap, predictor, without)
     if _split(arguments) == "lines":
         lines = held_out_lines(arguments.shards, vocabulary, *sizes)
         held_out, of_files = lines.held_out, _of_files(lines, len(subjects), arguments.predictions)

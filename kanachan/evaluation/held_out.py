@@ -121,11 +121,12 @@ def held_out_rows(
     folder: str,
     split: str,
     vocabulary: Vocabulary,
+    limit: int | None = None,
     replicates: int = REPLICATES,
     baseline: RewardPredictor | None = None,
     without: Sequence[LearnedGames] = (),
 ) -> HeldOut:
-    """Reads the decisions of a split of a folder of shards.
+    """Reads the decisions of a split of a folder of shards, the first `limit` of them.
 
     Args:
         without: games that are left out.
@@ -134,7 +135,7 @@ def held_out_rows(
         ValueError: the split is missing or empty, or a shard is damaged or of another vocabulary, or all games are left
             out; names the file.
     """
-    columns = held_out_columns(folder, split, vocabulary, without=partial(any_learned, without) if without else None)
+    columns = held_out_columns(folder, split, vocabulary, limit, partial(any_learned, without) if without else None)
     shards = open_shards(folder, split)
     game_X = shards.games(np.arange(len(shards)))
     train = None

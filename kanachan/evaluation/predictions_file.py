@@ -50,11 +50,12 @@ class Lines:
 def held_out_lines(
     path: str,
     vocabulary: Vocabulary,
+    limit: int | None = None,
     replicates: int = REPLICATES,
     baseline: RewardPredictor | None = None,
     without: Sequence[LearnedGames] = (),
 ) -> Lines:
-    """Reads the decisions of annotation lines; without fitted baselines, which need a
+    """Reads the decisions of annotation lines, the first `limit` of them; without fitted baselines, which need a
     train split.
 
     Args:
@@ -67,6 +68,8 @@ def held_out_lines(
     annotations: list[Annotation] = []
     for first_line, block in read_blocks(path, lambda _: None):
         for number, line in enumerate(block.split(b"\n")[:-1], first_line):
+            if len(texts) == limit:
+                break
             try:
                 texts.append(line.decode())
                 annotations.append(parse_line(texts[-1], vocabulary))

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from annotate.annotation import Annotation
+from annotate.annotation import Annotation, format_line
 from annotate.vocabulary import FOUR_PLAYERS as V
 from kanachan.cli.evaluate import main
 from kanachan.config import StageName
@@ -174,3 +174,15 @@ def test_grading_is_compared_with_the_ranks_and_their_points(
     mixture = entries["grading"]["values"]["mixture"]
     assert mixture["mean_absolute_error"]["value"] == pytest.approx(sum(errors) / NUM_TEST, rel=1e-4)
     assert all("mixture" not in entries[stage]["values"] for stage in ("round_delta", "rank"))
+
+
+@pytest.mark.parametrize("kind", ["shards", "lines"])
+def test_with_a_limit_only_the_first_decisions_are_measured(
+    kind: str, weights: dict[StageName, Path], shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = shards
+    if kind == "lines":
+        path = tmp_path / "lines.txt"
+        path.write_text("".join(f"{format_line(annotation)}\n" for annotation in TEST))
+    assert main([str(weights["imitation"]), str(path), "--limit", "30", *DRAWS]) == 0
+    assert "30 decisions (the first)" in capsys.readouterr().out

@@ -81,7 +81,7 @@ REFUSALS = [
     ("evaluate rank shards --baseline rank", NO_REWARD),
     ("evaluate rank reward shards", "weights of stage reward are measured alone"),
     ("evaluate --compare imitation three shards", "three: of the vocabulary kanachan-3p, but imitation is of"),
-    ("evaluate reward rounds --unseen", "--unseen has no effect on weights of stage reward"),
+    ("evaluate reward rounds --limit 5", "--limit has no effect on weights of stage reward"),
     ("evaluate imitation shards --predictions lines.txt", "kanachan-pack --unpack"),
     ("evaluate critic rank played", "weights of stage critic are measured alone"),
     ("evaluate critic played --average-suits", "--average-suits has no effect on weights of stage critic"),
