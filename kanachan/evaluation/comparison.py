@@ -154,7 +154,8 @@ def comparison_tables(reference: str, comparisons: Mapping[str, Comparison]) -> 
         parts.append(table(header, rows, flush_left=2))
     parts.append(
         "*: the interval excludes zero, as one in twenty does by chance where networks are equally good\n"
-        f"few games: the decisions are of fewer than {FEWEST_GAMES} games, too few for reliable intervals"
+        f"few games: the decisions are of fewer than {FEWEST_GAMES} games, too few for reliable intervals\n"
+        "metrics that only one of two networks has, or of other targets, are left out"
     )
     return "\n\n".join(parts)
 
