@@ -54,9 +54,7 @@ def format_line(annotation: Annotation) -> str:
 def parse_line(line: str, vocabulary: Vocabulary) -> Annotation:
     """Parses and checks one line. Raises ValueError, which names the field, the value and what was expected. The caller
     adds file and line number."""
-    texts = line.rstrip("\r\n").split("\t")
-    if len(texts) not in (len(FIELDS), len(_ALL_FIELDS)):
-        raise ValueError(f"{len(FIELDS)} tab-separated fields expected, {len(texts)} found")
+    texts = _split(line)
     lists = {name: _integers(name, text) for name, text in zip(_ALL_FIELDS[1:], texts[1:], strict=False)}
     if not texts[0]:
         raise ValueError("field 0 (game) is empty")
@@ -79,10 +77,14 @@ def parse_line(line: str, vocabulary: Vocabulary) -> Annotation:
 def vocabulary_of_line(line: str) -> Vocabulary:
     """Returns the vocabulary of an annotation line, recognised by how many numbers field 2 has. Raises ValueError: no
     vocabulary has that many. The caller adds file and line number."""
+    return vocabulary_of_numbers(len(_integers("numeric", _split(line)[2])))
+
+
+def _split(line: str) -> list[str]:
     texts = line.rstrip("\r\n").split("\t")
     if len(texts) not in (len(FIELDS), len(_ALL_FIELDS)):
         raise ValueError(f"{len(FIELDS)} tab-separated fields expected, {len(texts)} found")
-    return vocabulary_of_numbers(len(_integers("numeric", texts[2])))
+    return texts
 
 
 def vocabulary_of_numbers(num_numbers: int) -> Vocabulary:

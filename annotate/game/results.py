@@ -56,7 +56,7 @@ class GameSummary(NamedTuple):
 
 EXHAUSTIVE = ("exhaustive_draw", None)
 NAGASHI = "nagashimangan"
-_ABORTS = ("kyushu_kyuhai", "sufuurenta", "suukansansen", "suucha_riichi", "sanchaho")
+ABORTS = ("kyushu_kyuhai", "sufuurenta", "suukansansen", "suucha_riichi", "sanchaho")
 _NUM_DRAWS = {vocabulary.num_seats: vocabulary.num_live for vocabulary in VOCABULARIES.values()}
 
 
@@ -84,10 +84,10 @@ def dealer_stays(events: Sequence[Event]) -> bool:
     if last["type"] == "hora":
         return any(event["type"] == "hora" and event["actor"] == dealer for event in events)
     deltas, reason = last.get("deltas") or (), last.get("reason")
-    if reason not in (*_ABORTS, EXHAUSTIVE[0], NAGASHI):  # missing or spelled differently in some dialects
+    if reason not in (*ABORTS, EXHAUSTIVE[0], NAGASHI):  # missing or spelled differently in some dialects
         is_exhausted = sum(event["type"] == "tsumo" for event in events) == _NUM_DRAWS[len(events[0]["scores"])]
-        reason = EXHAUSTIVE[0] if is_exhausted else _ABORTS[0]
-    if reason in _ABORTS:
+        reason = EXHAUSTIVE[0] if is_exhausted else ABORTS[0]
+    if reason in ABORTS:
         return True
     if reason != NAGASHI and any(deltas):
         return deltas[dealer] > 0

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from annotate.game.engine.table import Table
 from annotate.game.record import Event
-from annotate.game.results import EXHAUSTIVE, NAGASHI, leftover_deposits, round_delta
+from annotate.game.results import ABORTS, EXHAUSTIVE, NAGASHI, leftover_deposits, round_delta
 
 
 class Disagreement(ValueError):
@@ -17,7 +17,7 @@ class Disagreement(ValueError):
 
 
 _TRIPLE_RON = "sanchaho"
-_REASONS = (EXHAUSTIVE[0], NAGASHI, "kyushu_kyuhai", "sufuurenta", "suukansansen", "suucha_riichi", _TRIPLE_RON)
+_REASONS = (EXHAUSTIVE[0], NAGASHI, *ABORTS)
 """reasons of draws as this program's readers name them; other dialects have others, or none"""
 _KANS = ("daiminkan", "ankan", "kakan")
 _MOVES = ("tsumo", "reach", "dahai", "chi", "pon", *_KANS)

@@ -8,7 +8,7 @@ engine's 136.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 from zlib import crc32
 
 from annotate.game.decisions import kind_of
@@ -33,14 +33,6 @@ _LATE = 16  # remaining tiles from which on it calls for a formal tenpai
 _EARLY = 20  # remaining tiles down to which it may wait for a better win
 _NEAR_TENPAI = 1  # shanten down from which a North is kept that the hand needs
 _FOLDING = 300.0  # caution of a player who folds: safety outweighs a step of shanten
-
-
-class Agent(Protocol):
-    """A player of one seat."""
-
-    def choose(self, turn: Turn) -> int:
-        """Returns one of the action tokens in `turn.options`; always the same for the same player and situation."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -87,6 +79,7 @@ class RuleBasedAgent:
         self._first_discard = vocabulary.action["discard"].first
 
     def choose(self, turn: Turn) -> int:
+        """Returns one of the action tokens in `turn.options`."""
         if len(turn.options) == 1:
             return next(iter(turn.options))
         by_kind: dict[str, list[int]] = {}

@@ -30,7 +30,7 @@ from annotate.runtime.arguments import CommandParser
 from annotate.runtime.files import check_output, reading_text, writing_text
 from annotate.runtime.terminal import run_cleanly
 from annotate.runtime.workers import in_order, num_cores
-from annotate.simulation.rule_agent import TEMPERAMENTS, Agent, RuleBasedAgent
+from annotate.simulation.rule_agent import TEMPERAMENTS, RuleBasedAgent
 from annotate.vocabulary import NUMS_OF_SEATS, Vocabulary, vocabulary_of_seats
 
 _GRADES_PER_ROOM = 3  # the grades of a room's players: 0 ... 2 in the lowest
@@ -84,22 +84,20 @@ def simulate_game(
     decisions = _play(table, players, ObservationEncoder(vocabulary, room, style, tuple(grades)) if annotated else None)
     scores = table.scores
     deltas = list(mjsoul_deltas(scores, room, grades, style))
-    header = {"id": game_id(seed, index, vocabulary), "rules": rules, "style": style, "room": room, "grades": grades}
+    id_ = game_id(seed, index, vocabulary)
+    header = {"id": id_, "rules": rules, "style": style, "room": room, "grades": grades}
     events = recorded_events(table, {**header, "grading_deltas": deltas})
     round_parts = [round_part(events_of_round) for events_of_round in rounds_of(events)]
     part = game_part(scores, deltas)
     return SimulatedGame(
-        id=game_id(seed, index, vocabulary),
+        id=id_,
         events=events,
-        annotations=[
-            annotation_of(game_id(seed, index, vocabulary), decision, round_parts[decision.round_index], part)
-            for decision in decisions
-        ],
+        annotations=[annotation_of(id_, each, round_parts[each.round_index], part) for each in decisions],
         is_preempted=[decision.is_preempted for decision in decisions],
     )
 
 
-def _players(rng: random.Random, grades: Sequence[int], vocabulary: Vocabulary) -> list[Agent]:
+def _players(rng: random.Random, grades: Sequence[int], vocabulary: Vocabulary) -> list[RuleBasedAgent]:
     temperaments = rng.sample(TEMPERAMENTS, len(grades))
     return [
         RuleBasedAgent(
@@ -109,7 +107,7 @@ def _players(rng: random.Random, grades: Sequence[int], vocabulary: Vocabulary) 
     ]
 
 
-def _play(table: Table, players: Sequence[Agent], writer: ObservationEncoder | None) -> list[Decision]:
+def _play(table: Table, players: Sequence[RuleBasedAgent], writer: ObservationEncoder | None) -> list[Decision]:
     """Plays to the end of the game; returns the decision points if there is a writer for them."""
 
     def choose(turns: list[Turn]) -> dict[int, Choice]:

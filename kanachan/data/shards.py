@@ -132,8 +132,8 @@ def open_shards(
         descriptions[0]["made"],
         checksum,
         [_ShardBuffers(rows, MappedFile(path, path.stat())) for path, (_, rows) in zip(paths, opened, strict=True)],
-        hidden=hidden,
-        behaviour=behaviour and all(WALL in rows.schema.names for _, rows in opened),
+        has_hidden=hidden,
+        has_behaviour=behaviour and all(WALL in rows.schema.names for _, rows in opened),
     )
     if verify:
         for path, description, mapped in zip(paths, descriptions, shards.mapped, strict=True):
@@ -167,35 +167,27 @@ class _Part:
     """their places in the shard"""
 
 
+@dataclass(eq=False)
 class Shards:
-    """The rows of a split, 0 … len - 1, over all its files; `hidden`, `behaviour`: with hidden hands, with the columns
-    of self-play, which all files have."""
+    """The rows of a split, 0 … len - 1, over all its files."""
 
-    def __init__(
-        self,
-        folder: Path,
-        vocabulary: Vocabulary,
-        split: str,
-        made: dict[str, Any],
-        checksum: str,
-        mapped: list[_ShardBuffers],
-        *,
-        hidden: bool = False,
-        behaviour: bool = False,
-    ) -> None:
-        self.folder = folder
-        self.vocabulary = vocabulary
-        self.split = split
-        self.made = made
-        """how the data were made: sources, seed, splits, counts, version"""
-        self.checksum = checksum
-        """of all rows in their order"""
-        self.mapped = mapped
-        self.has_hidden = hidden
-        self.has_behaviour = behaviour
-        self._plain_names = (*PLAIN, *_NUMBERS_OF_BEHAVIOUR) if behaviour else PLAIN
-        self._ragged_names = (*RAGGED, *[HIDDEN] * hidden, *[WALL] * behaviour)
-        self._first = np.cumsum([0, *(shard.num_rows for shard in mapped)])
+    folder: Path
+    vocabulary: Vocabulary
+    split: str
+    made: dict[str, Any]
+    """how the data were made: sources, seed, splits, counts, version"""
+    checksum: str
+    """of all rows in their order"""
+    mapped: list[_ShardBuffers]
+    has_hidden: bool = False
+    """with hidden hands, which all files have"""
+    has_behaviour: bool = False
+    """with the columns of self-play, which all files have"""
+
+    def __post_init__(self) -> None:
+        self._plain_names = (*PLAIN, *_NUMBERS_OF_BEHAVIOUR) if self.has_behaviour else PLAIN
+        self._ragged_names = (*RAGGED, *[HIDDEN] * self.has_hidden, *[WALL] * self.has_behaviour)
+        self._first = np.cumsum([0, *(shard.num_rows for shard in self.mapped)])
         self._selected: NDArray[np.int64] | None = None
 
     def __len__(self) -> int:

@@ -7,7 +7,7 @@ from functools import lru_cache
 from google.protobuf.message import Message
 
 from annotate.game.record import Offer, Option
-from annotate.records.majsoul.tiles import seat_of, tile_of, tiles_of
+from annotate.records.majsoul.tiles import in_range, tile_of, tiles_of
 
 # types of OptionalOperation
 _DISCARD, _RIICHI = 1, 7
@@ -51,7 +51,7 @@ def offers_of(lists: Iterable[Message], after: int, is_claim: bool, num_seats: i
     for offered in lists:
         buttons = _buttons(tuple([(each.type, tuple(each.combination)) for each in offered.operation_list]))
         if buttons:  # a player in riichi without a choice is sent an empty list
-            offers.append(OfferDraft(after, seat_of(offered.seat, num_seats), buttons, is_claim))
+            offers.append(OfferDraft(after, in_range(offered.seat, "seat", num_seats - 1), buttons, is_claim))
     return offers
 
 

@@ -11,7 +11,7 @@ from google.protobuf.message import Message
 from annotate.game.record import LARGEST_SCORE, Event, LostRound, Round, start_kyoku, whole_wall
 from annotate.game.tiles import NUM_TILE_IDS
 from annotate.records.majsoul.offers import OfferDraft, offers_of
-from annotate.records.majsoul.tiles import in_range, kind_of, seat_of, tile_of, tiles_of
+from annotate.records.majsoul.tiles import in_range, kind_of, tile_of, tiles_of
 from annotate.vocabulary import vocabulary_of_seats
 
 LARGEST_COUNT = 1000
@@ -181,7 +181,7 @@ class _Draft:
             self._open[step.seat].press(step)
 
     def _seat(self, number: int) -> int:
-        return seat_of(number, self._num_seats)
+        return in_range(number, "seat", self._num_seats - 1)
 
     def _deal(self, step: Message) -> None:
         self._pay_riichi(step)

@@ -25,10 +25,6 @@ def kind_of(name: str) -> str:
     return name.removesuffix("r")
 
 
-def seat_of(number: int, num_seats: int) -> int:
-    return in_range(number, "seat", num_seats - 1)
-
-
 def in_range(number: Any, name: str, high: int) -> int:
     if not 0 <= number <= high:
         raise ValueError(f"{name} must be in 0 ... {high}, not {number}")
