@@ -150,7 +150,7 @@ def _output(options: argparse.Namespace, output_of: OutputOf | None, vocabulary:
     if names_one_record(options.output) and Path(options.output).exists():
         raise ValueError(f"{options.output}: exists and is named like a game record: name another, such as x.txt")
     output = TextOutput(options.output)
-    if options.restart or not output.is_interrupted:
+    if options.restart or not output.journal.exists():
         check_output(options.output, force=options.force)
     return output
 

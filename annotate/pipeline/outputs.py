@@ -105,13 +105,8 @@ class TextOutput(Output):
         self._path = path
         self._temporary = path.with_name(f".{path.name}.part")
         self._file: IO[bytes] | None = None
-        self.journal: Path | None = path.with_name(f".{path.name}.journal")
-        self.left_out: Path | None = path.with_name(f"{path.name}.left-out.txt")
-
-    @property
-    def is_interrupted(self) -> bool:
-        """Whether an interrupted run of this output can be resumed."""
-        return self.journal is not None and self.journal.exists()
+        self.journal: Path = path.with_name(f".{path.name}.journal")
+        self.left_out: Path = path.with_name(f"{path.name}.left-out.txt")
 
     def begin(self, saved: dict[str, Any] | None) -> None:
         size = saved["size"] if saved else 0

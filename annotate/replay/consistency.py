@@ -44,7 +44,8 @@ def agreed_events(recorded: Sequence[Event], abort: str | None, table: Table) ->
     _require_same("change of the scores", round_delta(recorded, num_seats), changes)
     _require_same("scores after the round", list(ending.get("scores", scores)), scores)
     # a riichi that wins gets its stick back, so that the scores do not show whether it was paid
-    _require_same("riichi paid for by", _riichi_paid(recorded), _riichi_to_pay(recorded, abort))
+    paid = sorted(event["actor"] for event in recorded if event["type"] == "reach_accepted")
+    _require_same("riichi paid for by", paid, _riichi_to_pay(recorded, abort))
     if winners:
         return list(recorded)
     _require_same("deposits", leftover_deposits(recorded), table.deposits)
@@ -52,10 +53,6 @@ def agreed_events(recorded: Sequence[Event], abort: str | None, table: Table) ->
     if ending.get("reason") in _REASONS:
         _require_same("reason of the draw", ending["reason"], reason)
     return [*recorded[:-1], {"deltas": [0] * num_seats, **ending, "reason": reason}]
-
-
-def _riichi_paid(events: Sequence[Event]) -> list[int]:
-    return sorted(event["actor"] for event in events if event["type"] == "reach_accepted")
 
 
 def _riichi_to_pay(events: Sequence[Event], abort: str | None) -> list[int]:

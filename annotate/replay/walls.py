@@ -1,20 +1,10 @@
 """Builds the wall that a recorded round is replayed on: the record's own, or one that yields what its events show."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from annotate.game.record import Event, Round, places_dealt
 from annotate.game.tiles import NUM_DEAD, NUM_INDICATORS, TILE_OF_MJAI, unseen_tiles
 from annotate.vocabulary import Vocabulary
-
-
-class _Shown(NamedTuple):
-    """Tiles of the wall that a round's events show, in the order in which they are taken from it."""
-
-    live: list[str]
-    rinshan: list[str]
-    dora: list[str]
-    ura: list[str]
 
 
 def wall_of(recorded: Round, vocabulary: Vocabulary) -> list[int]:
@@ -24,23 +14,24 @@ def wall_of(recorded: Round, vocabulary: Vocabulary) -> list[int]:
     particular order. Raises ValueError if the events show more than four equal tiles, or more tiles than a wall has, or
     others than the record's own wall.
     """
-    start, shown = recorded.events[0], _shown(recorded.events)
+    start = recorded.events[0]
+    live, rinshan, dora, ura = _shown(recorded.events)
     dealt = places_dealt(start["oya"], len(start["tehais"]))
     first = sum(map(len, dealt))
     num_tiles, num_rinshan = vocabulary.num_tile_ids, vocabulary.num_rinshan
     if (
-        first + len(shown.live) > num_tiles - NUM_DEAD
-        or max(len(shown.dora), len(shown.ura)) > NUM_INDICATORS
-        or len(shown.rinshan) > num_rinshan
+        first + len(live) > num_tiles - NUM_DEAD
+        or max(len(dora), len(ura)) > NUM_INDICATORS
+        or len(rinshan) > num_rinshan
     ):
         raise ValueError("the round draws more tiles than the wall has")
     wall: list[str | None] = [None] * num_tiles
-    wall[first : first + len(shown.live)] = shown.live
-    for i, name in enumerate(shown.rinshan):
+    wall[first : first + len(live)] = live
+    for i, name in enumerate(rinshan):
         wall[-1 - i] = name
-    for i, name in enumerate(shown.dora):
+    for i, name in enumerate(dora):
         wall[-1 - num_rinshan - 2 * i] = name
-    for i, name in enumerate(shown.ura):
+    for i, name in enumerate(ura):
         wall[-2 - num_rinshan - 2 * i] = name
     if recorded.wall is not None:
         _require_same(recorded.wall, wall)
@@ -54,22 +45,24 @@ def wall_of(recorded: Round, vocabulary: Vocabulary) -> list[int]:
     return _physical(wall, vocabulary)
 
 
-def _shown(events: Sequence[Event]) -> _Shown:
-    shown = _Shown([], [], [events[0]["dora_marker"]], [])
+def _shown(events: Sequence[Event]) -> tuple[list[str], list[str], list[str], list[str]]:
+    """Returns the tiles of the wall that the events show, in the order in which they are taken from it: those drawn,
+    those drawn after kans, the indicators of dora and of hidden dora."""
+    live, rinshan, dora, ura = list[str](), list[str](), [events[0]["dora_marker"]], list[str]()
     is_replacing = False
     for event in events:
         kind = event["type"]
         if kind == "tsumo":
-            (shown.rinshan if is_replacing else shown.live).append(event["pai"])
+            (rinshan if is_replacing else live).append(event["pai"])
             is_replacing = False
         elif kind in ("ankan", "kakan", "daiminkan", "kita"):
             is_replacing = True
         elif kind == "dora":
-            shown.dora.append(event["dora_marker"])
+            dora.append(event["dora_marker"])
         elif kind == "hora":
             # every riichi winner of a multiple ron shows the same markers
-            shown.ura.extend(event.get("ura_markers", ())[len(shown.ura) :])
-    return shown
+            ura.extend(event.get("ura_markers", ())[len(ura) :])
+    return live, rinshan, dora, ura
 
 
 def _require_same(known: Sequence[str], shown: Sequence[str | None]) -> None:

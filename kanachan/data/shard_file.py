@@ -15,7 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from annotate.runtime.files import replacing
-from annotate.vocabulary import Vocabulary, known_vocabularies, vocabulary_named, vocabulary_with
+from annotate.vocabulary import Vocabulary, known_vocabularies, vocabulary_with
 
 FORMAT_VERSION = 1
 _METADATA_KEY = b"kanachan"
@@ -92,16 +92,6 @@ def open_shard_file(path: Path) -> tuple[dict[str, Any], pa.RecordBatch]:
     if len(batches) != 1 or not is_whole or batches[0].num_rows != description["rows"]:
         raise ValueError(f"{path}: cut off: {description['rows']} rows and the end of the stream expected")
     return description, batches[0]
-
-
-def vocabulary_of_file(path: Path) -> Vocabulary:
-    """Returns the vocabulary that the description of a file names, without reading its rows; raises ValueError as
-    `open_shard_file`."""
-    try:
-        with pa.ipc.open_stream(pa.memory_map(str(path))) as stream:
-            return vocabulary_named(_description(path, stream.schema)["vocabulary"])
-    except (pa.ArrowException, OSError) as error:
-        raise ValueError(f"{path}: not a shard, or cut off ({error})") from None
 
 
 def require_one_packing(split: str, paths: list[Path], descriptions: list[dict[str, Any]]) -> None:

@@ -3,7 +3,7 @@ configs/STAGE-3p.yaml where there is one. Imports nothing heavy."""
 
 from pathlib import Path
 
-from annotate.vocabulary import VOCABULARIES, Vocabulary
+from annotate.vocabulary import VOCABULARIES, Vocabulary, vocabulary_named
 from kanachan.data.shard_folder import ROUNDS, splits_in
 from kanachan.models.card import vocabulary_of
 
@@ -38,12 +38,12 @@ def vocabulary_of_run(stage: str, data_path: str | None, init: str | None) -> Vo
         return None
     if not data_path:
         return None if init is None else vocabulary_of(init)
-    from kanachan.data.shard_file import vocabulary_of_file
+    from kanachan.data.shard_file import open_shard_file
 
     folders = (Path(data_path), Path(data_path) / ROUNDS)
     paths = [path for folder in folders for of_split in splits_in(folder).values() for path in of_split]
     try:
-        return vocabulary_of_file(paths[0]) if paths else None
+        return vocabulary_named(open_shard_file(paths[0])[0]["vocabulary"]) if paths else None
     except ValueError:
         return None
 
