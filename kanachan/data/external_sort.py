@@ -37,8 +37,6 @@ _LENGTH_BITS = 7
 """of a key: the number of events"""
 _NUMBER_BYTES = 8
 """of the number before the rows of a game: their bytes"""
-_MOST_SINGLE = 1000
-"""maximum of separate parts of a run in memory; small parts have an overhead, so that many are joined into one"""
 
 
 def splits_of_games(game_G: NDArray[np.uint64], fractions: tuple[float, float, float]) -> NDArray[np.intp]:
@@ -105,17 +103,12 @@ class Runs:
         self._waiting: list[_Rows] = []
         self._waiting_rounds: dict[str, list[pa.RecordBatch]] = defaultdict(list)
         self._num_waiting = 0
-        self._num_single = 0
         self._writer = ThreadPoolExecutor(1)  # sorting and writing do not hold the interpreter's lock
         self._writing: Future[None] | None = None
 
     def add(self, rows: pa.RecordBatch, split_B: NDArray[np.intp]) -> None:
         """Adds rows with keys, and the index of each into SPLITS."""
         self._waiting.append((rows, split_B))
-        self._num_single += 1
-        if self._num_single == _MOST_SINGLE:
-            self._waiting[-_MOST_SINGLE:] = [_joined(self._waiting[-_MOST_SINGLE:])]
-            self._num_single = 0
         self._num_waiting += rows.num_rows
         if self._num_waiting >= self._rows_per_run:
             self._start_run()
@@ -164,7 +157,7 @@ class Runs:
         self._await_run()
         if self._waiting or self._waiting_rounds:
             self._writing = self._writer.submit(self._write_run, self._waiting, self._waiting_rounds)
-            self._waiting, self._num_waiting, self._num_single = [], 0, 0
+            self._waiting, self._num_waiting = [], 0
             self._waiting_rounds = defaultdict(list)
 
     def _await_run(self) -> None:
@@ -175,7 +168,8 @@ class Runs:
     def _write_run(self, waiting: list[_Rows], rounds: dict[str, list[pa.RecordBatch]]) -> None:
         """Sorts rows and writes them to one file for each split, and so the rounds, by game."""
         if waiting:
-            self._write_rows(*_joined(waiting))
+            table = pa.Table.from_batches([rows for rows, _ in waiting]).combine_chunks()
+            self._write_rows(table.to_batches()[0], np.concatenate([split_B for _, split_B in waiting]))
         for split, parts in rounds.items():
             table = pa.Table.from_batches(parts).combine_chunks()
             by_game = np.argsort(table["game"].to_numpy(), kind="stable")
@@ -199,11 +193,6 @@ class Runs:
                 stream.write_batch(rows)
             file.flush()
             os.fsync(file.fileno())
-
-
-def _joined(parts: list[_Rows]) -> _Rows:
-    table = pa.Table.from_batches([rows for rows, _ in parts]).combine_chunks()
-    return table.to_batches()[0], np.concatenate([split_B for _, split_B in parts])
 
 
 class Merge:

@@ -12,7 +12,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from annotate.game.results import GameSummary, RoundSummary
 from annotate.game.settings import DEFAULT_GRADE, DEFAULT_ROOM
 from annotate.pipeline.convert import Conversion
 from annotate.runtime.journal import Journal
@@ -20,19 +19,15 @@ from annotate.simulation.simulate import simulate
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.cli import pack
 from kanachan.cli.annotate import main
-from kanachan.data.columns import columns_of_annotations
-from kanachan.data.external_sort import Runs, encode_game, keyed_schema, splits_of_games
+from kanachan.data.external_sort import splits_of_games
 from kanachan.data.pack_options import UNFINISHED, Packing
 from kanachan.data.shard_folder import names_in
 from kanachan.data.shard_writer import ShardOutput
 from kanachan.data.shards import open_shards
 from tests.support.interrupted import COMMAND, size_of, stop_when
 from tests.support.paths import ROOT
-from tests.support.random_annotations import random_annotations
 
 V = FOUR_PLAYERS
-EVEN, NONE = (25_000,) * 4, (0,) * 4
-SUMMARY = GameSummary(4, 1, (14,) * 4, [RoundSummary(0, 0, 0, 0, EVEN, NONE)], EVEN, NONE)
 OPTIONS = ["--rows-per-shard", "1000", "--seed", "7", "--fractions", "0.6,0.2,0.2"]
 
 
@@ -74,23 +69,6 @@ def test_shards_of_two_processes_are_those_of_one(games: Path, packed: Path, tmp
     assert main([str(games), "--pack", str(tmp_path / "shards"), "-j", "2", *OPTIONS]) == 0
     assert content(tmp_path / "shards") == content(packed)
     assert {path.suffix for path in (tmp_path / "shards").iterdir() if path.name != "rounds"} == {".arrow", ".md"}
-
-
-def test_small_games_are_made_one_on_the_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    annotations = random_annotations(50, seed=1)
-    runs = []
-    for most in (3, 1000):
-        monkeypatch.setattr("kanachan.data.external_sort._MOST_SINGLE", most)
-        (tmp_path / str(most)).mkdir()
-        runs.append(Runs(tmp_path / str(most), rows_per_run=20))
-        for annotation in annotations:
-            game = encode_game(columns_of_annotations([annotation], V), SUMMARY, 0, V)
-            runs[-1].add_game(game, keyed_schema(V), (0.5, 0.5, 0.0), V)
-        runs[-1].flush()
-    assert runs[0].rows == runs[1].rows and runs[0].rows.total() == 50
-    assert runs[0].files == runs[1].files and len(runs[0].files["train"]) == 3
-    for name in runs[0].files["train"]:
-        assert (tmp_path / "3" / name).read_bytes() == (tmp_path / "1000" / name).read_bytes()
 
 
 def test_splits_by_key_are_those_of_plain_division() -> None:
