@@ -13,7 +13,6 @@ from annotate.runtime.terminal import require_positive, run_cleanly
 from kanachan.cli.environment import set_environment
 from kanachan.cli.options import (
     WEIGHTS_HELP,
-    add_batch_option,
     add_bootstrap_option,
     add_device_option,
     require_policies,
@@ -36,7 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     set_environment()
     parser = _parser()
     arguments = parser.parse_args(argv)
-    require_positive(parser, arguments, "batch", "bootstrap")
+    require_positive(parser, arguments, "bootstrap")
     return run_cleanly(PROGRAM, lambda: _calibrate(arguments))
 
 
@@ -58,7 +57,6 @@ def _parser() -> argparse.ArgumentParser:
         help="decisions to fit it to; not those that the network is measured on (default: %(default)s)",
     )
     add_bootstrap_option(parser)
-    add_batch_option(parser)
     add_device_option(parser)
     return parser
 
@@ -75,19 +73,14 @@ def _calibrate(arguments: argparse.Namespace) -> None:
     from kanachan.models.device import chosen_device
     from kanachan.models.weights import CARD_NAME, read_weights, write_card, write_weights
     from kanachan.objectives.networks import objective_class
-    from kanachan.objectives.stages import scoring_stages
 
     weights = read_weights(arguments.weights)
-    can_be_calibrated = [stage for stage in scoring_stages() if objective_class(stage).temperatures]
-    if weights.stage not in can_be_calibrated:
-        raise ValueError(
-            f"{weights.path}: weights of the stage {weights.stage}, which has no probabilities to calibrate; "
-            f"only those of {' and '.join(can_be_calibrated)} can be calibrated"
-        )
+    if not objective_class(weights.stage).temperatures:
+        raise ValueError(f"{weights.path}: weights of the stage {weights.stage}: it has no probabilities to calibrate")
     policy = Policy.load(weights.path, chosen_device(arguments.device))
     columns = held_out_columns(arguments.shards, arguments.split, policy.vocabulary)
     with tqdm(total=len(columns), unit="decision", unit_scale=True, disable=None) as bar:
-        data = collect_logits(policy, columns, arguments.batch, bar.update)
+        data = collect_logits(policy, columns, bar.update)
     try:
         card = calibrated_card(weights.card, data, arguments.bootstrap, shards=arguments.shards, split=arguments.split)
     except ValueError as error:

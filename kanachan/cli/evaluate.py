@@ -21,7 +21,6 @@ from kanachan.cli.evaluate_reward import DESCRIPTION as REWARD_DESCRIPTION
 from kanachan.cli.evaluate_reward import evaluate_reward_predictors
 from kanachan.cli.options import (
     WEIGHTS_HELP,
-    add_batch_option,
     add_bootstrap_option,
     add_device_option,
     check_json_option,
@@ -66,7 +65,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = _parser()
     arguments = parser.parse_args(argv)
     folders = _folders(arguments)
-    require_positive(parser, arguments, "batch", "limit", "bootstrap")
+    require_positive(parser, arguments, "limit", "bootstrap")
     check_gain_options(parser, arguments)
     if arguments.compare and len(arguments.weights) < 2 and not arguments.predictions:
         parser.error("--compare needs two WEIGHTS or more, and SHARDS behind them")
@@ -135,7 +134,6 @@ def _parser() -> argparse.ArgumentParser:
         "its predictions",
     )
     add_gain_options(parser)
-    add_batch_option(parser, "a network")
     add_device_option(parser)
     return parser
 
@@ -274,9 +272,7 @@ def _predictions(
     rows = len(held_out.columns)
     with tqdm(total=rows * len(subjects), unit="decision", unit_scale=True, disable=None) as bar:
         predictions = {
-            s: predictions_of(s.policy, held_out.columns, arguments.batch, bar.update)
-            for s in subjects
-            if s.policy is not None
+            s: predictions_of(s.policy, held_out.columns, bar.update) for s in subjects if s.policy is not None
         }
     return held_out, predictions | of_files
 

@@ -42,7 +42,7 @@ def evaluate_critics(arguments: argparse.Namespace) -> None:
         reward = (arguments.baseline or critic.card[CRITIC_KEY]["reward"]) if critic.utility.needs_reward else None
         predictor = None if reward is None else RewardPredictor.load(reward)
         return_BS = RoundReturns(rounds, predictor, critic.utility, critic.vocabulary).of(columns)
-        value_BS = critic.of(columns, arguments.batch)
+        value_BS = critic.of(columns)
         found[path] = evaluate_critic(value_BS, return_BS, columns, arguments.bootstrap)
     header = {
         "format_version": FORMAT_VERSION,

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from kanachan.data.columns import Columns
     from kanachan.evaluation.verdicts import GainVerdict
-    from kanachan.inference.policy import Policy
     from kanachan.reinforcement.critic import Critic
     from kanachan.reinforcement.gain import Gain, SeatRounds
     from kanachan.reinforcement.learner_seats import LearnerSeats
@@ -183,6 +182,7 @@ def _measured(seats: "LearnerSeats", returns: _Returns, arguments: argparse.Name
     import numpy as np
 
     from kanachan.data.round_shards import open_rounds
+    from kanachan.inference.policy import Policy
     from kanachan.inference.reward_predictor import RewardPredictor
     from kanachan.models.device import chosen_device
     from kanachan.reinforcement.gain import GainMeter, TooFar
@@ -190,10 +190,12 @@ def _measured(seats: "LearnerSeats", returns: _Returns, arguments: argparse.Name
 
     def value_of_actor(columns: "Columns") -> "NDArray[np.float32]":
         assert returns.critic is not None
-        return returns.critic.of(columns, arguments.batch)[np.arange(len(columns)), columns.seat]
+        return returns.critic.of(columns)[np.arange(len(columns)), columns.seat]
 
     shards, device = seats.shards, chosen_device(arguments.device)
-    new, old = (_policy(path, seats, device) for path in arguments.weights)
+    new, old = (Policy.load(path, device) for path in arguments.weights)
+    for path, policy in zip(arguments.weights, (new, old), strict=True):
+        shards.require(policy.vocabulary, path)
     predictor = None if returns.reward is None else RewardPredictor.load(returns.reward)
     for whose in (predictor, returns.critic):
         if whose is not None:
@@ -201,7 +203,7 @@ def _measured(seats: "LearnerSeats", returns: _Returns, arguments: argparse.Name
     rounds = open_rounds(shards.folder, shards.split, verify=True)
     of_rounds = RoundReturns(rounds, predictor, returns.utility, shards.vocabulary)
     values = None if returns.critic is None else value_of_actor
-    meter = GainMeter(new, old, seats.behaviour, of_rounds.of, values, arguments.batch)
+    meter = GainMeter(new, old, seats.behaviour, of_rounds.of, values)
     with tqdm(total=len(shards), unit="decision", unit_scale=True, disable=None) as bar:
         try:
             return meter.measure_all(shards, seats.are_of, bar.update)
@@ -209,14 +211,6 @@ def _measured(seats: "LearnerSeats", returns: _Returns, arguments: argparse.Name
             names = f"{arguments.weights[0]} against {arguments.weights[1]}"
             kind = TooFar if isinstance(error, TooFar) else ValueError
             raise kind(f"{names}: {error} (played as {seats.circumstances})") from None
-
-
-def _policy(path: str, seats: "LearnerSeats", device: Any) -> "Policy":
-    from kanachan.inference.policy import Policy
-
-    policy = Policy.load(path, device)
-    seats.shards.require(policy.vocabulary, path)
-    return policy
 
 
 def _report(

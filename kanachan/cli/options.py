@@ -94,13 +94,6 @@ def add_device_option(parser: argparse._ActionsContainer) -> None:
     parser.add_argument("--device", default="auto", help="cpu, cuda, cuda:1 ...; auto (default): a GPU if there is one")
 
 
-def add_batch_option(parser: argparse._ActionsContainer, network: str = "the network") -> None:
-    """Adds --batch, which the caller checks with `require_positive`."""
-    parser.add_argument(
-        "--batch", type=int, default=256, help=f"decisions per forward pass of {network} (default: %(default)s)"
-    )
-
-
 def add_bootstrap_option(parser: argparse._ActionsContainer) -> None:
     """Adds --bootstrap, which the caller checks with `require_positive`."""
     parser.add_argument(

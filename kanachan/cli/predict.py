@@ -11,11 +11,11 @@ from tqdm import tqdm
 from annotate.annotation import Annotation, parse_line
 from annotate.runtime.arguments import CommandParser, add_force_option
 from annotate.runtime.files import check_output, require_exists, writing_text
-from annotate.runtime.terminal import require_positive, run_cleanly
+from annotate.runtime.terminal import run_cleanly
 from annotate.vocabulary import Vocabulary
 from annotate.words import describe, describe_action
 from kanachan.cli.environment import set_environment
-from kanachan.cli.options import WEIGHTS_HELP, add_batch_option, add_device_option, require_policies
+from kanachan.cli.options import WEIGHTS_HELP, add_device_option, require_policies
 from kanachan.models.reference import resolved
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from kanachan.inference.policy import Policy
 
 PROGRAM = "kanachan-predict"
-_BATCHES_AT_ONCE = 16  # whose lines are sorted by length together: bounds the memory and the delay of the first line
+_LINES_AT_ONCE = 4096  # are sorted by length together: bounds the memory and the delay of the first line
 _DESCRIPTION = """Evaluates a network on decisions. To every annotation line one more field is added, after a tab: a
 comma-separated number for every candidate, in the order of field 4. After imitation it is the probability that the
 player takes the action (the numbers of a line add up to 1); after round_delta the expected change of the actor's score
@@ -35,7 +35,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     set_environment()
     parser = _parser()
     arguments = parser.parse_args(argv)
-    require_positive(parser, arguments, "batch")
     return run_cleanly(PROGRAM, lambda: _predict(arguments))
 
 
@@ -65,7 +64,6 @@ def _parser() -> argparse.ArgumentParser:
         "its teacher; their number is reported in any case",
     )
     add_force_option(parser)
-    add_batch_option(parser)
     add_device_option(parser)
     return parser
 
@@ -86,18 +84,17 @@ def _predict(arguments: argparse.Namespace) -> None:
     from kanachan.models.learned_games import LearnedGames, in_words
 
     policy = Policy.load(arguments.weights, chosen_device(arguments.device))
-    size = arguments.batch * _BATCHES_AT_ONCE
     learned = LearnedGames.of_card(policy.card, arguments.weights)
     key_of: dict[str, int] = {}
     with writing_text(arguments.output) as output:
         is_seen = arguments.output == "-" and sys.stdout.isatty()  # a bar would appear among the lines
-        for chunk in _chunks(arguments.lines, size, policy.vocabulary, shows_bar=not is_seen):
+        for chunk in _chunks(arguments.lines, policy.vocabulary, shows_bar=not is_seen):
             games = {annotation.game: game_key(annotation.game) for _, annotation in chunk}
             key_of |= games
             if arguments.unseen:
                 is_learned = dict(zip(games, learned.has(np.array(list(games.values()), np.uint64)), strict=True))
                 chunk = [each for each in chunk if not is_learned[each[1].game]]
-            predictions = policy.predictions([annotation for _, annotation in chunk], arguments.batch)
+            predictions = policy.predictions([annotation for _, annotation in chunk])
             for (line, annotation), prediction in zip(chunk, predictions, strict=True):
                 if arguments.explain:
                     output.write(explained(annotation, prediction, policy) + "\n\n")
@@ -107,8 +104,8 @@ def _predict(arguments: argparse.Namespace) -> None:
     print(f"{PROGRAM}: {in_words({'': learned}, game_X, left_out=arguments.unseen)}", file=sys.stderr)
 
 
-def _chunks(path: str, size: int, vocabulary: Vocabulary, *, shows_bar: bool) -> Iterator[list[tuple[str, Annotation]]]:
-    """Yields the lines of a file and their annotations, `size` at a time, under a progress bar on a terminal.
+def _chunks(path: str, vocabulary: Vocabulary, *, shows_bar: bool) -> Iterator[list[tuple[str, Annotation]]]:
+    """Yields the lines of a file and their annotations, some at a time, under a progress bar on a terminal.
 
     Raises ValueError: "file:line: ..." for a line that is not an annotation; a file without lines.
     """
@@ -123,8 +120,8 @@ def _chunks(path: str, size: int, vocabulary: Vocabulary, *, shows_bar: bool) ->
             lines = block.split(b"\n")[:-1]
             read = sum(num_bytes)
             num_bytes.clear()
-            for first in range(0, len(lines), size):
-                chunk = lines[first : first + size]
+            for first in range(0, len(lines), _LINES_AT_ONCE):
+                chunk = lines[first : first + _LINES_AT_ONCE]
                 yield [_parsed(name, first_line + first + i, line, vocabulary) for i, line in enumerate(chunk)]
                 num_lines += len(chunk)
                 bar.set_postfix_str(f"{num_lines:,} lines", refresh=False)

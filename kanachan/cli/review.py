@@ -22,7 +22,6 @@ from annotate.runtime.terminal import require_positive, run_cleanly
 from kanachan.cli.environment import set_environment
 from kanachan.cli.options import (
     WEIGHTS_HELP,
-    add_batch_option,
     add_device_option,
     require_policies,
     require_vocabulary,
@@ -45,7 +44,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     set_environment()
     parser = _parser()
     arguments = parser.parse_args(argv)
-    require_positive(parser, arguments, "batch", "game")
+    require_positive(parser, arguments, "game")
     if not 0 <= arguments.threshold <= 1:
         parser.error(f"--threshold must be 0 ... 1, not {arguments.threshold}")
     return run_cleanly(PROGRAM, lambda: _review(arguments))
@@ -100,7 +99,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--game", type=int, metavar="N", help="which game (from 1) of a record that holds several")
     add_assumptions(parser)
-    add_batch_option(parser, "a network")
     add_device_option(parser)
     return parser
 
@@ -148,7 +146,7 @@ def _review(arguments: argparse.Namespace) -> None:
             print(f"{PROGRAM}: {each.name} has learned from this game, so it agrees too often", file=sys.stderr)
     if arguments.anonymous:
         game, record = _anonymous(game), "a game"
-    review = review_of(record, game, replayed, seats, reviewers, arguments.batch, arguments.threshold, arguments.rounds)
+    review = review_of(record, game, replayed, seats, reviewers, arguments.threshold, arguments.rounds)
     with replacing(Path(arguments.output)) as temporary:
         temporary.write_text(page(review), encoding="utf-8")
     if arguments.json is not None:

@@ -24,7 +24,7 @@ from kanachan.evaluation.reliability import of_ranks
 from kanachan.evaluation.separate_questions import AnswerMeter, Answers, question_metrics
 from kanachan.evaluation.value_metrics import explained_variance_statistic, skill_statistic
 from kanachan.evaluation.verdicts import Verdict, less_chance_of_ranks, verdict_on_imitation, verdict_on_values
-from kanachan.inference.policy import Policy
+from kanachan.inference.policy import DEFAULT_BATCH, Policy
 from kanachan.objectives.objective import Objective
 from kanachan.objectives.rank import Rank
 from kanachan.objectives.targets import Results, final_rank
@@ -70,15 +70,15 @@ class Evaluation:
 
 
 @torch.inference_mode()
-def predictions_of(policy: Policy, columns: Columns, batch: int, progress: Callable[[int], object]) -> Predictions:
-    """Evaluates a network on every row, `batch` at a time; `progress` is called with the number of rows done."""
+def predictions_of(policy: Policy, columns: Columns, progress: Callable[[int], object]) -> Predictions:
+    """Evaluates a network on every row; `progress` is called with the number of rows done."""
     meter = DecisionMeter(policy.vocabulary)
     answer_meter = None if policy.objective.has_value else AnswerMeter(policy.vocabulary)
     decisions: list[DecisionRows] = []
     answers: list[Answers] = []
     numbers: list[dict[str, Floats]] = []
-    for first in range(0, len(columns), batch):
-        rows = policy.batch(columns.rows(first, first + batch)).to(policy.device)
+    for first in range(0, len(columns), DEFAULT_BATCH):
+        rows = policy.batch(columns.rows(first, first + DEFAULT_BATCH)).to(policy.device)
         output = policy.output(rows)
         score_BA = policy.objective.score(output)
         decisions.append(meter.rows(score_BA, rows))

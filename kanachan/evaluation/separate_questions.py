@@ -4,8 +4,7 @@
 - riichi, chi, pon, kan, kita: whether to take such an action where one is possible. The probability of "yes" is the sum
   over all actions of the kind; the answer is "yes" if it is above one half
 
-Beside a yes-or-no question stands the majority: the answer that players give more often and, as a probability, how
-often they answer "yes".
+Beside a yes-or-no question stands the majority: the answer that players give more often.
 
 Shapes: B decisions, A candidates, T kinds of tiles, Q yes-or-no questions, R replicates.
 """
@@ -95,8 +94,7 @@ def question_metrics(answers: Answers, replicates: int = REPLICATES) -> dict[str
       of each kind of tile; only where there are at least two
     - `kind/log_likelihood`: mean of ln of the probability of the true answer
     - `kind/recall`: of the decisions in which the action was taken, share with the answer "yes" (not of discards)
-    - `kind/taken`: share of decisions in which it was taken; and of the majority `kind/majority/accuracy`,
-      `kind/majority/log_likelihood`, and `kind/less_majority`: accuracy less that of the majority
+    - `kind/taken`: share of decisions in which it was taken; and of the majority `kind/majority/accuracy`
     """
     return cluster_bootstrap(answers.game_B, question_statistics(answers), replicates)
 
@@ -131,8 +129,6 @@ def _of_question(
         "log_likelihood": ratio_statistic(log_probability_B, where_B),
         "taken": ratio_statistic(is_yes_B, where_B),
         "majority/accuracy": ratio_statistic(is_majority_B, where_B),
-        "majority/log_likelihood": Statistic((lambda: is_yes_B, lambda: where_B), _log_likelihood_of_share, where_B),
-        "less_majority": ratio_statistic(is_right_B.astype(np.int8) - is_majority_B, where_B),
     }
     if is_yes_B.any():
         found["recall"] = ratio_statistic(is_right_B, is_yes_B)
@@ -157,10 +153,3 @@ def _mean_of_shares(is_right_B: NDArray[np.bool_], class_BT: NDArray[np.bool_]) 
 
     columns = tuple(column(t, right=right) for right in (True, False) for t in range(num_classes))
     return Statistic(columns, mean, np.any(class_BT, axis=1))
-
-
-def _log_likelihood_of_share(sums_RC: Floats) -> Floats:
-    """Returns the mean log-likelihood of "yes" and "no" where each has its share as probability."""
-    share_R = sums_RC[:, 0] / sums_RC[:, 1]
-    shares_R2 = np.stack([share_R, 1 - share_R], axis=1)
-    return np.where(shares_R2 > 0, shares_R2 * np.log(np.where(shares_R2 > 0, shares_R2, 1)), 0.0).sum(axis=1)

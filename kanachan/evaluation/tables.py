@@ -24,10 +24,7 @@ _LIKELIHOOD_TITLES = {
     "order/start": "order, at starts of rounds",
     "order/last": "order, at starts of last rounds",
 }
-_OF_QUESTION = (
-    *("accuracy", "balanced_accuracy", "recall", "log_likelihood"),
-    *("taken", "majority/accuracy", "majority/log_likelihood", "less_majority"),
-)
+_OF_QUESTION = ("accuracy", "balanced_accuracy", "recall", "log_likelihood", "taken", "majority/accuracy")
 REWARD_TITLE = "Reward: how games end, predicted at the starts of their rounds"
 _Lettered = Mapping[str, Evaluation]
 
@@ -164,17 +161,14 @@ def _question_tables(evaluations: _Lettered) -> list[str]:
                     MISSING if taken is None else f"{taken.value:.1%}",
                     with_interval(of["accuracy"], 1, 100),
                     MISSING if majority is None else f"{majority.value:.1%}".removesuffix("%"),
-                    with_interval(of["less_majority"], 1, 100, sign="+"),
                 ]
             )
-            base = of["majority/log_likelihood"]
             further.append(
                 [
                     label,
                     with_interval(of["balanced_accuracy"], 1, 100),
                     with_interval(of["recall"], 1, 100),
                     with_interval(of["log_likelihood"], 3),
-                    MISSING if base is None else f"{base.value:z.3f}",
                 ]
             )
     if not right:
@@ -182,8 +176,8 @@ def _question_tables(evaluations: _Lettered) -> list[str]:
     title = "As separate questions: which of 34 kinds of tile is discarded; is an action of the kind taken"
     return [
         title,
-        table(["", "decisions", "yes", "accuracy %", "majority %", "accuracy less majority"], right),
-        table(["", "balanced accuracy %", "recall %", "log-likelihood", "majority"], further),
+        table(["", "decisions", "yes", "accuracy %", "majority %"], right),
+        table(["", "balanced accuracy %", "recall %", "log-likelihood"], further),
     ]
 
 

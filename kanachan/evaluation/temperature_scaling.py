@@ -19,7 +19,7 @@ from torch import Tensor
 from kanachan.data.columns import Columns
 from kanachan.evaluation.bootstrap import REPLICATES, Estimate, cluster_bootstrap, ratio_statistic
 from kanachan.evaluation.calibration import calibration_statistic
-from kanachan.inference.policy import Policy, stacked
+from kanachan.inference.policy import DEFAULT_BATCH, Policy, stacked
 
 LOWEST, HIGHEST = 0.01, 100.0
 _PRECISION = 1e-9  # of the logarithm
@@ -38,18 +38,16 @@ class CalibrationData(NamedTuple):
 
 
 @torch.inference_mode()
-def collect_logits(
-    policy: Policy, columns: Columns, batch: int, progress: Callable[[int], object]
-) -> dict[str, CalibrationData]:
-    """Evaluates a network on every row, `batch` at a time; `progress` is called with the number of rows done.
+def collect_logits(policy: Policy, columns: Columns, progress: Callable[[int], object]) -> dict[str, CalibrationData]:
+    """Evaluates a network on every row; `progress` is called with the number of rows done.
 
     Returns:
         Data by the name of the temperature that they are for (`kanachan.objectives.objective.Objective.calibratable`).
     """
     assert policy.objective.temperatures
     logits, targets = defaultdict(list), defaultdict(list)
-    for first in range(0, len(columns), batch):
-        rows = policy.batch(columns.rows(first, first + batch)).to(policy.device)
+    for first in range(0, len(columns), DEFAULT_BATCH):
+        rows = policy.batch(columns.rows(first, first + DEFAULT_BATCH)).to(policy.device)
         for name, (logit_BA, target_B) in policy.objective.calibratable(policy.network(rows), rows).items():
             logits[name].append(logit_BA.cpu())
             targets[name].append(target_B.cpu())
@@ -119,7 +117,9 @@ def calibrated_card(
     Args:
         about: further entries of `calibration`, on the source of the decisions.
     """
-    temperatures: dict[str, float] = {name: _fitted(name, part) for name, part in data.items()}
+    temperatures: dict[str, float] = {
+        name: fitted_temperature(part.logit_BA, part.target_B) for name, part in data.items()
+    }
     metrics = {
         name: {
             when: {key: estimate._asdict() for key, estimate in certainty_metrics(part, divisor, replicates).items()}
@@ -133,12 +133,3 @@ def calibrated_card(
     if "summary_temperature" in metrics:
         calibration["summary"] = metrics["summary_temperature"]
     return {**card, **temperatures, "calibration": calibration}
-
-
-def _fitted(name: str, data: CalibrationData) -> float:
-    try:
-        return fitted_temperature(data.logit_BA, data.target_B)
-    except ValueError as error:
-        if name == "temperature":
-            raise
-        raise ValueError(f"the order of the seats: {error}") from None

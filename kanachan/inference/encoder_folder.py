@@ -1,14 +1,12 @@
 """The folder that kanachan-export writes for `transformers`: weights, configuration, code and a model card."""
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from safetensors import SafetensorError
 from transformers.utils.logging import disable_progress_bar
 
-from annotate.vocabulary import Vocabulary
 from kanachan.inference import encoder
 from kanachan.inference.encoder import KanachanConfig, KanachanEncoder
 from kanachan.inference.policy import Policy
@@ -60,6 +58,7 @@ def _about(policy: Policy, name: str) -> str:
     """Returns the text of README.md: what the folder holds, an example, and the model card."""
     card = policy.card
     licence = card.get("licence") or card.get("license")
+    sizes = ", ".join(f"{name} {value}" for name, value in card["model"].items() if name != "decoder_layers")
     return f"""---
 library_name: transformers
 pipeline_tag: feature-extraction
@@ -98,7 +97,7 @@ Where `inputs["tiles"]` is 0, a row of `last_hidden_state` after the seats is pa
 
 ## Sizes
 
-{_sizes(policy.card["model"], policy.vocabulary)}
+{sizes}; vocabulary {policy.vocabulary.name} ({policy.vocabulary.fingerprint}).
 
 {"".join(_section(title, lines) for title, lines in card_sections(card).items())}## Licence
 
@@ -109,8 +108,3 @@ all that is known of their training.
 
 def _section(title: str, lines: Sequence[str]) -> str:
     return "".join([f"## {title}\n\n", *(f"- {line.strip()}\n" for line in lines), "\n"])
-
-
-def _sizes(model: Mapping[str, Any], vocabulary: Vocabulary) -> str:
-    sizes = ", ".join(f"{name} {value}" for name, value in model.items() if name != "decoder_layers")
-    return f"{sizes}; vocabulary {vocabulary.name} ({vocabulary.fingerprint})."

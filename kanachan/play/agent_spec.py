@@ -1,6 +1,5 @@
 """Parses the specifications of players on the command line."""
 
-import math
 import re
 import shlex
 from dataclasses import dataclass, replace
@@ -28,7 +27,7 @@ SPEC_HELP = f"""A PLAYER is one of
                                     (mjai does not transmit rules, room and grades: COMMAND must specify them, as
                                     kanachan-bot does with --rules, --style, --room and --grades)
 """
-_TAIL = re.compile(r"(?P<rest>.+)@(?P<temperature>[0-9.eE+-]+)")
+_TAIL = re.compile(r"(?P<rest>.+)@(?P<temperature>\d+\.?\d*|\.\d+)")
 _INT8 = ":int8"
 _ADAPT = re.compile(r"(?P<weights>.+):adapt=(?P<rollouts>.*)")
 _LEAST_ROLLOUTS = 2
@@ -66,7 +65,9 @@ def parse_weights(text: str, *, with_temperature: bool = False) -> AgentSpec:
     """
     rest, temperature = text, None
     if with_temperature and not _names_weights(text) and (match := _TAIL.fullmatch(text)):
-        rest, temperature = match["rest"], _positive(match["temperature"], text)
+        rest, temperature = match["rest"], float(match["temperature"])
+        if not temperature:
+            raise ValueError(f"{text}: a temperature must be a positive number, not {match['temperature']}")
     spec = AgentSpec(text, "policy", weights=rest, temperature=temperature)
     if _names_weights(rest):
         return spec
@@ -121,13 +122,3 @@ def parse_agent(text: str, *, requires_files: bool = True) -> AgentSpec:
 
 def _names_weights(text: str) -> bool:
     return is_reference_name(text) or Path(text).exists()
-
-
-def _positive(text: str, spec: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not value > 0:
-        raise ValueError(f"{spec}: a temperature must be a positive number, not {text}")
-    return value

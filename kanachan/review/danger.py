@@ -10,7 +10,7 @@ from annotate.annotation import Annotation
 from annotate.vocabulary import Vocabulary, tile34_of
 from kanachan.data.columns import columns_of_annotations
 from kanachan.inference.danger import estimate_danger, predicts_danger
-from kanachan.inference.policy import Policy
+from kanachan.inference.policy import DEFAULT_BATCH, Policy
 
 
 class Danger(NamedTuple):
@@ -24,15 +24,15 @@ class Danger(NamedTuple):
     """[S] that the seat is tenpai; None for the own one"""
 
 
-def dangers(policies: Sequence[Policy], annotations: Sequence[Annotation], chunk: int) -> list[Danger]:
+def dangers(policies: Sequence[Policy], annotations: Sequence[Annotation]) -> list[Danger]:
     """Returns what the first of `policies` with the auxiliary heads predicts for each of `annotations`."""
     policy = next(filter(predicts_danger, policies), None)
     if policy is None:
         unknown: list[float | None] = [None] * policies[0].vocabulary.num_seats
         return [Danger([None] * len(a.actions), unknown, unknown) for a in annotations]
     found = []
-    for first in range(0, len(annotations), chunk):
-        part = annotations[first : first + chunk]
+    for first in range(0, len(annotations), DEFAULT_BATCH):
+        part = annotations[first : first + DEFAULT_BATCH]
         columns = columns_of_annotations(part, policy.vocabulary)
         estimate = estimate_danger(policy, columns)
         rows = zip(

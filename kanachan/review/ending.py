@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from annotate.game.hands import Meld
 from annotate.game.record import Event, Round
 from annotate.game.results import EXHAUSTIVE, NAGASHI
 from annotate.game.tiles import dora_of
@@ -74,7 +73,7 @@ def _win(
     tiles = [*moment.concealed[seat], tile, *(name for meld in melds for name in meld.tiles), *[NORTH] * norths]
     dora = [dora_of(kind_of_tile(name), vocabulary) for name in indicators]
     han = win.han_of_yaku(
-        is_open=_is_open(melds),
+        is_open=any(meld.kind != "ankan" for meld in melds),
         dora=sum(dora.count(kind_of_tile(name)) for name in tiles),
         red=sum(name[0] == "0" for name in tiles),
         norths=norths,
@@ -95,7 +94,3 @@ def _win(
         "points": win.points(is_dealer=seat == dealer, is_tsumo=is_tsumo, num_seats=vocabulary.num_seats),
         "ura_indicators": list(map(name_of, event.get("ura_markers", ()))),
     }
-
-
-def _is_open(melds: Sequence[Meld]) -> bool:
-    return any(meld.kind != "ankan" for meld in melds)

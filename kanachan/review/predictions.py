@@ -18,7 +18,7 @@ from kanachan.data.batch import batch_of_annotations
 from kanachan.data.columns import columns_of_annotations
 from kanachan.evaluation.decision_metrics import KINDS, DecisionMeter
 from kanachan.inference.choice import Prediction
-from kanachan.inference.policy import Policy
+from kanachan.inference.policy import DEFAULT_BATCH, Policy
 from kanachan.objectives.rank import Rank
 from kanachan.review.choices import all_choices
 
@@ -58,7 +58,9 @@ class Reviewed(NamedTuple):
     """for each decision and candidate: whether imitation takes it with at least FLOOR; True without imitation"""
 
 
-def reviewed_predictions(policies: Sequence[Policy], annotations: Sequence[Annotation], chunk: int) -> Reviewed:
+def reviewed_predictions(
+    policies: Sequence[Policy], annotations: Sequence[Annotation], chunk: int = DEFAULT_BATCH
+) -> Reviewed:
     """Returns the predictions of each policy for the choices of each of `annotations` (kanachan.review.choices);
     `chunk` of them pass a network at once.
 

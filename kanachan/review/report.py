@@ -26,7 +26,6 @@ def review_of(
     report: ReplayResult,
     seats: Sequence[int],
     reviewers: Sequence[Reviewer],
-    chunk: int,
     threshold: float,
     names: str | None = None,
 ) -> Data:
@@ -51,7 +50,7 @@ def review_of(
         why = f": {report.left_out[0]}" if report.left_out else ""
         who = f"seat {seats[0]}" if len(seats) == 1 else "any seat"
         raise ValueError(f"{record}: no decision of {who} is left to review{why}")
-    parts = [_review_of_seat(seat, game, rounds, reviewers, chunk, threshold) for seat in acting]
+    parts = [_review_of_seat(seat, game, rounds, reviewers, threshold) for seat in acting]
     policies = [reviewer.policy for reviewer in reviewers]
     return {
         "format": "kanachan-review",
@@ -96,15 +95,15 @@ def _player(game: Game, seat: int) -> Data:
 
 
 def _review_of_seat(
-    seat: int, game: Game, rounds: Sequence[ReviewedRound], reviewers: Sequence[Reviewer], chunk: int, threshold: float
+    seat: int, game: Game, rounds: Sequence[ReviewedRound], reviewers: Sequence[Reviewer], threshold: float
 ) -> Data:
     own = [found.own(seat) for found in rounds]
     situations = [annotation for of_round in own for annotation in of_round]
     annotations = [of.annotation for of in all_choices(situations, game.vocabulary)]
     policies = [reviewer.policy for reviewer in reviewers]
-    predictions, plausible = reviewed_predictions(policies, situations, chunk)
+    predictions, plausible = reviewed_predictions(policies, situations)
     kinds = kinds_offered(annotations, game.vocabulary)
-    danger = dangers(policies, situations, chunk)
+    danger = dangers(policies, situations)
     answers = [
         answers_of(reviewer, annotations, rows, threshold)
         for reviewer, rows in zip(reviewers, predictions, strict=True)

@@ -26,8 +26,6 @@ from kanachan.review.predictions import reviewed_predictions
 from kanachan.review.ratings import PERCENTILES, SCALES, fingerprint
 from kanachan.review.rounds import value_of
 
-CHUNK = 256
-
 
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser("ratings", description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
@@ -68,7 +66,7 @@ def whole_games(records: Sequence[str]) -> Iterator[Game]:
 def ratings_of(game: Game, policy: Policy) -> list[float]:
     """Returns the rating of each seat."""
     annotations = annotate_game(game).annotations
-    (rows,) = reviewed_predictions([policy], annotations, CHUNK).predictions
+    (rows,) = reviewed_predictions([policy], annotations).predictions
     choices = [of.annotation for of in all_choices(annotations, game.vocabulary)]
     seats = [value_of(annotation, game.vocabulary, "seat") for annotation in annotations]
     found = []

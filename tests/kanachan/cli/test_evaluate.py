@@ -41,7 +41,7 @@ def entries(
 ) -> dict[StageName, dict[str, Any]]:
     """What is written for each network when all are measured together, in small batches."""
     out = tmp_path_factory.mktemp("out") / "all.json"
-    assert main([*map(str, weights.values()), str(shards), "--json", str(out), "--batch", "16", *DRAWS]) == 0
+    assert main([*map(str, weights.values()), str(shards), "--json", str(out), *DRAWS]) == 0
     content = json.loads(out.read_text())
     assert (content["split"], content["games"], content["decisions"]) == ("test", 8, NUM_TEST)
     return {entry["stage"]: entry for entry in content["weights"]}

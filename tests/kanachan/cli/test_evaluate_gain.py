@@ -67,7 +67,7 @@ def test_a_policy_gains_nothing_over_itself(folder: Path, tmp_path: Path, capsys
     assert "no gain shown (+0.0000 ranks a game [+0.0000, +0.0000])" in capsys.readouterr().out
 
 
-def test_a_small_change_is_measured_whatever_the_batch(
+def test_a_small_change_is_measured_whatever_the_points(
     folder: Path, near: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     content = near
@@ -75,7 +75,7 @@ def test_a_small_change_is_measured_whatever_the_batch(
     assert 0 < content["divergence"]["value"] < 0.005 and content["gain"]["value"] != 0
     halves = [content[half] for half in ("choosing", "reporting")]
     assert [half["games"] for half in halves] == [3, 3] and halves[0]["gain"] != halves[1]["gain"]
-    other = estimated(folder, "near", tmp_path / "gain.json", "--batch", "33", "--points", "3,1,0,-4")
+    other = estimated(folder, "near", tmp_path / "gain.json", "--points", "3,1,0,-4")
     assert other["verdict"]["sentence"] in capsys.readouterr().out
     assert other["gain"]["value"] == pytest.approx(content["gain"]["value"], rel=1e-3)
 

@@ -30,7 +30,7 @@ def test_a_field_with_a_number_for_every_candidate_is_added(
     weights: dict[StageName, Path], lines: Path, tmp_path: Path, stage: StageName
 ) -> None:
     out = tmp_path / "out.txt"
-    assert main([str(weights[stage]), str(lines), "-o", str(out), "--batch", "2"]) == 0
+    assert main([str(weights[stage]), str(lines), "-o", str(out)]) == 0
     predictions = Policy.load(weights[stage]).predictions(ANNOTATIONS)
     for text, line, prediction in zip(out.read_text().splitlines(), LINES, predictions, strict=True):
         before, _, added = text.rpartition("\t")

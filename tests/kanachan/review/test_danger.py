@@ -22,7 +22,7 @@ def test_discards_have_the_danger_of_their_kind_and_seats_their_chances(vocabula
     annotations = random_annotations(7, seed=3) if vocabulary is V else decisions_of_three(7)
     columns, num_seats = columns_of_annotations(annotations, vocabulary), vocabulary.num_seats
     estimate = estimate_danger(policy, columns)
-    for i, found in enumerate(dangers([plain, policy], annotations, chunk=3)):
+    for i, found in enumerate(dangers([plain, policy], annotations)):
         for token, deal_in in zip(annotations[i].actions, found.deal_in, strict=True):
             name, values = vocabulary.action.describe(token)
             if name != "discard":
@@ -40,6 +40,6 @@ def test_discards_have_the_danger_of_their_kind_and_seats_their_chances(vocabula
 def test_without_the_heads_nothing_is_known(tmp_path: Path) -> None:
     policy = Policy.load(written(tmp_path, "imitation"))
     annotations = random_annotations(3, seed=1)
-    for found, annotation in zip(dangers([policy], annotations, 2), annotations, strict=True):
+    for found, annotation in zip(dangers([policy], annotations), annotations, strict=True):
         assert found.deal_in == [None] * len(annotation.actions)
         assert found.win == found.tenpai == [None] * 4
