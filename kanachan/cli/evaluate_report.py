@@ -8,7 +8,7 @@ from annotate.runtime.json_output import plain
 from kanachan.objectives.stages import scoring_stages
 
 if TYPE_CHECKING:
-    from kanachan.evaluation.comparison import Comparison
+    from kanachan.evaluation.comparison import Difference
     from kanachan.evaluation.evaluator import Evaluation
     from kanachan.inference.policy import Policy
     from kanachan.objectives.objective import Objective
@@ -37,7 +37,7 @@ class Measured:
     """the entries of the report that all of them share"""
     notes: list[str]
     evaluations: "dict[Subject, Evaluation]"
-    comparisons: "dict[Subject, Comparison]"
+    comparisons: "dict[Subject, dict[str, Difference]]"
 
     @property
     def report(self) -> dict[str, Any]:
@@ -108,7 +108,7 @@ def _networks(subjects: Iterable[Subject]) -> str:
 
 
 def _entries(
-    evaluations: dict[Subject, "Evaluation"], comparisons: dict[Subject, "Comparison"]
+    evaluations: dict[Subject, "Evaluation"], comparisons: dict[Subject, "dict[str, Difference]"]
 ) -> list[dict[str, Any]]:
     """Returns the metrics to write for each network or file."""
     entries = []
@@ -116,7 +116,7 @@ def _entries(
     for s, evaluation in evaluations.items():
         metrics = _metrics(evaluation)
         if s in comparisons:
-            metrics["comparison"] = {"reference": reference.path, **plain(vars(comparisons[s]))}
+            metrics["comparison"] = {"reference": reference.path, "differences": plain(comparisons[s])}
         entries.append({"path": s.path, **_about(s), **metrics})
     return entries
 

@@ -29,12 +29,12 @@ class Bin(NamedTuple):
     """mean outcome"""
 
 
-def calibration_statistic(confidence_B: Column, is_right_B: Column, where_B: Column | None = None) -> Statistic:
-    """Returns the statistic of the expected calibration error, over all decisions or those where `where_B` is 1: the
-    mean distance of confidence from accuracy over 15 bins of equal width, weighted by their decisions."""
-    taken_B = np.ones(len(confidence_B), dtype=bool) if where_B is None else where_B
+def calibration_statistic(confidence_B: Column, is_right_B: Column) -> Statistic:
+    """Returns the statistic of the expected calibration error: the mean distance of confidence from accuracy over 15
+    bins of equal width, weighted by their decisions."""
+    everywhere_B = np.ones(len(confidence_B), dtype=bool)
     bin_B = np.minimum((confidence_B * CALIBRATION_BINS).astype(int), CALIBRATION_BINS - 1)
-    gap_B = np.where(taken_B, confidence_B - is_right_B, 0.0)
+    gap_B = confidence_B - is_right_B
 
     def gap(number: int) -> Callable[[], Column]:
         return lambda: np.where(bin_B == number, gap_B, 0.0)
@@ -42,7 +42,7 @@ def calibration_statistic(confidence_B: Column, is_right_B: Column, where_B: Col
     def error(sums_RC: Floats) -> Floats:
         return calibration_error(sums_RC[:, :-1], sums_RC[:, -1])
 
-    return Statistic((*map(gap, range(CALIBRATION_BINS)), lambda: taken_B), error, taken_B)
+    return Statistic((*map(gap, range(CALIBRATION_BINS)), lambda: everywhere_B), error, everywhere_B)
 
 
 def calibration_error(gap_RG: Floats, count_R: Floats) -> Floats:

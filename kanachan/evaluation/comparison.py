@@ -8,7 +8,6 @@ Shapes: B decisions.
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -47,21 +46,14 @@ class Difference(NamedTuple):
     """whether the interval does"""
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """The metrics that two networks share, named as in the JSON of an evaluation: `agreement/top1` …"""
-
-    differences: dict[str, Difference]
-
-
 def compared(
     reference: Predictions,
     other: Predictions,
     game_B: NDArray[np.int64],
     starts: Mapping[str, Mask] | None = None,
     replicates: int = REPLICATES,
-) -> Comparison:
-    """Computes the differences of all metrics that two networks share.
+) -> dict[str, Difference]:
+    """Computes the differences of all metrics that two networks share, named as in the JSON of an evaluation.
 
     Networks of all stages share the metrics of agreement with the player; the others need networks that predict the
     same numbers.
@@ -85,7 +77,7 @@ def compared(
         excludes_zero = estimate.low > 0 or estimate.high < 0
         sides = their_values[name].value, our_values[name].value
         differences[name] = Difference(*sides, estimate, games, excludes_zero)
-    return Comparison(differences)
+    return differences
 
 
 def difference(reference: Statistic, other: Statistic) -> Statistic:
@@ -140,16 +132,16 @@ _LIKELIHOOD_MEASURES = {what: _Measure(f"{what} log-likelihood", 4) for what in 
 _STARTS = {"order/start": "starts of rounds", "order/last": "starts of last rounds"}
 
 
-def comparison_tables(reference: str, comparisons: Mapping[str, Comparison]) -> str:
+def comparison_tables(reference: str, comparisons: Mapping[str, Mapping[str, Difference]]) -> str:
     """Formats the differences of networks, by their letters, from the first, whose letter is `reference`."""
     title = f"Differences from {reference}, on the same decisions and the same resamples of games"
     parts = [f"{title}\n{'=' * len(title)}"]
     for letter, comparison in comparisons.items():
         header = [f"{letter} - {reference}", "of", "decisions", reference, letter, "difference", ""]
         rows = [
-            [measure.label, of, *_difference_cells(comparison.differences[name], measure)]
+            [measure.label, of, *_difference_cells(comparison[name], measure)]
             for name, measure, of in _compared_metrics()
-            if name in comparison.differences
+            if name in comparison
         ]
         parts.append(table(header, rows, flush_left=2))
     parts.append(

@@ -42,17 +42,14 @@ class Course:
         self._places = [1, *(i + 1 for i, event in enumerate(self._events) if event["type"] in _PUBLIC)]
         """by the number of public events"""
         self._described = [_described(self._events, i) for i in range(len(self._events))]
-        self._follow()
-
-    def _follow(self) -> None:
         hands = Hands(self._events[0])
         num_seats = len(hands.concealed)
         discarded: list[set[int]] = [set() for _ in range(num_seats)]
         passed: list[set[int]] = [set() for _ in range(num_seats)]
         riichi: set[int] = set()
         last: tuple[int, int] | None = None  # seat and kind of a tile that may be won
-        self.moments: list[Moment | None] = [None]
-        """by place"""
+        self._moments: list[Moment] = []
+        """after each event"""
         for event in self._events:
             kind, actor = event["type"], event.get("actor", -1)
             if last is not None and kind != "hora":
@@ -69,7 +66,7 @@ class Course:
                 discarded[actor].add(_kind(event["pai"]))
             hands.follow(event)
             furiten = [frozenset(own | other) for own, other in zip(discarded, passed, strict=True)]
-            self.moments.append(Moment(*_shown(hands), furiten))
+            self._moments.append(Moment(*_shown(hands), furiten))
         self.melds = [[_renamed(meld) for meld in melds] for melds in hands.melds]
         """by seat, at the end"""
         self.norths = hands.norths
@@ -79,10 +76,6 @@ class Course:
     def end(self) -> int:
         """The place after the last event."""
         return len(self._events)
-
-    @property
-    def num_dora(self) -> int:
-        return 1 + sum(event["type"] == "dora" for event in self._events)
 
     def place_of(self, annotation: Annotation) -> int:
         """Returns the place of a decision: after all that its player had seen."""
@@ -97,9 +90,7 @@ class Course:
         return place
 
     def moment(self, place: int) -> Moment:
-        found = self.moments[place]
-        assert found is not None, "no round has decisions before its start"
-        return found
+        return self._moments[place - 1]
 
     def between(self, first: int, last: int) -> list[Data]:
         """Returns the events from one place to another, for the page."""

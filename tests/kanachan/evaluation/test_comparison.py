@@ -84,7 +84,7 @@ def test_an_interval_is_that_of_a_plain_bootstrap_over_games(
     name: str, plain: Callable[[Predictions, np.ndarray], float], has_value: bool
 ) -> None:
     a, b = (predictions(seed, has_value=has_value) for seed in (10, 11))
-    found = compared(a, b, GAME_B, replicates=DRAWS).differences[name]
+    found = compared(a, b, GAME_B, replicates=DRAWS)[name]
     drawn = [plain(b, rows) - plain(a, rows) for rows in rows_of_draws()]
     everything = np.arange(NUM_ROWS)
     assert (found.reference, found.other) == pytest.approx((plain(a, everything), plain(b, everything)))
@@ -96,8 +96,8 @@ def test_an_interval_is_that_of_a_plain_bootstrap_over_games(
 @pytest.mark.parametrize("has_value", [False, True])
 def test_a_network_does_not_differ_from_itself(has_value: bool) -> None:
     found = compared(predictions(10, has_value=has_value), predictions(10, has_value=has_value), GAME_B)
-    assert len(found.differences) > 15
-    for name, difference in found.differences.items():
+    assert len(found) > 15
+    for name, difference in found.items():
         assert difference.difference[:3] == (0, 0, 0), name
         assert not difference.excludes_zero
 
@@ -107,8 +107,8 @@ def test_ranks_are_compared_by_likelihood_even_if_their_points_differ() -> None:
     a = predictions(10, has_value=True, **{"rank/action": -gain_B})
     b = predictions(11, has_value=True, **{"rank/action": gain_B, "target": 2 * TARGET_B})
     found = compared(a, b, GAME_B, replicates=DRAWS)
-    assert found.differences["log_likelihood/rank/action"].difference.value == pytest.approx(2 * gain_B.mean())
-    assert {name.partition("/")[0] for name in found.differences} == {"agreement", "log_likelihood"}
+    assert found["log_likelihood/rank/action"].difference.value == pytest.approx(2 * gain_B.mean())
+    assert {name.partition("/")[0] for name in found} == {"agreement", "log_likelihood"}
 
 
 @pytest.fixture(scope="module")
