@@ -22,7 +22,8 @@ class PointTable:
         self.vocabulary = vocabulary
         results = Results.of_columns(columns, vocabulary)
         rank_B, delta_B = final_rank(results).numpy(), grading_delta(results).numpy()
-        shape = (self._num_cases, vocabulary.num_seats)
+        sparse = vocabulary.sparse
+        shape = (sparse["room"].size * sparse["style"].size * NUM_GRADES, vocabulary.num_seats)
         cell_B = self._case(columns) * vocabulary.num_seats + rank_B
         count = np.bincount(cell_B, minlength=shape[0] * shape[1]).reshape(shape)
         total = np.bincount(cell_B, delta_B, shape[0] * shape[1]).reshape(shape)
@@ -33,11 +34,6 @@ class PointTable:
     def points(self, columns: Columns) -> NDArray[np.float64]:
         """Returns the points that the actor would get for each rank [B, R]. Seats must not be canonicalised."""
         return self._points[self._case(columns)]
-
-    @property
-    def _num_cases(self) -> int:
-        sparse = self.vocabulary.sparse
-        return sparse["room"].size * sparse["style"].size * NUM_GRADES
 
     def _case(self, columns: Columns) -> NDArray[np.int64]:
         room_B, style_B = (token_value(columns.sparse, self.vocabulary, block) for block in ("room", "style"))

@@ -14,7 +14,7 @@ from annotate.game.winning import Win
 from annotate.replay.replay import ReplayResult
 from annotate.vocabulary import Vocabulary
 from annotate.words import ABORTED, NOT_TENPAI, ROUND_RESULTS, TENPAI, WIND_NAMES
-from kanachan.review.board import TableView, candidate_of, table_of
+from kanachan.review.board import candidate_of, table_of
 from kanachan.review.choices import choices_of
 from kanachan.review.course import Course
 from kanachan.review.danger import Danger
@@ -98,7 +98,10 @@ class ReviewedRound:
                     "waits": shape.waiting.tiles if shape.waiting else [],
                     "furiten": shape.is_furiten,
                     "win": danger.win[seat],
-                    "opponents": _opponents(table, danger),
+                    "opponents": [
+                        {"seat": other, "win": danger.win[other], "tenpai": danger.tenpai[other]}
+                        for other in ((seat + step) % len(danger.win) for step in range(1, len(danger.win)))
+                    ],
                     "candidates": self._candidates(annotation, shape, danger),
                     "link": self.link(seat),
                 }
@@ -158,12 +161,12 @@ def rounds_of(game: Game, report: ReplayResult) -> list[ReviewedRound]:
     of_round: dict[_RoundKey, list[Annotation]] = {}
     for annotation in report.annotations:
         of_round.setdefault(_key_of_annotation(annotation, game.vocabulary), []).append(annotation)
-    return [
-        ReviewedRound(game, index + before, recorded, report.wins[recorded.name], of_round[key])
-        for index, recorded in enumerate(game.rounds)
-        for before in [sum(lost.place <= index for lost in game.lost)]
-        if (key := key_of_record(recorded)) in of_round
-    ]
+    found = []
+    for index, recorded in enumerate(game.rounds):
+        if (key := key_of_record(recorded)) in of_round:
+            num_lost = sum(lost.place <= index for lost in game.lost)
+            found.append(ReviewedRound(game, index + num_lost, recorded, report.wins[recorded.name], of_round[key]))
+    return found
 
 
 def key_of_record(recorded: Round) -> _RoundKey:
@@ -181,9 +184,3 @@ def value_of(annotation: Annotation, vocabulary: Vocabulary, name: str) -> int:
 def _key_of_annotation(annotation: Annotation, vocabulary: Vocabulary) -> _RoundKey:
     honba = annotation.numeric[vocabulary.numeric.index("honba")]
     return value_of(annotation, vocabulary, "wind"), value_of(annotation, vocabulary, "round"), honba
-
-
-def _opponents(table: TableView, danger: Danger) -> list[Data]:
-    num_seats = len(table.scores)
-    seats = [(table.seat + step) % num_seats for step in range(1, num_seats)]
-    return [{"seat": seat, "win": danger.win[seat], "tenpai": danger.tenpai[seat]} for seat in seats]
