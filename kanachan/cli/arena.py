@@ -5,6 +5,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
@@ -56,10 +57,9 @@ _SEVEN_DAN = FIRST_DAN + 6
 _LEAST_DIFFERENCE, _GREATEST_DIFFERENCE = 0.0001, 3.0
 _DESCRIPTION = """Plays duplicate games between two players, A and B: each wall is played once in each seating, so that
 both get the same tiles. Prints ranks, points and habits of both and the differences, with 95 % intervals from a
-bootstrap of whole walls; a test whether the mean ranks differ (signs of the walls' differences are flipped at random);
-and how many games are needed to detect a given difference. Fix the number of games in advance: to stop at a favourable
-result invalidates it. Games are a function of players, settings, seed and kind of device, for any number of processes.
-Ctrl-C prints the result so far."""
+bootstrap of whole walls; a test whether the mean ranks differ; and how many games are needed to detect a given
+difference. Fix the number of games in advance: to stop at a favourable result invalidates it. Ctrl-C prints the result
+so far."""
 _LABELS: dict[str, tuple[str, int, float]] = {
     "mean_rank": ("mean rank", 3, 1),
     "rank_1": ("1st %", 1, 100),
@@ -109,7 +109,17 @@ def _parser() -> argparse.ArgumentParser:
         "against two of A, 3 games a wall (default: 1v3 or 1v2)",
     )
     add_players_option(parser)
-    _add_rules(parser)
+    add_table_options(
+        parser,
+        room=", an input of the models; grading points are Mahjong Soul's of that room, under any rules",
+    )
+    parser.add_argument(
+        "--grades",
+        type=_grades,
+        default=(DEFAULT_GRADE, DEFAULT_GRADE),
+        metavar="G[,G]",
+        help="grade of all players, or of A and of B, 0 ... 15, an input likewise (default: 14)",
+    )
     parser.add_argument("--seed", type=int, default=0, help="other seeds give other walls (default: %(default)s)")
     parser.add_argument(
         "--points",
@@ -136,20 +146,6 @@ def _parser() -> argparse.ArgumentParser:
     add_force_option(existing)
     add_execution_options(parser)
     return parser
-
-
-def _add_rules(parser: argparse.ArgumentParser) -> None:
-    add_table_options(
-        parser,
-        room=", an input of the models; grading points are Mahjong Soul's of that room, under any rules",
-    )
-    parser.add_argument(
-        "--grades",
-        type=_grades,
-        default=(DEFAULT_GRADE, DEFAULT_GRADE),
-        metavar="G[,G]",
-        help="grade of all players, or of A and of B, 0 ... 15, an input likewise (default: 14)",
-    )
 
 
 def _grades(text: str) -> tuple[int, int]:
@@ -306,7 +302,7 @@ def _print_results(
     needed = _needed(statistics, match, arguments.difference)
     content = {
         "format_version": FORMAT_VERSION,
-        "match": {name: getattr(match, name) for name in match.__dataclass_fields__},
+        "match": asdict(match),
         "points": arguments.points,
         "games": len(results),
         "games_wanted": num_games,

@@ -23,11 +23,8 @@ from kanachan.data.shard_folder import shards_of
 PROGRAM = "kanachan-calibrate"
 _DESCRIPTION = """Finds the temperature by which a network's logits are to be divided so that its probabilities fit
 held-out games best (least negative log-likelihood), and with -o writes the weights with it in their card; of these
-all commands, and ONNX files, divide by it. The tensors do not change, and neither does the network's best action after
-imitation. For weights of imitation (probabilities of the actions) and of rank (of the final ranks after an action, and
-with them the points expected of it; the order of the seats before it has a separate temperature). It is always fitted
-to undivided logits: a second run finds the same. The metrics shown are of the decisions that it was fitted to;
-kanachan-evaluate --compare reports its effect on others."""
+all commands, and ONNX files, divide by it. The tensors do not change. For weights of imitation, and of rank, which have
+a second temperature for the order of the seats. The metrics shown are of the decisions that it was fitted to."""
 _NAMES = {"nll": ("negative log-likelihood", ".4f", 1), "ece": ("calibration error %", ".2f", 100)}
 
 

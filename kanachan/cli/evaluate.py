@@ -48,16 +48,11 @@ _WITHOUT = {
     REWARD: ("predictions", "limit", "average_suits", "baseline", "compare", "unseen"),
 }
 """stages that are measured in their own way, and the options without effect on them"""
-_DESCRIPTION = """Measures networks on a split of packed annotations. After imitation: how often and with what
-probability the network predicts the player's action, by kind of decision. Accuracy: whether the best action is
-of the kind where the player's is (discard: the same of 34 tiles); recall: how many of the player's own calls,
-riichis and wins are the best action. After the other stages: explained variance of the predicted points; skill,
-the same against a baseline that sees only scores and round (--baseline); likelihood of ranks; reliability.
-Intervals are of 95 %, from resampling whole games. If a rank network is among those named, grading
-networks are compared with the points expected from its rank probabilities. With --predictions, probabilities of
-any program for annotation lines are measured on the same decisions, and their differences from the first of
-WEIGHTS. With --compare, the metrics of all further networks minus those of the first, with intervals of the
-differences. With several SHARDS, the most important metrics of each side by side. """
+_DESCRIPTION = """Measures networks on a split of packed annotations, with 95 % intervals from resampling whole games.
+After imitation: how often and with what probability the network predicts the player's action, by kind of decision.
+After the other stages: explained variance of the predicted points, also against a baseline that sees only scores and
+round; likelihood of ranks; reliability. If a rank network is among those named, grading networks are compared with the
+points expected from its rank probabilities. With several SHARDS, the most important metrics side by side. """
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -204,7 +199,9 @@ def _measured(subjects: list[Subject], arguments: argparse.Namespace, baseline: 
     }
     by_letter = {s.letter: games for s, games in learned.items()}
     notes = [in_words(by_letter, held_out.game_X, left_out=arguments.unseen)] if learned else []
-    return Measured(header, notes + ([held_out.note] if held_out.note else []), evaluations, comparisons)
+    if held_out.train is None and held_out.baseline is None:
+        notes.append("no baseline: it is fitted to a train split of two games or more")
+    return Measured(header, notes, evaluations, comparisons)
 
 
 def _learned(subjects: Sequence[Subject]) -> "dict[Subject, LearnedGames]":

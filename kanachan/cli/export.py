@@ -19,12 +19,10 @@ if TYPE_CHECKING:
     from kanachan.inference.policy import Policy
 
 PROGRAM = "kanachan-export"
-_DESCRIPTION = """Exports a trained network for use in other programs. With -o, the encoder of a weights file:
-`transformers.AutoModel.from_pretrained(DIR, trust_remote_code=True)` opens it, also where this program is not
-installed, as DIR holds the code; README.md in it describes the network. With --onnx, encoder.onnx, policy.onnx (the
-whole network, which scores the possible actions) and a README.md that describes their inputs and outputs. Batches,
-situations and lists of actions may be of any size. The two are put in place only if their outputs on decisions equal
-those of the network."""
+_DESCRIPTION = """Exports a trained network for use in other programs: with -o its encoder, which
+`transformers.AutoModel.from_pretrained(DIR, trust_remote_code=True)` opens, also where this program is not installed;
+with --onnx encoder.onnx and policy.onnx (the whole network, which scores the possible actions), which are left in place
+only if their outputs equal those of the network. A README.md describes both."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -83,7 +81,10 @@ def _export(arguments: argparse.Namespace) -> None:
 
     policy = Policy.load(arguments.weights)
     if arguments.output is not None:
-        _to_transformers(policy, Path(arguments.output))
+        from kanachan.inference.encoder_folder import export_encoder
+
+        number, width = export_encoder(policy, Path(arguments.output)), policy.card["model"]["width"]
+        print(f"{arguments.output}: encoder of stage {policy.stage}, {number:,} parameters, width {width}")
     if arguments.onnx is not None:
         _to_onnx(policy, Path(arguments.onnx), arguments.check)
         write_card(Path(arguments.onnx, CARD_NAME), policy.card)
@@ -101,15 +102,6 @@ def _push(policy: "Policy", weights: str, repository: str) -> None:
         shutil.copyfile(weights_file(weights), Path(temporary, WEIGHTS_NAME))
         address = push_folder(Path(temporary), repository)
     print(f"{address}: {PREFIX}{repository} names these weights")
-
-
-def _to_transformers(policy: "Policy", out: Path) -> None:
-    from kanachan.inference.encoder_folder import export_encoder
-
-    num_parameters = export_encoder(policy, out)
-    print(
-        f"{out}: encoder of stage {policy.stage}, {num_parameters:,} parameters, width {policy.card['model']['width']}"
-    )
 
 
 def _to_onnx(policy: "Policy", folder: Path, shards: str | None) -> None:

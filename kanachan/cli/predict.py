@@ -25,10 +25,8 @@ if TYPE_CHECKING:
 PROGRAM = "kanachan-predict"
 _LINES_AT_ONCE = 4096  # are sorted by length together: bounds the memory and the delay of the first line
 _DESCRIPTION = """Evaluates a network on decisions. To every annotation line one more field is added, after a tab: a
-comma-separated number for every candidate, in the order of field 4. After imitation it is the probability that the
-player takes the action (the numbers of a line add up to 1); after round_delta the expected change of the actor's score
-in the round, in points; after rank the expected points of the final rank, by the table the network was trained with;
-after grading the expected grading points. Numbers have enough digits to distinguish 32-bit floats."""
+comma-separated number for every candidate, in the order of field 4: after imitation its probability, after the other
+stages the points that are expected of it. Numbers have enough digits to distinguish 32-bit floats."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -36,8 +36,7 @@ PROGRAM = "kanachan-review"
 DEFAULT_THRESHOLD = 0.2
 _DESCRIPTION = """Evaluates networks on all decisions of one player of a game, or of all, and writes a page, one file
 that needs no network connection: the table as that player saw it, the possible actions with their probabilities or
-values, the action played, where most was lost, and how the expected result changed over the game. Weights of several
-stages are shown side by side. On the page the arrow keys go through decisions (left, right) and rounds (up, down)."""
+values, the action played, where most was lost, and how the expected result changed over the game."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -38,15 +38,9 @@ if TYPE_CHECKING:
 
 PROGRAM = "kanachan-selfplay"
 _DESCRIPTION = """Plays games and writes the decisions of all seats into a folder of shards, as kanachan-pack does, with
-hidden hands, and with three more columns: the wall, and the log-probability and the value that the player gave its
-action. Nothing is written as text in between. Games are a function of players, settings, seed and their number, so the
-shards do not depend on the number of processes nor on the back end; after an interruption of any kind the same command
-resumes. A game that its engine cannot play to the end is left out and reported."""
-_EXAMPLES = """examples:
-  kanachan-selfplay reference@0.7 -n 1000 -o selfplay
-  kanachan-selfplay reference@0.7=0.8 rule=0.2 --explore 0.05 -n 20000 -o selfplay --records selfplay-records
-  kanachan-selfplay reference@0.7 -n 100000 -o selfplay --backend ray --address auto
-"""
+hidden hands, the wall, and the log-probability and the value that the player gave its action. The shards are a function
+of players, settings and seed; after an interruption of any kind the same command resumes. A game that its engine cannot
+play to the end is left out and reported."""
 _MOST_SHOWN = 10
 
 
@@ -67,7 +61,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    epilog = f"{SPEC_HELP}\n{MIXTURE_HELP}\n{_EXAMPLES}"
+    epilog = f"{SPEC_HELP}\n{MIXTURE_HELP}"
     parser = CommandParser(PROGRAM, description=_DESCRIPTION, epilog=epilog, formatter_class=PlayerFormatter)
     parser.add_argument("players", nargs="+", metavar="PLAYER", help="a PLAYER, or PLAYER=SHARE, see below")
     parser.add_argument("-n", "--games", type=int, required=True, help="number of games")
@@ -90,11 +84,6 @@ def _parser() -> argparse.ArgumentParser:
         "--restart", action="store_true", help="discard the games of an interrupted run instead of resuming it"
     )
     add_force_option(existing)
-    _add_execution(parser)
-    return parser
-
-
-def _add_execution(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--backend",
         choices=("inline", "processes", "ray"),
@@ -103,6 +92,7 @@ def _add_execution(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--address", help="with --backend ray: the cluster, HOST:PORT, or auto on one of its machines")
     add_execution_options(parser, processes="; with --address those of the cluster")
+    return parser
 
 
 def _run(arguments: argparse.Namespace) -> int:

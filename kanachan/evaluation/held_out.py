@@ -63,13 +63,6 @@ class HeldOut:
     def game_B(self) -> NDArray[np.int64]:
         return self.columns.game.view(np.int64)
 
-    @property
-    def note(self) -> str | None:
-        """A note for the report on missing baselines."""
-        if self.train is not None or self.baseline is not None:
-            return None
-        return "no baseline: it is fitted to a train split of two games or more"
-
     def mean_by_scores(self, objective: Objective) -> Floats | None:
         """Returns the target of a stage of points as the baseline predicts it [B]; None without baselines."""
         if self._outcome is not None and objective.has_point_table:

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import torch
 import torch.nn.functional as F
-from numpy.typing import NDArray
 from torch import Tensor
 
 from annotate.annotation import Annotation
@@ -84,10 +83,6 @@ class Policy:
     def meaning(self) -> str:
         """A description, for people, of `Prediction.shown`."""
         return self.objective.meaning
-
-    def scores(self, rows: Rows, batch: int = DEFAULT_BATCH) -> list[NDArray[np.float32]]:
-        """Returns the scores of the candidates, [A] for each decision, in the order of its field 4."""
-        return [prediction.score for prediction in self.predictions(rows, batch)]
 
     def in_words(self, rows: Rows, batch: int = DEFAULT_BATCH) -> list[dict[str, float]]:
         """Returns for each decision its possible actions in words, the best first, with `Prediction.shown`: after

@@ -8,7 +8,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 from annotate.game.record import Rules
 from annotate.game.settings import DEFAULT_RULES, table_seed
@@ -32,6 +32,8 @@ _PARTNERS = (2, 1, 3)  # of seat 0 in 2v2, wall after wall
 class Match:
     """All settings on which the results of the games depend."""
 
+    explore: ClassVar[float] = 0.0
+    """the share of actions that are drawn from all: none"""
     players: tuple[str, str]
     """specifications of A and B (`kanachan.play.agent_spec`)"""
     weights: tuple[tuple[str, ...], ...] = ((), ())
@@ -53,11 +55,6 @@ class Match:
     def letters(self) -> Mapping[str, str]:
         """The players by letter."""
         return dict(zip(PLAYERS, self.players, strict=True))
-
-    @property
-    def explore(self) -> float:
-        """The share of actions that are drawn from all: none."""
-        return 0.0
 
     @property
     def vocabulary(self) -> Vocabulary:

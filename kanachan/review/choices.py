@@ -3,7 +3,6 @@
 Shapes: A candidates, C choices, R ranks.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -47,8 +46,3 @@ def choices_of(annotation: Annotation, vocabulary: Vocabulary) -> Choices:
     actions = tuple(annotation.actions[place] for place in kept)
     observation = annotation.observation._replace(actions=actions)
     return Choices(annotation._replace(observation=observation, chosen=chosen), places)
-
-
-def all_choices(annotations: Sequence[Annotation], vocabulary: Vocabulary) -> list[Choices]:
-    """Returns the choices of each decision."""
-    return [choices_of(annotation, vocabulary) for annotation in annotations]

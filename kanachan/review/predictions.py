@@ -20,7 +20,7 @@ from kanachan.evaluation.decision_metrics import KINDS, DecisionMeter
 from kanachan.inference.choice import Prediction
 from kanachan.inference.policy import DEFAULT_BATCH, Policy
 from kanachan.objectives.rank import Rank
-from kanachan.review.choices import all_choices
+from kanachan.review.choices import choices_of
 
 Numbers = NDArray[np.float32]
 FLOOR = 0.01
@@ -71,7 +71,7 @@ def reviewed_predictions(
     the mean over the actions, weighted by the first policy with probabilities, or else the action taken.
     """
     observations = [annotation.observation for annotation in annotations]
-    choices = all_choices(annotations, policies[0].vocabulary)
+    choices = [choices_of(annotation, policies[0].vocabulary) for annotation in annotations]
     predictions = [
         [of.of(one) for of, one in zip(choices, policy.evaluate(observations, batch=chunk), strict=True)]
         for policy in policies

@@ -8,7 +8,7 @@ from annotate.game.record import Game
 from annotate.replay.replay import ReplayResult
 from annotate.words import ROOMS, STYLES
 from kanachan.inference.danger import CHANCES_KEY, predicts_danger
-from kanachan.review.choices import all_choices
+from kanachan.review.choices import choices_of
 from kanachan.review.danger import dangers
 from kanachan.review.models import Reviewer, answers_of, model_of
 from kanachan.review.predictions import FLOOR, kinds_offered, policy_index, reviewed_predictions
@@ -99,7 +99,7 @@ def _review_of_seat(
 ) -> Data:
     own = [found.own(seat) for found in rounds]
     situations = [annotation for of_round in own for annotation in of_round]
-    annotations = [of.annotation for of in all_choices(situations, game.vocabulary)]
+    annotations = [choices_of(situation, game.vocabulary).annotation for situation in situations]
     policies = [reviewer.policy for reviewer in reviewers]
     predictions, plausible = reviewed_predictions(policies, situations)
     kinds = kinds_offered(annotations, game.vocabulary)

@@ -20,7 +20,7 @@ from annotate.replay.replay import annotate_game
 from annotate.runtime.terminal import run_cleanly
 from kanachan.inference.policy import Policy
 from kanachan.models.reference import FIRST_STAGE, resolved, shipped_name
-from kanachan.review.choices import all_choices
+from kanachan.review.choices import choices_of
 from kanachan.review.models import rating_of
 from kanachan.review.predictions import reviewed_predictions
 from kanachan.review.ratings import PERCENTILES, SCALES, fingerprint
@@ -67,7 +67,7 @@ def ratings_of(game: Game, policy: Policy) -> list[float]:
     """Returns the rating of each seat."""
     annotations = annotate_game(game).annotations
     (rows,) = reviewed_predictions([policy], annotations).predictions
-    choices = [of.annotation for of in all_choices(annotations, game.vocabulary)]
+    choices = [choices_of(annotation, game.vocabulary).annotation for annotation in annotations]
     seats = [value_of(annotation, game.vocabulary, "seat") for annotation in annotations]
     found = []
     for seat in range(game.vocabulary.num_seats):

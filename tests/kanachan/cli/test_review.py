@@ -15,7 +15,7 @@ from kanachan.data.columns import columns_of_annotations
 from kanachan.inference.policy import Policy
 from kanachan.objectives.stages import STAGES
 from kanachan.review.board import candidate_of
-from kanachan.review.choices import all_choices, choices_of
+from kanachan.review.choices import choices_of
 from kanachan.review.page import page
 from kanachan.review.predictions import reviewed_predictions
 from tests.support.review_runs import SEAT, Reviewed, review_with
@@ -46,7 +46,7 @@ def test_networks_of_several_stages_are_shown_side_by_side(reviewed: Reviewed) -
     assert [(model["name"], model["stage"]) for model in reviewed.review["models"]] == [(s, s) for s in STAGES]
     for number, weights in enumerate(reviewed.weights.values()):
         predictions = Policy.load(weights).predictions(reviewed.annotations)
-        choices = all_choices(reviewed.annotations, V)
+        choices = [choices_of(annotation, V) for annotation in reviewed.annotations]
         for decision, of, raw in zip(reviewed.review["decisions"], choices, predictions, strict=True):
             prediction = of.of(raw)
             shown = decision["answers"][number]
@@ -103,7 +103,7 @@ def test_without_a_value_of_the_situation_the_mean_over_the_actions_is_shown(
     rank = Policy.load(written(tmp_path, "rank", baseline=0.0))
     imitation = Policy.load(reviewed.weights["imitation"])
     annotations = reviewed.annotations[:5]
-    choices = all_choices(annotations, V)
+    choices = [choices_of(annotation, V) for annotation in annotations]
     played, likely = (
         [of.of(raw) for of, raw in zip(choices, policy.predictions(annotations), strict=True)]
         for policy in (rank, imitation)
@@ -206,7 +206,7 @@ def test_values_of_actions_that_imitation_hardly_takes_are_not_compared(reviewed
     sharp.temperature = 0.02
     (_, rows), plausible = reviewed_predictions([sharp, reviewers[1]], reviewed.annotations, 64)
     assert any(not all(row) for row in plausible)
-    choices = all_choices(reviewed.annotations, V)
+    choices = [choices_of(annotation, V) for annotation in reviewed.annotations]
     for row, allowed, of, raw in zip(rows, plausible, choices, sharp.predictions(reviewed.annotations), strict=True):
         annotation, prediction = of.annotation, of.of(raw)
         assert prediction.probability is not None

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from annotate.annotation import Annotation
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.config import StageName
 from kanachan.data.batch import batch_of_annotations
@@ -29,6 +30,10 @@ def policies(tmp_path_factory: pytest.TempPathFactory) -> dict[StageName, Policy
     return {stage: Policy.load(written(folder / stage, stage)) for stage in STAGES}
 
 
+def scores_of(policy: Policy, annotations: list[Annotation], batch: int = 256) -> list[np.ndarray]:
+    return [prediction.score for prediction in policy.predictions(annotations, batch)]
+
+
 def assert_close(left: list[np.ndarray], right: list[np.ndarray], scale: float = 1.0) -> None:
     assert len(left) == len(right) > 0
     for one, other in zip(left, right, strict=True):
@@ -40,17 +45,19 @@ def test_every_candidate_gets_a_score_in_the_order_of_the_annotation(policies: d
     batch = batch_of_annotations(ANNOTATIONS, FOUR_PLAYERS, actor_first=True)
     with torch.inference_mode():
         score_BA = policy.objective.score(policy.network(batch)).numpy()
-    assert_close(policy.scores(ANNOTATIONS), [s[: len(a.actions)] for s, a in zip(score_BA, ANNOTATIONS, strict=True)])
+    assert_close(
+        scores_of(policy, ANNOTATIONS), [s[: len(a.actions)] for s, a in zip(score_BA, ANNOTATIONS, strict=True)]
+    )
 
 
 @pytest.mark.parametrize("stage", STAGES)
 def test_a_batch_of_one_equals_a_batch_of_many(policies: dict[StageName, Policy], stage: StageName) -> None:
     policy = policies[stage]
     scale = policy.objective.scale
-    many = policy.scores(ANNOTATIONS)
+    many = scores_of(policy, ANNOTATIONS)
     assert max(np.ptp(scores) for scores in many) / scale > 0.01
-    assert_close(policy.scores(ANNOTATIONS, batch=1), many, scale)
-    assert_close(policy.scores(ANNOTATIONS, batch=7), many, scale)
+    assert_close(scores_of(policy, ANNOTATIONS, batch=1), many, scale)
+    assert_close(scores_of(policy, ANNOTATIONS, batch=7), many, scale)
 
 
 def test_scores_from_a_shard_equal_scores_from_annotations(policies: dict[StageName, Policy], tmp_path: Path) -> None:
@@ -63,7 +70,7 @@ def test_scores_from_a_shard_equal_scores_from_annotations(policies: dict[StageN
     }
     annotations = [a for a in random_annotations(30, seed=0) if len(a.actions) > 3]  # distinguished by their candidates
     found = [from_shard[a.actions] for a in annotations]
-    assert_close(found, policy.scores(annotations), policy.objective.scale)
+    assert_close(found, scores_of(policy, annotations), policy.objective.scale)
 
 
 def test_probabilities_are_those_of_the_scores_and_only_imitation_has_them(
@@ -93,11 +100,11 @@ def test_seats_are_seen_as_in_training(tmp_path: Path) -> None:
     for actor_first in (True, False):
         policy = Policy.load(written(tmp_path, actor_first=actor_first))
         batch = batch_of_annotations(ANNOTATIONS, FOUR_PLAYERS, actor_first=actor_first)
-        assert_close([p.score for p in policy.predict(batch)], policy.scores(ANNOTATIONS))
+        assert_close([p.score for p in policy.predict(batch)], scores_of(policy, ANNOTATIONS))
 
 
 def test_no_annotations_no_scores(policies: dict[StageName, Policy]) -> None:
-    assert policies["imitation"].scores([]) == []
+    assert scores_of(policies["imitation"], []) == []
 
 
 @pytest.mark.slow
@@ -117,7 +124,7 @@ def test_acting_without_a_temperature_takes_the_highest_score(
     policy = policies[stage]
     observations = [annotation.observation for annotation in ANNOTATIONS]
     for annotation, action, score in zip(
-        ANNOTATIONS, policy.act(observations, batch=7), policy.scores(ANNOTATIONS), strict=True
+        ANNOTATIONS, policy.act(observations, batch=7), scores_of(policy, ANNOTATIONS), strict=True
     ):
         place = annotation.actions.index(action.token)
         assert score[place] >= score.max() - 1e-4

@@ -160,5 +160,5 @@ def test_its_predictions_are_outputs_of_the_exported_graph(trained: Path) -> Non
     policy, annotations = Policy.load(trained), random_annotations(NUM_LINES, seed=7)
     outputs = graph_outputs(policy, [format_line(annotation) for annotation in annotations])
     assert list(outputs) == list(DealIn.prediction_fields)
-    for score_A, expected in zip(outputs["scores"], policy.scores(annotations), strict=True):
+    for score_A, expected in zip(outputs["scores"], [p.score for p in policy.predictions(annotations)], strict=True):
         np.testing.assert_allclose(score_A[: len(expected)], expected, rtol=1e-4, atol=1e-4)

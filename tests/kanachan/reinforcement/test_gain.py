@@ -32,7 +32,7 @@ def policies(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 
 def probabilities(policy: Policy) -> list[Floats]:
     """By decision, of its candidates as `BEHAVIOUR` samples them, by the code of the players."""
-    weight = [np.exp(score_A.astype(np.float64) / BEHAVIOUR.temperature) for score_A in policy.scores(ANNOTATIONS)]
+    weight = [np.exp(p.score.astype(np.float64) / BEHAVIOUR.temperature) for p in policy.predictions(ANNOTATIONS)]
     softmax = [weight_A / weight_A.sum() for weight_A in weight]
     return [(1 - BEHAVIOUR.explore) * p_A + BEHAVIOUR.explore / len(p_A) for p_A in softmax]
 
