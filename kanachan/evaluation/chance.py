@@ -7,13 +7,8 @@ import numpy as np
 
 from annotate.vocabulary import Vocabulary
 from kanachan.data.columns import Columns
-from kanachan.evaluation.bootstrap import REPLICATES, Estimate, Floats, cluster_bootstrap, ratio_statistic
+from kanachan.evaluation.bootstrap import REPLICATES, Estimate, cluster_bootstrap, ratio_statistic
 from kanachan.evaluation.decision_metrics import KINDS, NO_TILE, kinds_and_tiles
-
-
-def log_likelihood_of_chance(columns: Columns) -> Floats:
-    """Returns -ln of the number of possible actions [B]."""
-    return -np.log(columns.actions.lengths)
 
 
 def chance_metrics(columns: Columns, vocabulary: Vocabulary, replicates: int = REPLICATES) -> dict[str, Estimate]:

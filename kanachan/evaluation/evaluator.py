@@ -16,7 +16,6 @@ from kanachan.data.columns import Columns
 from kanachan.evaluation.baselines import actor_orders, rank_probability
 from kanachan.evaluation.bootstrap import Estimate, Floats, cluster_bootstrap, ratio_statistic
 from kanachan.evaluation.calibration import Bin, reliability
-from kanachan.evaluation.chance import log_likelihood_of_chance
 from kanachan.evaluation.decision_metrics import DecisionMeter, DecisionRows, concatenated, decision_metrics
 from kanachan.evaluation.held_out import HeldOut
 from kanachan.evaluation.point_table import PointTable
@@ -126,7 +125,8 @@ def evaluated(
 
 def _of_choices(predictions: Predictions, held_out: HeldOut) -> dict[str, Any]:
     assert predictions.answers is not None, "scores are logits"
-    gain_B = predictions.decisions.log_probability_B.astype(np.float64) - log_likelihood_of_chance(held_out.columns)
+    # by chance each possible action has the same probability
+    gain_B = predictions.decisions.log_probability_B.astype(np.float64) + np.log(held_out.columns.actions.lengths)
     less_chance = cluster_bootstrap(held_out.game_B, {"": ratio_statistic(gain_B)}, held_out.replicates)[""]
     rows = predictions.decisions
     confidence_B, is_top_B = rows.confidence_B.astype(np.float64), rows.is_top_B.astype(np.float64)

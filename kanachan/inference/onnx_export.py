@@ -169,7 +169,13 @@ def _write(graph: Graph, path: Path, policy: Policy) -> None:
     assert program is not None
     for node in program.model.graph.all_nodes():
         node.metadata_props.clear()  # stack traces, with paths of the exporting machine
-    program.model.metadata_props.update(_metadata(policy))
+    program.model.metadata_props.update(
+        stage=policy.stage,
+        vocabulary=policy.vocabulary.name,
+        fingerprint=policy.vocabulary.fingerprint,
+        actor_first="true" if policy.actor_first else "false",
+        temperature=str(policy.temperature),
+    )
     program.save(path, external_data=False)
     model = onnx.load(path)
     del model.graph.value_info[:]  # shapes of the traced batch, for which onnxruntime's quantize_dynamic stops
@@ -220,16 +226,6 @@ def _inputs(vocabulary: Vocabulary) -> dict[str, _Input]:
         "groups": _Input(torch.int64, of_decision, "the row of `events` of a decision"),
         "seen": _Input(torch.int64, of_decision, "how many events of its row a decision sees, the first ones"),
         "candidates": _Input(torch.int32, (*of_decision, "candidates"), "1 + the tokens of field 4; 0 is padding"),
-    }
-
-
-def _metadata(policy: Policy) -> dict[str, str]:
-    return {
-        "stage": policy.stage,
-        "vocabulary": policy.vocabulary.name,
-        "fingerprint": policy.vocabulary.fingerprint,
-        "actor_first": "true" if policy.actor_first else "false",
-        "temperature": str(policy.temperature),
     }
 
 

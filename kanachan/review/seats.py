@@ -18,10 +18,6 @@ def chosen_seats(given: str | None, game: Game, record: str) -> list[int]:
     found = found or [seat for seat, name in enumerate(names) if name.casefold() == given.casefold()]
     if len(found) != 1:
         problem = "several players have this name" if found else "not a seat, and no player has this name"
-        raise ValueError(f"{record}: --seat {given}: {problem}: {_listed(game)}")
+        listed = ", ".join(f"{seat} {name}".strip() for seat, name in enumerate(names or [""] * len(seats)))
+        raise ValueError(f"{record}: --seat {given}: {problem}: {listed}, {ALL_SEATS}")
     return found
-
-
-def _listed(game: Game) -> str:
-    names = [player.name or "" for player in game.origin.players] or [""] * game.vocabulary.num_seats
-    return ", ".join(f"{seat} {name}".strip() for seat, name in enumerate(names)) + f", {ALL_SEATS}"

@@ -47,18 +47,15 @@ def main() -> int:
 
 def draw(evaluation: Path, out: Path) -> None:
     """Draws the diagrams; raises ValueError if the file was not written by kanachan-evaluate, or holds no network."""
-    try:
-        networks = json.loads(evaluation.read_text(encoding="utf-8"))["weights"]
-        panels = {
-            title: found
-            for title, stage, what in _panels()
-            if (found := [n for n in networks if stage in (None, n["stage"]) and n["reliability"].get(what)])
-        }
-        places = {title: what for title, _, what in _panels()}
-    except (KeyError, TypeError, AttributeError, UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise ValueError(f"{evaluation}: not written by kanachan-evaluate --json: {error}") from None
+    networks = json.loads(evaluation.read_text(encoding="utf-8")).get("weights", [])
+    panels = {
+        title: found
+        for title, stage, what in _panels()
+        if (found := [n for n in networks if stage in (None, n["stage"]) and n["reliability"].get(what)])
+    }
     if not panels:
-        raise ValueError(f"{evaluation}: there is no network in it")
+        raise ValueError(f"{evaluation}: holds no network that kanachan-evaluate --json has measured")
+    places = {title: what for title, _, what in _panels()}
     columns = min(_COLUMNS, len(panels))
     rows = -(-len(panels) // columns)
     figure = Figure(figsize=(columns * _INCHES, rows * _INCHES), layout="constrained")
