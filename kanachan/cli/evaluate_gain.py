@@ -172,7 +172,11 @@ def _returns(arguments: argparse.Namespace) -> _Returns:
         utility = Utility(arguments.utility or "ranks", arguments.points or points)
     if critic is not None and critic.utility != utility:
         raise ValueError(f"{arguments.critic}: a critic of {critic.utility}; --utility and --points are of {utility}")
+    if arguments.points is not None and utility.kind != "ranks":
+        raise ValueError(f"--points has no effect with --utility {utility.kind}; leave it out")
     if not utility.needs_reward:
+        if arguments.reward is not None:
+            raise ValueError(f"--reward has no effect with --utility {utility.kind}; leave it out")
         return _Returns(utility, None, critic)
     reward = shipped_name(REWARD, num_seats) if critic is None else critic.card[CRITIC_KEY]["reward"]
     return _Returns(utility, arguments.reward or reward, critic)

@@ -17,7 +17,7 @@ class Journal:
         force: replace the file of an earlier run, once a game has ended.
 
     Raises:
-        ValueError: the file is there but neither `resume` nor `force` is given, or is of another match.
+        ValueError: the file is there but neither `resume` nor `force` is given, is damaged, or is of another match.
     """
 
     def __init__(self, path: Path | None, match: Match, *, resume: bool = False, force: bool = False) -> None:
@@ -36,8 +36,11 @@ class Journal:
             )
         first, *lines = whole.decode(errors="replace").splitlines()
         self._check(first)
-        for line in lines:
-            result = GameResult(**json.loads(line))
+        for number, line in enumerate(lines, start=2):
+            try:
+                result = GameResult(**json.loads(line))
+            except (ValueError, TypeError) as error:
+                raise ValueError(f"{path}:{number}: damaged ({error}): start from scratch with --force") from None
             self.results[result.game] = result
         if len(whole) < len(content):
             os.truncate(path, len(whole))

@@ -35,6 +35,10 @@ def test_a_journal_is_neither_overwritten_nor_taken_for_another_match(
     assert "of another match: rules is tenhou there, mjsoul here" in capsys.readouterr().err
     assert arena(tmp_path, "--resume", players=("rule:swift", "rule")) == 1
     assert "players is ['rule:swift', 'random'] there" in capsys.readouterr().err
+    with open(tmp_path / "result.json.games", "a") as file:
+        file.write('{"wall": 1}\n')
+    assert arena(tmp_path, "--resume") == 1
+    assert "result.json.games:10: damaged" in capsys.readouterr().err
 
 
 def test_a_run_that_ended_before_its_first_game_leaves_nothing_in_the_way(tmp_path: Path) -> None:

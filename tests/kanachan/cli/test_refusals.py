@@ -34,6 +34,7 @@ CRITIC = f"train --stage critic --data.batch 16 --data.micro_batch 16 --model.si
 POLICY = "train --stage policy --init imitation --data.path played --data.batch 16 --data.micro_batch 16 " + OWN
 REVIEW = "--seat 0 -o out.html"
 NO_REWARD = "weights of stage rank; a reward predictor is expected here"
+GAIN = "evaluate --gain imitation imitation played --utility"
 REFUSALS = [
     ("annotate game.jsonl --pack out --fractions=1,2", "--fractions must be three numbers"),
     ("annotate game.jsonl --pack out --rows-per-shard=0", "rows per shard must be in 1"),
@@ -86,6 +87,8 @@ REFUSALS = [
     ("evaluate critic rank played", "weights of stage critic are measured alone"),
     ("evaluate critic played --average-suits", "--average-suits has no effect on weights of stage critic"),
     ("evaluate critic played --unseen", "--unseen has no effect on weights of stage critic"),
+    (f"{GAIN} round_points --reward reward", "--reward has no effect with --utility round_points"),
+    (f"{GAIN} grading_points --points 3,1,0,-4", "--points has no effect with --utility grading_points"),
     ("evaluate critic shards", "holds no hidden hands"),
     ("evaluate critic played --baseline rank", NO_REWARD),
     ("evaluate imitation imitation shards shards --gain", "--gain is for one folder of SHARDS"),
@@ -182,7 +185,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     round_folder(folder / "rounds", train=9)
     with chdir(folder):
         # enough games of both that each split has some, whatever their ids are
-        played_folder(Path("played"), "imitation@2=0.25", "rule=0.75", games=16, fractions="0.4,0.3,0.3")
+        played_folder(Path("played"), "imitation@2=0.25", "rule=0.75", games=24, fractions="0.34,0.33,0.33")
     assert len(splits_in(folder / "played")) == 3
     shutil.copytree(folder / "played", folder / "norounds", ignore=shutil.ignore_patterns("rounds"))
     annotations = random_annotations(20, seed=0)
