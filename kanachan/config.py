@@ -112,7 +112,8 @@ class ObjectiveConfig:
     become part of the weights"""
     target: Literal["game", "round"] = "game"
     """rank and grading: what a decision is credited with: the outcome of the game, or the outcome that a reward
-    predictor expects after the round (of the last round: the true one); round needs shards with rounds"""
+    predictor expects after the round (of the last round: the true one); round, the default of shards with rounds,
+    needs them"""
     reward: str | None = None
     """rank and grading with target round: weights of that reward predictor; without it, objective.prior"""
     hidden_hands: float = 0.0

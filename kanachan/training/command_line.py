@@ -28,6 +28,7 @@ from kanachan.training.request_checks import (
     require_tensorboard,
     sizes_of_init,
     warnings_of,
+    with_possible_target,
     without_needless_stopping,
 )
 from kanachan.training.run_folder import (
@@ -165,6 +166,8 @@ class _Given:
             values |= layer
         if "run.passes" in self.line and "run.steps" not in self.line:
             values["run.steps"] = None  # steps of a file would take precedence over passes
+        if not self.has("objective.target") and values["objective.prior"] is values["objective.reward"] is None:
+            values["objective.target"] = "game"  # the target of a round is predicted
         return values
 
     def _layers(self) -> list[Layer]:
@@ -198,8 +201,11 @@ def _requested(given: _Given) -> Request:
     config = _parsed(given)
     if saved_file is not None:
         config = _in_its_folder(config, given, saved_file.parent)
-    elif not given.has("run.early_stopping"):  # of the defaults of the stage
-        config = without_needless_stopping(config)
+    else:  # defaults of the stage that the data does not allow
+        if not given.has("run.early_stopping"):
+            config = without_needless_stopping(config)
+        if not given.has("objective.target"):
+            config = with_possible_target(config)
     if _resumes(Path(config.run.out), given.resume):
         return Request(_resumed(config, given, is_named=saved_file is not None), resume=True)
     require_init(config)

@@ -173,6 +173,14 @@ def without_needless_stopping(config: TrainConfig) -> TrainConfig:
     return replace(config, run=replace(config.run, early_stopping=None))
 
 
+def with_possible_target(config: TrainConfig) -> TrainConfig:
+    """Returns the settings with the target of the game if the data has no rounds, which that of the round needs."""
+    objective = config.objective
+    if objective.target == "game" or objective.reward or "train" in splits_in(Path(config.data.path) / ROUNDS):
+        return config
+    return replace(config, objective=replace(objective, target="game"))
+
+
 def warnings_of(config: TrainConfig, config_files: Iterable[tuple[Path, Mapping[str, Any]]]) -> list[str]:
     """Returns what is unusual in the settings of a new run, and what to do. `config_files`: the --config files and
     their settings."""

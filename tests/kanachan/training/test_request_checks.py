@@ -37,6 +37,15 @@ def test_without_validation_a_stage_is_not_stopped_early_unless_that_is_asked_fo
     assert asked(data, "rank", "--run.early_stopping", "3").config.run.early_stopping == 3
 
 
+def test_a_decision_is_credited_with_its_round_if_the_data_has_rounds(data: Path) -> None:
+    assert asked(data, "rank").config.objective.target == "game"
+    (data / "rounds").mkdir()
+    (data / "rounds" / "train-00000.arrow").touch()
+    assert asked(data, "rank").config.objective.target == "round"
+    assert asked(data, "rank", "--objective.prior", "null").config.objective.target == "game"
+    assert asked(data, "rank", "--objective.target", "game").config.objective.target == "game"
+
+
 def test_the_sizes_of_init_are_taken_unless_they_are_given(data: Path, tmp_path: Path) -> None:
     init = str(written(tmp_path / "imitation"))
     assert asked(data, "rank", "--init", init, "--model.dropout", "0.1").config.model.width == MODEL_SIZES["tiny"].width
