@@ -44,19 +44,18 @@ def _listed(found: "dict[str, Weights]") -> str:
     rows = []
     for name, weights in found.items():
         card = weights.card
-        games = card.get("data", {}).get("games", {})
         rows.append(
             [
                 name,
                 card["stage"],
                 str(weights.vocabulary.num_seats),
                 f"{weights.path.stat().st_size / 1e6:.1f}",
-                f"{games['train']:,}" if "train" in games else "-",
+                f"{len(weights.learned_games.key_G):,}",
                 f"{card['temperature']:.3f}" if "temperature" in card else "-",
                 card.get("licence", "-"),
             ]
         )
-    parts = [table(["name", "stage", "players", "MB", "train games", "temperature", "licence"], rows, flush_left=2)]
+    parts = [table(["name", "stage", "players", "MB", "games learned", "temperature", "licence"], rows, flush_left=2)]
     for name, weights in found.items():
         evaluation = weights.card.get("evaluation")
         if evaluation is not None:
