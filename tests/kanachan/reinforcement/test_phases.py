@@ -52,7 +52,7 @@ run_phase(Phase("selfplay", ["rule", "-n", "100000", "-j", "1", "-o", {str(folde
 """
     parent = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     # before it is the command, the child still has the command line of its parent, and may not be bound to it yet
-    wait_until(lambda: any(b"kanachan.cli.selfplay" in command for command in commands_with(str(folder))), 240)
+    wait_until(lambda: any(b"\0selfplay\0" in command for command in commands_with(str(folder))), 240)
     parent.kill()
     parent.wait()
     wait_until(lambda: commands_with(str(folder)) == [], 240)
