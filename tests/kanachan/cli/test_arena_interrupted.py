@@ -98,5 +98,5 @@ def test_nothing_that_has_ended_is_lost_and_no_process_is_left(number: int, tmp_
     assert process.wait(60) == (128 + number if number == signal.SIGINT else -number)
     wait_until(lambda: left_of(process.pid) == [], 20)
     before = num_journalled(games)
-    assert main([*command[3:], "--resume"]) == 0
+    assert main([*command[4:], "--resume"]) == 0
     assert before < num_journalled(games) == 40

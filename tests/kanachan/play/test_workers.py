@@ -32,7 +32,7 @@ def test_programs_that_hang_are_ended_with_the_arena() -> None:
 
 
 def num_programs(session: int) -> int:
-    return sum("mjai_seat" in left and "kanachan.cli.arena" not in left for left in left_of(session))
+    return sum("mjai_seat" in left and "kanachan arena" not in left for left in left_of(session))
 
 
 @pytest.mark.slow
