@@ -27,9 +27,9 @@ from torch.utils.data import DataLoader, Dataset
 from annotate.annotation import format_line, parse_line
 from annotate.records.reading import Record, find_records, read_games, read_record
 from annotate.replay.replay import annotate_game
+from annotate.runtime.resources import num_cores
 from annotate.runtime.signals import StopRequest
 from annotate.runtime.terminal import require_positive, run_cleanly
-from annotate.runtime.workers import num_cores
 from annotate.simulation.simulate import simulate
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.cli.annotate import main as annotate_command

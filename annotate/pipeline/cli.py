@@ -17,9 +17,9 @@ from annotate.records.finding import SUFFIXES, Shard, check_paths, names_one_rec
 from annotate.records.reading import ACCEPTED, find_records, num_players_of_first, records_of
 from annotate.runtime.arguments import CommandParser, add_force_option
 from annotate.runtime.files import check_output, reading_text
+from annotate.runtime.resources import num_cores
 from annotate.runtime.signals import Stopped
 from annotate.runtime.terminal import require_positive, run_cleanly
-from annotate.runtime.workers import num_cores
 from annotate.vocabulary import NUMS_OF_SEATS, Vocabulary, vocabulary_of_seats
 from annotate.words import describe
 

@@ -26,10 +26,10 @@ from annotate.records.finding import check_paths, find_files
 from annotate.records.reading import Record, records_of
 from annotate.runtime.disk_dict import DiskDict
 from annotate.runtime.files import name_where_disk_is_full, replacing
+from annotate.runtime.in_order import in_order
 from annotate.runtime.journal import RESTART, Journal
 from annotate.runtime.signals import Stopped, StopRequest, noting_stop_signals
 from annotate.runtime.terminal import in_words
-from annotate.runtime.workers import in_order
 
 
 def run(conversion: Conversion, output: Output, processes: int, *, restart: bool = False) -> Report:
@@ -120,20 +120,16 @@ class _Run:
         with (
             noting_stop_signals() as stop,
             _progress(conversion, self._report.size) as progress,
-            closing(in_order(task, records, self._processes, lambda record: record.name)) as results,
+            closing(in_order(task, records, self._processes, lambda record: record.name, stop)) as results,
         ):
-            try:
-                for record, games, report in results:
-                    self._take(record, games, report)
-                    progress.set_postfix_str(f"{self._report.games:,} games", refresh=False)
-                    progress.update(report.size)
-                    if stop.received is not None:
-                        break
-                    if time.monotonic() >= self._next_save:
-                        self._save()
-            except OSError:
-                if stop.received is None:
-                    raise
+            for record, games, report in results:
+                self._take(record, games, report)
+                progress.set_postfix_str(f"{self._report.games:,} games", refresh=False)
+                progress.update(report.size)
+                if stop.received is not None:
+                    break
+                if time.monotonic() >= self._next_save:
+                    self._save()
             self._end_reading(stop)
 
     def _end_reading(self, stop: StopRequest) -> None:

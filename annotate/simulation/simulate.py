@@ -28,8 +28,9 @@ from annotate.game.results import game_part, round_part
 from annotate.game.settings import DEFAULT_RULES, NUM_ROOMS, STYLES, id_of_made, table_seed
 from annotate.runtime.arguments import CommandParser
 from annotate.runtime.files import check_output, reading_text, writing_text
+from annotate.runtime.in_order import in_order
+from annotate.runtime.resources import num_cores
 from annotate.runtime.terminal import run_cleanly
-from annotate.runtime.workers import in_order, num_cores
 from annotate.simulation.rule_agent import TEMPERAMENTS, RuleBasedAgent
 from annotate.vocabulary import NUMS_OF_SEATS, Vocabulary, vocabulary_of_seats
 

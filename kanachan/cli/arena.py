@@ -16,9 +16,9 @@ from annotate.game.record_writer import SUFFIX
 from annotate.game.settings import DEFAULT_GRADE, STYLES, parse_grades
 from annotate.runtime.arguments import CommandParser, add_force_option
 from annotate.runtime.files import check_output, locking
+from annotate.runtime.resources import num_cores
 from annotate.runtime.signals import StopRequest, noting_stop_signals
 from annotate.runtime.terminal import require_positive, run_cleanly
-from annotate.runtime.workers import num_cores
 from kanachan.cli.environment import set_environment
 from kanachan.cli.int8_players import precision_of, report_int8
 from kanachan.cli.options import add_bootstrap_option, add_table_options, parse_points, print_report, require_policies

@@ -2,7 +2,7 @@
 
 import os
 
-from annotate.runtime.workers import cpu_quota, num_cores
+from annotate.runtime.resources import cpu_quota, num_cores
 
 _SETTINGS = {
     "OMP_WAIT_POLICY": "PASSIVE",  # threads that spin while they wait make training several times slower on a busy CPU

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from typing import get_args
 
-from annotate.runtime.workers import num_cores
+from annotate.runtime.resources import num_cores
 from annotate.vocabulary import NUMS_OF_SEATS, Vocabulary, vocabulary_named, vocabulary_of_seats
 from kanachan.cli.options import add_device_option
 from kanachan.models.card import read_card, weights_hash

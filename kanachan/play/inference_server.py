@@ -22,12 +22,11 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from annotate.runtime.workers import end_with_parent
+from annotate.runtime.process_pool import end_processes, end_with_parent, leave, portable, start_process
 from kanachan.inference.policy import Policy
 from kanachan.models.device import chosen_device
 from kanachan.models.kv_cache import CachedNetwork, IncrementalBatch, free_bytes
 from kanachan.play.batch_shapes import Shape, filled
-from kanachan.play.process_pool import end_processes, leave, portable, start_process
 from kanachan.play.remote_network import Opening, Part, ServerAddress, batch_of_arrays
 
 _MERGE_SECONDS = 0.001

@@ -11,17 +11,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Generic, Literal
 
 from annotate.game.record import Event
+from annotate.runtime.process_pool import ProcessPool
+from annotate.runtime.resources import num_cores
 from annotate.runtime.signals import StopRequest
-from annotate.runtime.workers import num_cores
+from annotate.runtime.units import Result
 from kanachan.play.agent import GameKey
 from kanachan.play.agent_factory import agents_of
 from kanachan.play.game import Game
 from kanachan.play.match import Match
-from kanachan.play.process_pool import ProcessPool
 from kanachan.play.rollout import BatchedGames
 from kanachan.play.selfplay import SelfPlay
 from kanachan.play.together import room_for_caches, usual_together
-from kanachan.play.units import Result
 
 if TYPE_CHECKING:
     from kanachan.play.remote_network import ServerAddress
@@ -53,7 +53,7 @@ class Execution:
 
 @dataclass(frozen=True, kw_only=True)
 class GameStream(Generic[Result]):
-    """Plays games in one process, many together; a stream of units (`kanachan.play.units.Serve`).
+    """Plays games in one process, many together; a stream of units (`annotate.runtime.units.Serve`).
 
     Args:
         finish: returns the result of a game that has ended, given the events of its record.
@@ -105,8 +105,9 @@ def play_games(
     """Plays games and yields their results as they come, until all have ended or a stop is requested.
 
     Raises:
-        IllegalAction, ValueError: as the stream; or workers were lost again and again that had the same game.
-        OSError: a worker cannot be started, or a process has ended that others need.
+        IllegalAction, ValueError: as the stream.
+        OSError: a worker cannot be started, or a process has ended that others need; or workers were lost again and
+            again that had the same game.
     """
     if not keys:
         return

@@ -17,8 +17,8 @@ from threading import Thread
 from typing import Any, Generic
 
 from annotate.runtime.signals import StopRequest
+from annotate.runtime.units import AHEAD, Result, Serve, Task, Unit, Waiting, done, print_lost
 from kanachan.play.ray_cluster import RayCluster
-from kanachan.play.units import AHEAD, Result, Serve, Task, Unit, Waiting, done, print_lost
 
 _WAIT_SECONDS = 0.2  # between two checks for a stop
 _START_SECONDS = 30.0  # for which the first units wait until all actors have started, so that each gets its share

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from annotate.runtime.workers import num_cores
+from annotate.runtime.resources import num_cores
 from kanachan.extras import install_command
 
 _CONNECT_SECONDS = 5

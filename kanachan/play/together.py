@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from annotate.runtime.workers import free_memory
+from annotate.runtime.resources import free_memory
 from annotate.vocabulary import Vocabulary
 from kanachan.models.card import read_card
 from kanachan.play.agent_spec import parse_agent

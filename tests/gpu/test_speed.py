@@ -21,8 +21,8 @@ from torch.testing._internal.distributed.fake_pg import FakeStore
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 
+from annotate.runtime.resources import num_cores
 from annotate.runtime.signals import StopRequest
-from annotate.runtime.workers import num_cores
 from annotate.simulation.simulate import simulate_game
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.config import DataConfig, OptimConfig

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from annotate.runtime.workers import free_memory
+from annotate.runtime.resources import free_memory
 from annotate.vocabulary import FOUR_PLAYERS, THREE_PLAYERS
 from kanachan.inference.policy import Policy
 from kanachan.models.kv_cache import CachedNetwork

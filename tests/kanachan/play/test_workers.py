@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from annotate.runtime.process_pool import _work, start_process
 from annotate.runtime.signals import StopRequest
-from kanachan.play.process_pool import _work, start_process
 from tests.support.matches import SHORT, arena, journal, left_of, mjai
 from tests.support.paths import ROOT
 from tests.support.processes import wait_until

@@ -34,7 +34,7 @@ class Serve(Protocol[Unit, Result_co]):
         ...
 
 
-class UnitError(ValueError):
+class UnitError(OSError):
     """A unit of work cannot be done; the text names it."""
 
 
@@ -47,22 +47,26 @@ class Task(Generic[Unit]):
 
 
 class Waiting(Generic[Unit]):
-    """The units that no worker has: those of lost workers first, then the others, which are read as they are needed."""
+    """The units that no worker has: those of lost workers first, then the others, which are read as they are needed.
+    `units`: None among them stands for one that is not ready yet."""
 
-    def __init__(self, units: Iterable[Unit]) -> None:
+    def __init__(self, units: Iterable[Unit | None]) -> None:
         self._first: deque[Task[Unit]] = deque()
-        self._rest: Iterator[Unit] = iter(units)
+        self._rest: Iterator[Unit | None] = iter(units)
+        self._has_rest = True
 
     def take(self) -> Task[Unit] | None:
-        """Returns the next unit, None where there is none."""
-        return None if self.is_empty else self._first.popleft()
+        """Returns the next unit, None where there is none (now, unless `is_empty`)."""
+        return None if self.is_empty or not self._first else self._first.popleft()
 
     @property
     def is_empty(self) -> bool:
         """Whether none is left; reads the next unit to know it."""
-        if not self._first:
-            self._first += [Task(unit) for unit in islice(self._rest, 1)]
-        return not self._first
+        if not self._first and self._has_rest:
+            found = list(islice(self._rest, 1))
+            self._has_rest = bool(found)
+            self._first += [Task(unit) for unit in found if unit is not None]
+        return not self._first and not self._has_rest
 
     def put_back(self, tasks: Iterable[Task[Unit]]) -> None:
         """Adds the units of a lost worker, in the order in which it had them. Raises UnitError: a unit has been lost
@@ -74,7 +78,7 @@ class Waiting(Generic[Unit]):
             if task.losses >= MOST_LOSSES:
                 raise UnitError(
                     f"{task.unit}: {task.losses} workers were lost that had it (killed, out of memory?): try fewer "
-                    "--processes"
+                    "--processes or a machine with more memory"
                 )
 
 

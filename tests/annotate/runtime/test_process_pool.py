@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from annotate.runtime.process_pool import ProcessPool
 from annotate.runtime.signals import StopRequest
-from kanachan.play.process_pool import ProcessPool
-from kanachan.play.units import AHEAD, Serve, UnitError
+from annotate.runtime.units import AHEAD, Serve, UnitError
 from tests.support.paths import ROOT
 from tests.support.processes import is_alive, wait_until
 from tests.support.units_of_work import Broken, PairsOfSquares, Squares
@@ -91,7 +91,7 @@ def test_a_stop_request_ends_the_results_and_the_workers(tmp_path: Path) -> None
 def test_processes_end_with_the_driver(number: signal.Signals, tmp_path: Path) -> None:
     program = (
         "import signal; from pathlib import Path; from annotate.runtime.signals import StopRequest, stopping_at_once\n"
-        "from kanachan.play.process_pool import ProcessPool; from tests.support.units_of_work import Squares\n"
+        "from annotate.runtime.process_pool import ProcessPool; from tests.support.units_of_work import Squares\n"
         "if __name__ == '__main__':\n"
         "  signal.signal(signal.SIGINT, signal.default_int_handler)  # which shells ignore in the background\n"
         "  with stopping_at_once():\n"

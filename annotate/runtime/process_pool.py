@@ -5,22 +5,24 @@ A process receives units through a pipe: a few at first, then one for each resul
 unit is left for it.
 """
 
+import os
 import pickle
 import signal
 import sys
+import threading
 import traceback
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from itertools import cycle
-from multiprocessing import connection, get_context, resource_tracker
+from multiprocessing import connection, get_context, parent_process, resource_tracker
 from multiprocessing.process import BaseProcess
+from queue import SimpleQueue
 from types import FrameType
 from typing import Any, Generic
 
 from annotate.runtime.signals import StopRequest
-from annotate.runtime.workers import end_with_parent
-from kanachan.play.units import AHEAD, Result, Serve, Task, Unit, Waiting, done, print_lost
+from annotate.runtime.units import AHEAD, Result, Serve, Task, Unit, Waiting, done, print_lost
 
 _WAIT_SECONDS = 0.2  # between two checks for a stop
 _END_SECONDS = 10.0  # which a process has to close what it has opened
@@ -36,16 +38,21 @@ class _Member(Generic[Unit]):
     tasks: list[Task[Unit]] = field(default_factory=list)
     """units that it has, in the order in which it received them"""
 
+    is_complete: bool = False
+    """whether it has been told that no unit is left for it"""
+
     def give(self, task: Task[Unit] | None) -> None:
-        if task is not None:
+        if task is None:
+            self.is_complete = True
+        else:
             self.tasks.append(task)
         with suppress(BrokenPipeError, ConnectionResetError):  # it has ended, or is lost, as the next `recv` will show
             self.pipe.send(None if task is None else task.unit)
 
 
 class ProcessPool(Generic[Unit, Result]):
-    """Processes that run functions, each on its own stream of units. `serves`: dealt out in turn. Their units are
-    small: a process that sends a result does not read at the same time."""
+    """Processes that run functions, each on its own stream of units. `serves`: dealt out in turn. `ahead`: how many
+    units a process has at a time."""
 
     def __init__(self, serves: Sequence[Serve[Unit, Result]], num_processes: int, ahead: int = AHEAD) -> None:
         self._serves = serves
@@ -53,9 +60,12 @@ class ProcessPool(Generic[Unit, Result]):
         self._ahead = ahead
         self._members: list[_Member[Unit]] = []
 
-    def results(self, units: Iterable[Unit], stop: StopRequest) -> Generator[tuple[Unit, Result]]:
+    def results(self, units: Iterable[Unit | None], stop: StopRequest) -> Generator[tuple[Unit, Result]]:
         """Yields units and results as they come, until all units are done or a stop is requested. Ends the processes;
         close the generator if it is not read to its end.
+
+        Args:
+            units: None stands for one that is not ready before the next result has been taken.
 
         Raises:
             UnitError: processes were lost again and again that had the same unit.
@@ -67,15 +77,21 @@ class ProcessPool(Generic[Unit, Result]):
             first = [task for _ in range(self._num) if (task := waiting.take()) is not None]
             for task, serve in zip(first, cycle(self._serves), strict=False):
                 self._start(serve).give(task)
-            for _ in range(self._ahead - 1):
-                for member in self._members:
-                    member.give(waiting.take())
             while self._members and stop.received is None:
+                self._give(waiting)
                 ready = connection.wait([member.pipe for member in self._members], _WAIT_SECONDS)
                 for member in [member for member in self._members if member.pipe in ready]:
                     yield from self._received(member, waiting)
         finally:
             self._end(list(self._members))
+
+    def _give(self, waiting: Waiting[Unit]) -> None:
+        """Gives units to the processes that lack some."""
+        while lacking := [each for each in self._members if len(each.tasks) < self._ahead and not each.is_complete]:
+            task = waiting.take()
+            if task is None and not waiting.is_empty:
+                return
+            min(lacking, key=lambda member: len(member.tasks)).give(task)
 
     def _received(self, member: _Member[Unit], waiting: Waiting[Unit]) -> Iterator[tuple[Unit, Result]]:
         """Handles a message of a process, and yields its result if it is one."""
@@ -89,9 +105,7 @@ class ProcessPool(Generic[Unit, Result]):
         elif isinstance(message, Exception):
             raise message
         else:
-            unit = done(member.tasks, message[0])
-            member.give(waiting.take())
-            yield unit, message[1]
+            yield done(member.tasks, message[0]), message[1]
 
     def _replace(self, member: _Member[Unit], waiting: Waiting[Unit]) -> None:
         self._end([member])
@@ -101,9 +115,7 @@ class ProcessPool(Generic[Unit, Result]):
         reason = f"killed by {signal.Signals(-code).name}" if code is not None and code < 0 else f"exit status {code}"
         print_lost(member.tasks, reason)
         waiting.put_back(member.tasks)
-        replacement = self._start(member.serve)
-        for _ in range(self._ahead):
-            replacement.give(waiting.take())
+        self._start(member.serve)
 
     def _start(self, serve: Serve[Unit, Result]) -> _Member[Unit]:
         ours, theirs = get_context("spawn").Pipe()
@@ -149,8 +161,11 @@ def _work(pipe: Any, serve: Serve[Unit, Result]) -> None:
     """Sends, in a process, the results of the units that it receives, until it receives None."""
     signal.signal(signal.SIGTERM, leave)
     end_with_parent()
+    units: SimpleQueue[Any] = SimpleQueue()
+    # reads while a result is sent, as the parent may be sending too
+    threading.Thread(target=_receive, args=(pipe, units), daemon=True).start()
     try:
-        with closing(serve(iter(pipe.recv, None), StopRequest())) as results:
+        with closing(serve(iter(units.get, None), StopRequest())) as results:
             for unit, result in results:
                 pipe.send((unit, result))
         pipe.send(None)
@@ -162,6 +177,26 @@ def _work(pipe: Any, serve: Serve[Unit, Result]) -> None:
         pipe.send(portable(error))
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)  # it ends anyway, and an exception at the exit would be printed
+
+
+def _receive(pipe: Any, units: "SimpleQueue[Any]") -> None:
+    """Passes on what the parent sends, until its None or its end."""
+    with suppress(EOFError, OSError):
+        while (unit := pipe.recv()) is not None:
+            units.put(unit)
+    units.put(None)
+
+
+def end_with_parent() -> None:
+    """Sends SIGTERM to this process, which another has started, when that one is killed."""
+    threading.Thread(target=_wait_for_parent, daemon=True).start()
+
+
+def _wait_for_parent() -> None:
+    parent = parent_process()
+    assert parent is not None
+    connection.wait([parent.sentinel])
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def portable(error: BaseException) -> Exception:

@@ -12,7 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from annotate.runtime.workers import cpu_quota, in_order
+from annotate.runtime.in_order import in_order
+from annotate.runtime.signals import StopRequest
+from annotate.runtime.units import UnitError
 
 
 def square(number: int) -> int:
@@ -38,6 +40,15 @@ def test_items_are_read_only_as_they_are_needed(num_processes: int) -> None:
     with closing(in_order(square, items(), num_processes)) as results:
         assert list(islice(results, 9)) == [number * number for number in range(9)]
     assert read < 60
+
+
+def twice(data: bytes) -> bytes:
+    return data + data
+
+
+def test_items_and_results_that_fill_pipes_do_not_wait_for_each_other() -> None:
+    items = [bytes([number]) * 1_000_000 for number in range(20)]
+    assert list(in_order(twice, items, 2)) == list(map(twice, items))
 
 
 def killed_once(mark: Path, number: int) -> int:
@@ -68,15 +79,15 @@ def test_a_process_may_be_killed_while_nobody_waits_for_a_result() -> None:
     assert found + list(results) == [number * number for number in range(60)]
 
 
-def test_an_item_whose_processes_are_always_killed_is_named_after_the_results_before_it() -> None:
+def test_an_item_whose_processes_are_always_killed_ends_the_results_and_is_named() -> None:
     results = in_order(killed_always, range(30), 2, lambda number: f"item {number}")
-    with closing(results):
-        assert list(islice(results, 7)) == list(range(7))
-        with pytest.raises(OSError, match="item 7: 3 processes were killed that worked on it alone"):
-            next(results)
+    with closing(results), pytest.raises(UnitError, match="^item 7: 3 workers were lost that had it"):
+        list(results)
 
 
-@pytest.mark.parametrize(("text", "cores"), [("200000 100000\n", 2), ("150000 100000\n", 2), ("max 100000\n", None)])
-def test_the_limit_of_a_container_counts_in_whole_cores(text: str, cores: int | None, tmp_path: Path) -> None:
-    (tmp_path / "cpu.max").write_text(text)
-    assert cpu_quota(tmp_path / "cpu.max") == cores
+def test_results_end_with_a_request_to_stop() -> None:
+    stop = StopRequest()
+    with closing(in_order(square, count(), 2, stop=stop)) as results:
+        assert next(results) == 0
+        stop(signal.SIGTERM, None)
+        assert len(list(results)) < 20
