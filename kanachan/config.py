@@ -100,6 +100,9 @@ class ObjectiveConfig:
     teacher: str | None = None
     """imitation: weights of imitation or policy whose probabilities of the actions are learned, in place of the actions
     taken (distillation): how a small network learns from a large one"""
+    teacher_share: float = 1.0
+    """imitation: share of the loss that is the teacher's, more than 0 to 1; the rest is that of the actions taken. A
+    small one, with --init and the teacher of the same weights, holds a network near them that learns from few games"""
     keep_decoder: bool = False
     """round_delta, rank, grading: begin with the decoder of --init too, not with a new one: that of imitation knows
     which actions are likely, and the others are worse than it by what the outcomes of few games cannot teach"""
@@ -131,6 +134,13 @@ class ObjectiveConfig:
         require(
             self.target == "round" or self.reward is None,
             f"objective.reward={self.reward} has no effect with objective.target={self.target}; remove it",
+        )
+        require(
+            0 < self.teacher_share <= 1, f"objective.teacher_share must be more than 0 to 1, not {self.teacher_share}"
+        )
+        require(
+            self.teacher is not None or self.teacher_share == 1,
+            f"objective.teacher_share={self.teacher_share} has no effect without --objective.teacher WEIGHTS",
         )
         require(
             all(map(math.isfinite, self.rank_points)),

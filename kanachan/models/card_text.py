@@ -28,7 +28,9 @@ def card_sections(card: Mapping[str, Any]) -> dict[str, list[str]]:
             f"{found['decisions']:,} decisions of the {found['split']} split"
         ]
     if "teacher" in card:
-        sections["Teacher"] = [f"learned the probabilities of {teacher_name(card)}, in place of the actions taken"]
+        share = card["objective"].get("teacher_share", 1.0)
+        rest = "in place of the actions taken" if share == 1 else f"with {share:g} of the loss; the rest: actions taken"
+        sections["Teacher"] = [f"learned the probabilities of {teacher_name(card)}, {rest}"]
     sections["Games"] = _games(card)
     sections["Training"] = _training(card)
     sections["Matches"] = [_match(match) for match in card.get("arena", [])]

@@ -24,7 +24,7 @@ class Imitation(Objective):
         "probabilities": PredictionField(PER_CANDIDATE, "that the player takes the action; 0 at padding"),
     }
     temperatures = ("temperature",)
-    uses = frozenset({"teacher"})
+    uses = frozenset({"teacher", "teacher_share"})
     has_value = False
     num_candidate_outputs = 1
     num_summary_outputs = 0
@@ -32,8 +32,8 @@ class Imitation(Objective):
     def loss(self, output: Output, batch: Batch) -> dict[str, Tensor]:
         """Returns the loss, which is its part `cross_entropy`, of the action taken.
 
-        With soft labels [B, A], the probabilities of a teacher, the loss is the cross-entropy of these, and a further
-        part is `teacher_divergence`: of the teacher from the network, in nats.
+        With soft labels [B, A], the probabilities of a teacher, their cross-entropy takes its share of the loss, and a
+        further part is `teacher_divergence`: of the teacher from the network, in nats.
         """
         log_probability_BA = self.score(output).log_softmax(dim=1)
         cross_entropy = F.nll_loss(log_probability_BA, batch.chosen_B)
@@ -41,7 +41,9 @@ class Imitation(Objective):
             taught = -(batch.label_BL * log_probability_BA.masked_fill(~output.mask_BA, 0.0)).sum(dim=1).mean()
             entropy = torch.special.entr(batch.label_BL).sum(dim=1).mean()
             parts = {"cross_entropy": cross_entropy, "teacher_divergence": taught - entropy}
-            return {"loss": taught, **{name: part.detach() for name, part in parts.items()}}
+            share = self.config.teacher_share
+            loss = taught if share == 1 else share * taught + (1 - share) * cross_entropy
+            return {"loss": loss, **{name: part.detach() for name, part in parts.items()}}
         return {"loss": cross_entropy, "cross_entropy": cross_entropy.detach()}
 
     def score(self, output: Output) -> Tensor:

@@ -50,6 +50,8 @@ REFUSALS = [
     ("rank", "--config /no.yaml", "--config /no.yaml: no such file or folder"),
     ("rank", "--objective.rank_points [x]", "objective.rank_points: a list of numbers such as [90,45,0,-135] expected"),
     ("rank", "--model.feedforward 99999999999", "model.feedforward must be at most 1,048,576, not 99999999999"),
+    ("imitation", "--objective.teacher_share 0.1", "teacher_share=0.1 has no effect without --objective.teacher"),
+    ("imitation", "--objective.teacher_share 0", "objective.teacher_share must be more than 0 to 1, not 0.0"),
     ("rank", "--reward.width 32", "reward.width=32 has no effect in stage rank; leave it at 64"),
     ("rank", "--critic.reward reference/reward", "critic.reward=reference/reward has no effect in stage rank"),
     ("reward", "--init reference", "--init reference: stage reward has no encoder to start from; remove --init"),

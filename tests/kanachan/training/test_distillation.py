@@ -14,6 +14,7 @@ from kanachan.cli.evaluate import main as evaluate
 from kanachan.config import DataConfig, ObjectiveConfig, StageName, TrainConfig
 from kanachan.data.batch import Batch
 from kanachan.models.weights import read_weights, write_weights
+from kanachan.objectives.imitation import Imitation
 from kanachan.objectives.networks import load_network
 from kanachan.training.distillation import Teacher, open_teacher
 from tests.support.tiny_runs import assert_resumable, rows_of, run
@@ -60,6 +61,20 @@ def test_its_probabilities_are_those_of_the_teacher_and_not_of_the_actions_taken
             learnt.append(stage.objective.predictions(stage.network.eval()(data[0]))["probabilities"])
     assert torch.equal(*learnt)
     torch.testing.assert_close(learnt[0], probabilities(weights, data[0]), atol=0.15, rtol=0)
+
+
+def test_the_rest_of_its_share_is_the_loss_of_the_actions_taken(weights: Path) -> None:
+    (batch,) = batches(1)
+    stage = make_stage()
+    labelled = teacher_at(weights).labelled(batch)
+
+    def loss(batch: Batch, share: float) -> Tensor:
+        objective = Imitation(ObjectiveConfig(teacher=str(weights), teacher_share=share), FOUR_PLAYERS)
+        return objective.loss(stage.network(batch), batch)["loss"]
+
+    mixed = 0.2 * loss(labelled, 1.0) + 0.8 * loss(batch, 1.0)
+    torch.testing.assert_close(loss(labelled, 0.2), mixed)
+    assert loss(labelled, 1.0) != loss(batch, 1.0)
 
 
 def test_the_soft_labels_are_its_calibrated_probabilities(weights: Path) -> None:
