@@ -56,10 +56,12 @@ class StageModule(LoggedModule):
 
     def on_validation_epoch_end(self) -> None:
         row = self.metrics.compute(self.trainer)
-        if not self.trainer.sanity_checking and self.trainer.is_global_zero:
+        self.log_validation(row)
+
+    def on_fit_end(self) -> None:
+        if self.metrics.points and self.trainer.is_global_zero:
             unit = self.objective.value_unit if self.objective.has_value else "probability"
             log_reliability(self.trainer, self.metrics.points, unit, self.samples)
-        self.log_validation(row)
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         super().on_save_checkpoint(checkpoint)

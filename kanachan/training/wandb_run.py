@@ -5,10 +5,9 @@ import netrc
 import os
 import secrets
 import sys
-import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, NamedTuple
 from urllib.parse import urlparse
 
@@ -25,8 +24,6 @@ _PROJECT = "kanachan"
 _SECONDS = {"init_timeout": 20.0, "finish_timeout": 60.0}
 """to reach wandb, and to send at the end what is not yet sent. WANDB_INIT_TIMEOUT and WANDB_FINISH_TIMEOUT override
 them; the files remain, and `wandb sync` sends them."""
-_SECONDS_TO_NOTICE = 5.0
-"""for wandb's thread to notice that its process is gone"""
 
 
 def wandb_mode(config: TrainConfig) -> str:
@@ -117,21 +114,10 @@ def _started(
         ),
     )
     if not is_offline:
-        _never_wait_for_server(run)
         print(f"wandb: {run.url}", flush=True)
-    if lineage:
-        # `use_artifact` refuses to work offline, and waits for the server online; this does what it does with an
-        # artifact that the server may not have. The file of the run holds it, and `wandb sync` makes the link.
-        run._log_artifact(_artifact(lineage), is_user_created=True, use_after_commit=True)
+        if lineage:  # offline wandb refuses it; the lineage is in the settings of the run too
+            _try("the artifact that this run uses", lambda: run.use_artifact(_artifact(lineage)))
     return WandbLogger(experiment=run, save_dir=out)
-
-
-def _never_wait_for_server(run: Any) -> None:
-    """Leaves all sending of artifacts and tables to wandb's own process, as offline. Otherwise each first asks the
-    server whether its name has another type, and if that does not respond, the run fails after half a minute."""
-    run._assert_can_log_artifact = lambda artifact: None
-    no_queries = SimpleNamespace(_set_artifact_save_handle=lambda artifact, handle: None)
-    run._public_api = lambda overrides=None: no_queries
 
 
 def _seconds(name: str) -> float:
@@ -155,8 +141,10 @@ def finish_wandb(logger: WandbLogger, lineage: Sequence[Mapping[str, Any]]) -> N
     """
     run = logger.experiment
     if lineage:
-        run.log_artifact(_artifact(lineage))
-    if not _finishes(run, _seconds("finish_timeout")):
+        _try("the artifact of the weights", lambda: run.log_artifact(_artifact(lineage)))
+    try:
+        run.finish()
+    except TimeoutError:
         print(
             "wandb does not respond, and not all of the run has been sent. To send it later: "
             f"wandb sync {run.settings.sync_dir}",
@@ -164,39 +152,14 @@ def finish_wandb(logger: WandbLogger, lineage: Sequence[Mapping[str, Any]]) -> N
         )
 
 
-def _finishes(run: Any, seconds: float) -> bool:
-    """Ends the run; returns whether that took no longer than `seconds`. wandb's own limit, the setting
-    `finish_timeout`, does not hold while its process waits for the server: so the run is ended in a thread, and if that
-    is not over in time, wandb's process is killed, which leaves all that is not sent in the folder of the run."""
-    errors: list[BaseException] = []
-
-    def finish() -> None:
-        try:
-            run.finish()
-        except BaseException as error:  # raised again below
-            errors.append(error)
-
-    thread = threading.Thread(target=finish, daemon=True)
-    thread.start()
-    thread.join(seconds)
-    if thread.is_alive():
-        _kill_service()
-        thread.join(_SECONDS_TO_NOTICE)
-        return False
-    if errors and not isinstance(errors[0], TimeoutError):
-        raise errors[0]
-    return not errors
-
-
-def _kill_service() -> None:
-    """Kills the process that wandb has started, and removes the hook that would wait for it when Python exits."""
+def _try(what: str, send: Callable[[], object]) -> None:
+    """Sends what a run does not depend on; prints the error if wandb cannot."""
     import wandb
 
-    connection = wandb.setup()._connection
-    if connection is not None and connection._proc is not None:
-        if connection._cleanup is not None:
-            connection._cleanup()
-        connection._proc._process.kill()
+    try:
+        send()
+    except (wandb.errors.Error, ValueError) as error:
+        print(f"wandb: {what} could not be sent: {' '.join(str(error).split())}", file=sys.stderr)
 
 
 def _artifact(lineage: Sequence[Mapping[str, Any]]) -> Any:
@@ -226,7 +189,8 @@ class ReliabilityPoint(NamedTuple):
 
 def log_reliability(trainer: L.Trainer, points: Sequence[ReliabilityPoint], unit: str, samples: int) -> None:
     """Logs to wandb, if it is used, a chart of outcomes over predictions, with the diagonal for comparison: its own
-    line chart over a table, which works offline and shows several runs in one chart."""
+    line chart over a table, which works offline and shows several runs in one chart. wandb asks its server about each
+    table, and waits if that does not respond: so a run has one chart."""
     for logger in trainer.loggers:
         if isinstance(logger, WandbLogger):
             import wandb
@@ -235,7 +199,8 @@ def log_reliability(trainer: L.Trainer, points: Sequence[ReliabilityPoint], unit
             rows += [[p.predicted, p.predicted, "perfect", p.decisions] for p in points]
             table = wandb.Table(columns=["predicted", "actual", "line", "decisions"], data=rows)
             chart = wandb.plot.line(table, "predicted", "actual", stroke="line", title=f"Reliability ({unit})")
-            logger.experiment.log({RELIABILITY_CHART: chart, "train/samples": float(samples)})
+            entry = {RELIABILITY_CHART: chart, "train/samples": float(samples)}
+            _try(f"the chart {RELIABILITY_CHART}", partial(logger.experiment.log, entry))
 
 
 def _has_wandb_key() -> bool:
