@@ -47,6 +47,8 @@ GONE = {
     "run.timeout_minutes": "it is always 10",
 }
 """settings of earlier versions that change no result, and what there is in their place"""
+ONCE_CONSERVATIVE = ("imitation", "reward", "critic", "policy")
+"""stages without the CQL regulariser whose settings in earlier versions have its weight, which was 0.1 by default"""
 _MOST_LAYERS = 1000
 _MOST_WIDTH = 1 << 20
 """beyond all sense, so that a slip of the finger is an error at once and does not fill the memory"""

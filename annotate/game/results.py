@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from itertools import permutations
 from typing import NamedTuple
 
+from annotate.game.corrections import STICK
 from annotate.game.grading import ranks_of
 from annotate.game.hands import tenpai_at_end
 from annotate.game.record import Event
@@ -65,7 +66,7 @@ def round_delta(events: Sequence[Event], num_seats: int) -> list[int]:
     delta = [0] * num_seats
     for event in events:
         if event["type"] == "reach_accepted":
-            delta[event["actor"]] -= 1000
+            delta[event["actor"]] -= STICK
         elif event["type"] in ("hora", "ryukyoku"):
             delta = [a + b for a, b in zip(delta, event.get("deltas") or [0] * num_seats, strict=True)]
     return delta
@@ -98,7 +99,7 @@ def final_scores(last: Sequence[Event]) -> tuple[int, ...]:
     """Computes the final scores from a game's last round; deposits that nobody won go to the first-placed seat."""
     start = last[0]["scores"]
     final = [score + delta for score, delta in zip(start, round_delta(last, len(start)), strict=True)]
-    final[ranks_of(final).index(0)] += 1000 * leftover_deposits(last)
+    final[ranks_of(final).index(0)] += STICK * leftover_deposits(last)
     return tuple(final)
 
 

@@ -213,10 +213,6 @@ class _Run:
                 print(f"  {text}", file=sys.stderr)
 
 
-def _key(text: str) -> str:
-    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
-
-
 def _progress(conversion: Conversion, done: int) -> tqdm:
     """Returns a progress bar of the bytes read; on a terminal all files are visited first, for their total size."""
     total = None

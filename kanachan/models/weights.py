@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from annotate.runtime.files import replacing
 from annotate.vocabulary import Vocabulary, vocabulary_named
-from kanachan.config import RETIRED, ModelConfig, ObjectiveConfig, RewardConfig, StageName
+from kanachan.config import ONCE_CONSERVATIVE, RETIRED, ModelConfig, ObjectiveConfig, RewardConfig, StageName
 from kanachan.models.card import CARD_KEY, FORMAT_VERSION, file_hash, read_card, weights_file
 from kanachan.models.learned_games import GAMES_KEY, LearnedGames
 from kanachan.models.reference import name_of
@@ -147,7 +147,7 @@ def objective_settings(card: Mapping[str, Any], path: Path | str) -> ObjectiveCo
     """Returns the settings of the objective in a card; raises ValueError, naming the file, for unknown ones."""
     settings = {**card["objective"]}
     settings["rank_points"] = tuple(settings["rank_points"])
-    if card["stage"] not in ("round_delta", "rank", "grading"):  # no effect, and once 0.1 by default
+    if card["stage"] in ONCE_CONSERVATIVE:
         settings["conservative"] = ObjectiveConfig.conservative
     return _settings(ObjectiveConfig, settings, path)
 

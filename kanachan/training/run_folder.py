@@ -11,6 +11,7 @@ import yaml
 from annotate.runtime.files import replacing
 from kanachan.config import (
     GONE,
+    ONCE_CONSERVATIVE,
     RETIRED,
     WEIGHTS_NAME,
     DataConfig,
@@ -110,8 +111,7 @@ def _converted(values: dict[str, Any], path: Path) -> dict[str, Any]:
     if selfplay.get("games") is None and selfplay.get("critic"):
         values = {**values, "selfplay": {**selfplay, "critic": False}}
     values = {**values, "run": run}
-    if values.get("stage") not in ("round_delta", "rank", "grading") and "objective" in values:
-        # no effect, and once 0.1 by default
+    if values.get("stage") in ONCE_CONSERVATIVE and "objective" in values:
         values["objective"] = {**values["objective"], "conservative": ObjectiveConfig.conservative}
     for setting, only in RETIRED.items():
         section, _, name = setting.partition(".")

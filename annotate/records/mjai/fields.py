@@ -8,10 +8,9 @@ from functools import cache
 from typing import Any
 
 from annotate.game.record import LARGEST_SCORE, Event
-from annotate.game.tiles import MJAI_NAMES
+from annotate.game.tiles import MJAI_NAMES, WINDS
 
 _TILES = frozenset(MJAI_NAMES)
-WINDS = "ESWN"
 
 Check = Callable[[Any], bool]
 
@@ -82,7 +81,7 @@ def fields_of(num_seats: int) -> Fields:
     ura = Field("ura_markers", "a list of tiles", _list(None, _is_tile), ("uradora_markers",), True, default=())
     hands = Field("tehais", f"{num_seats} hands of 13 tiles", _list(num_seats, _list(13, _is_tile)))
     start = (
-        Field("bakaze", "E, S, W or N", lambda value: type(value) is str and len(value) == 1 and value in WINDS),
+        Field("bakaze", "E, S, W or N", lambda value: type(value) is str and value in WINDS),
         _DORA,
         Field("kyoku", f"1 ... {num_seats}", _integer(1, num_seats)),
         Field("honba", "a count", _integer(0, 1000)),

@@ -24,7 +24,7 @@ from annotate.game.record import (
     require_gain_of_first,
     whole_wall,
 )
-from annotate.game.tiles import MJAI_NAMES, RED_IDS
+from annotate.game.tiles import MJAI_NAMES, RED_IDS, WINDS
 from annotate.records.mjai.dialects import (
     ERROR,
     NO_MOVES,
@@ -35,7 +35,7 @@ from annotate.records.mjai.dialects import (
     style_of,
 )
 from annotate.records.mjai.events import kind_of_event, num_seats_of, round_event, start_kyoku, without_empty_seat
-from annotate.records.mjai.fields import HIDDEN, WALL, WINDS, fields_of, normalised
+from annotate.records.mjai.fields import HIDDEN, WALL, fields_of, normalised
 from annotate.vocabulary import vocabulary_of_seats
 
 _EVENTS = {"start_game", "end_kyoku", "end_game", *fields_of(3).events, *fields_of(4).events}
@@ -335,7 +335,7 @@ def _style(rounds: Sequence[Round], final_scores: tuple[int, ...] | None, num_se
     if final_scores is None or min(final_scores) < 0:
         return 1
     starts = [round_.events[0] for round_ in rounds]
-    number = WINDS.index(starts[-1]["bakaze"]) * num_seats + starts[-1]["kyoku"]
+    number = WINDS[starts[-1]["bakaze"]] * num_seats + starts[-1]["kyoku"]
     is_short = num_seats <= number < 2 * num_seats
     return 0 if is_short and not any(map(_is_beyond_east_game, starts)) else 1
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from annotate.game.record import ENOUGH, Game, Round, Unreadable
 from annotate.game.results import dealer_stays, final_scores, leftover_deposits, round_delta
+from annotate.game.tiles import WINDS
 
 
 def joined(games: Iterable[Game | Unreadable]) -> list[Game | Unreadable]:
@@ -47,7 +48,7 @@ def _final_scores(rounds: Sequence[Round], style: int) -> tuple[int, ...] | None
     last = rounds[-1].events
     num_seats = len(last[0]["scores"])
     scores = final_scores(last)
-    wind, kyoku = "ESWN".index(last[0]["bakaze"]), last[0]["kyoku"]
+    wind, kyoku = WINDS[last[0]["bakaze"]], last[0]["kyoku"]
     is_last = wind > style or (wind == style and kyoku == num_seats)
     if dealer_stays(last) and max(scores) > scores[last[0]["oya"]]:  # else the dealer may end the game
         is_last = False
@@ -76,7 +77,7 @@ def _of_ids(games: Iterable[Game | Unreadable]) -> list[Game | Unreadable]:
 def _place(recorded: Round) -> tuple[int, int]:
     """Returns what grows from round to round: wind and number, honba."""
     start = recorded.events[0]
-    return 4 * "ESWN".index(start["bakaze"]) + start["kyoku"], start["honba"]
+    return 4 * WINDS[start["bakaze"]] + start["kyoku"], start["honba"]
 
 
 def _is_of(one: Game, other: Game) -> bool:
