@@ -1,6 +1,5 @@
 """The outputs of annotations, written one game at a time, which survive an interruption."""
 
-import argparse
 import gzip
 import math
 import os
@@ -15,7 +14,6 @@ import zstandard
 from annotate.annotation import Annotation, format_line
 from annotate.game.results import GameSummary
 from annotate.runtime.journal import RESTART
-from annotate.vocabulary import Vocabulary
 
 Encode = Callable[[Sequence[Annotation], GameSummary | None], bytes]
 """encodes the annotations of one game, and its rounds, for `Output.write`; called in other processes, so it must
@@ -59,13 +57,6 @@ class Output(ABC):
 
     def close(self) -> None:  # noqa: B027
         """Closes open files; what was saved stays."""
-
-
-AddFormat = Callable[[argparse.ArgumentParser, argparse._MutuallyExclusiveGroup], None]
-"""adds the option that selects a further format to the group of outputs, and its further options to the parser"""
-OutputOf = Callable[[argparse.Namespace, Callable[[], Vocabulary]], Output | None]
-"""returns the output of the further format, None if the options select another one. The vocabulary of the annotations
-is given by a function that may read records, so options are checked before; ValueError: they contradict each other"""
 
 
 def encode_text(annotations: Sequence[Annotation], summary: GameSummary | None) -> bytes:

@@ -1,48 +1,222 @@
-"""The command kanachan-annotate: annotate.pipeline.cli with one more output format, shards."""
+"""kanachan-annotate: converts game records to annotations, lines or shards, and reports what was left out and why."""
 
 import argparse
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
 
-from annotate.annotation import HIDDEN
-from annotate.pipeline.cli import annotate
-from annotate.pipeline.outputs import Output
-from annotate.vocabulary import Vocabulary
+from annotate.annotation import HIDDEN, parse_line, vocabulary_of_line
+from annotate.game.settings import add_assumptions
+from annotate.pipeline.convert import Conversion, annotate_record
+from annotate.pipeline.outputs import Output, StandardOutput, TextOutput, encode_text
+from annotate.pipeline.run import run
+from annotate.records.finding import SUFFIXES, Shard, check_paths, names_one_record
+from annotate.records.reading import ACCEPTED, find_records, num_players_of_first, records_of
+from annotate.runtime.arguments import CommandParser, add_force_option
+from annotate.runtime.files import check_output, reading_text
+from annotate.runtime.resources import num_cores
+from annotate.runtime.signals import Stopped
+from annotate.runtime.terminal import require_positive, run_cleanly
+from annotate.vocabulary import NUMS_OF_SEATS, Vocabulary, vocabulary_of_seats
+from annotate.words import describe
 from kanachan.data.pack_options import UNFINISHED, add_options, folder_named, packing_of
 
 _MOST_SOURCES = 20
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    return annotate(argv, _add_pack, _shards)
+    parser = _parser()
+    options = parser.parse_args(argv)
+    options.by = sorted({*options.by})
+    require_positive(parser, options, "processes", "explain")
+
+    def body() -> int:
+        conversion = Conversion(
+            options.records,
+            options.room,
+            options.grades,
+            options.hidden,
+            options.shard,
+            options.keep_incomplete,
+            options.players,
+            by=options.by,
+        )
+        if options.explain is not None:
+            print(_explain(conversion, options.explain))
+            return 0
+        output, vocabulary = _lines(options) if options.pack is None else _shards(options)
+        skips_others = options.players is not None
+        conversion = replace(conversion, num_players=vocabulary.num_seats, skips_others=skips_others)
+        try:
+            report = run(conversion, output, options.processes, restart=options.restart)
+        except Stopped as stopped:
+            print(f"{parser.prog}: {stopped}", file=sys.stderr)
+            return stopped.status
+        if report.num_faults:
+            return 1
+        return 3 if options.strict and report.num_left_out else 0
+
+    return run_cleanly(parser.prog, body)
 
 
-def _add_pack(parser: argparse.ArgumentParser, outputs: argparse._MutuallyExclusiveGroup) -> None:
-    outputs.add_argument(
+def _explain(conversion: Conversion, number: int) -> str:
+    """Describes a decision of a record, as it would be written, or of a file of annotation lines."""
+    records = list(islice(records_of(find_records(conversion.paths)), 2))
+    if len(records) != 1:
+        raise ValueError("--explain needs one file; of an archive one member, as in archive.zip!folder/game.xml")
+    record = records[0]
+    _, games, report = annotate_record(record, conversion, encode_text)
+    problem = next((text for each in (report, *(game.report for game in games)) for text in each.left_out), None)
+    lines = [line for game in games for line in game.data.decode().splitlines()]
+    if not games and record.data is None and record.problem is None:
+        with reading_text(record.name) as text:
+            lines = text.readlines()
+    elif problem is not None and not lines:
+        hint = "" if conversion.keeps_incomplete else " (see --keep-incomplete)"
+        raise ValueError(f"{problem}{hint}")
+    if number > len(lines):
+        raise ValueError(f"{record.name}: --explain {number} is not in 1 ... {len(lines)}")
+    try:
+        vocabulary = vocabulary_of_line(lines[number - 1])
+        return describe(parse_line(lines[number - 1], vocabulary), vocabulary)
+    except ValueError as error:
+        raise ValueError(f"{problem}; nor are these annotations: line {number}: {error}") from None
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = CommandParser(
+        "kanachan-annotate",
+        description="Replays game records of riichi mahjong for four or three players and writes every decision of "
+        f"every player as one line of text. Accepts {ACCEPTED}; formats are recognised by content. A round that "
+        "the rules engine cannot replay exactly is left out and named in the report on standard error.",
+    )
+    parser.add_argument(
+        "records",
+        nargs="+",
+        help="files, folders (searched recursively), glob patterns; archives "
+        "(zip, or tar that is plain, gzip or zstd) are read member by member; archive.zip!folder/game.xml names one. "
+        f"In folders and archives, only files with one of these suffixes are read: {', '.join(SUFFIXES)}",
+    )
+    what = _add_outputs(parser)
+    parser.add_argument(
+        "-j", "--processes", type=int, default=num_cores(), help="processes (default: all %(default)s cores)"
+    )
+    parser.add_argument(
+        "--hidden",
+        action="store_true",
+        help="add an eighth field: the hands of the others, and the tiles to be drawn where the record contains them; "
+        "shards store only the hands",
+    )
+    _add_selection(parser)
+    parser.add_argument(
+        "--restart", action="store_true", help="start from scratch; discard what an interrupted run of this output left"
+    )
+    parser.add_argument("--strict", action="store_true", help="exit with status 3 if anything was left out")
+    add_force_option(parser)
+    add_assumptions(parser)
+    what.add_argument(
         "--pack",
         metavar="DIR",
         help="a folder of shards, as kanachan-pack makes it of annotation lines, without the lines in between; as "
         "with -o, the same command continues an interrupted run",
     )
     add_options(parser.add_argument_group("options of --pack"))
+    return parser
 
 
-def _shards(options: argparse.Namespace, vocabulary: Callable[[], Vocabulary]) -> Output | None:
-    if options.pack is None:
-        return None
-    packing = packing_of(options)
+def _add_outputs(parser: argparse.ArgumentParser) -> argparse._MutuallyExclusiveGroup:
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="annotation lines; compressed by suffix (.gz, .zst); - is standard output. A run that was interrupted is "
+        "resumed by the same command; until then its files are next to FILE, with names that start with a dot",
+    )
+    what.add_argument(
+        "--explain", type=int, metavar="N", help="print decision N (from 1) of a record or of annotation lines in words"
+    )
+    return what
+
+
+def _add_selection(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--players",
+        type=int,
+        choices=NUMS_OF_SEATS,
+        help="annotate only games of so many players, where there are both kinds, which cannot be mixed (default: as "
+        "the first game; another kind ends the run)",
+    )
+    parser.add_argument(
+        "--by",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="NAME",
+        help="annotate only the decisions of the players with these names, exactly as the records write them; games "
+        "without such a player are skipped and counted",
+    )
+    parser.add_argument(
+        "--keep-incomplete",
+        action="store_true",
+        help="also annotate games whose final scores the record does not contain, as where it is cut off: their whole "
+        "rounds, with the ranks and scores after the last of them as if it were the end, and no change of grading "
+        "points. Suitable only for imitation and round_delta. If a game occurs twice, the first copy counts",
+    )
+    parser.add_argument(
+        "--shard",
+        type=_shard,
+        default=Shard(1, 1),
+        metavar="I/N",
+        help="every N-th record, from the I-th (1/N ... N/N): the share of one of N machines. Members of archives "
+        "are counted separately. A game that is in two shards is detected when the shards are packed",
+    )
+
+
+def _shard(text: str) -> Shard:
+    number, _, of = text.partition("/")
+    if not (number.isdecimal() and of.isdecimal() and 1 <= int(number) <= int(of)):
+        raise argparse.ArgumentTypeError(f"{text!r} is not I/N with I from 1 to N, such as 1/4")
+    return Shard(int(number), int(of))
+
+
+def _lines(options: argparse.Namespace) -> tuple[Output, Vocabulary]:
+    check_output(options.output, options.records, may_stream=True)
+    if options.output == "-":
+        return StandardOutput(), _vocabulary(options)
+    if names_one_record(options.output) and Path(options.output).exists():
+        raise ValueError(f"{options.output}: exists and is named like a game record: name another, such as x.txt")
+    output = TextOutput(options.output)
+    if options.restart or not output.journal.exists():
+        check_output(options.output, force=options.force)
+    return output, _vocabulary(options)
+
+
+def _shards(options: argparse.Namespace) -> tuple[Output, Vocabulary]:
+    packing, folder = packing_of(options), folder_named(options.pack)
     from kanachan.data.shard_writer import ShardOutput
 
     sources = options.records[:_MOST_SOURCES]
     if len(options.records) > _MOST_SOURCES:
         sources.append(f"and {len(options.records) - _MOST_SOURCES} more")
-    return ShardOutput(
-        folder_named(options.pack),
+    vocabulary = _vocabulary(options)
+    output = ShardOutput(
+        folder,
         UNFINISHED,
         packing,
         sources,
-        vocabulary(),
+        vocabulary,
         optional=[HIDDEN] * options.hidden,
         by=options.by,
         force=options.force,
         restart=options.restart,
     )
+    return output, vocabulary
+
+
+def _vocabulary(options: argparse.Namespace) -> Vocabulary:
+    """Returns the vocabulary of the annotations, which may read records: what can be refused before is."""
+    check_paths(options.records)
+    return vocabulary_of_seats(options.players or num_players_of_first(options.records) or NUMS_OF_SEATS[-1])

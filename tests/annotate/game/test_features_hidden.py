@@ -10,11 +10,11 @@ import pytest
 from annotate.annotation import Annotation, format_line, parse_line
 from annotate.game.record import Event, Game, Round
 from annotate.game.tiles import MJAI_NAMES, TILE_OF_ID
-from annotate.pipeline.cli import annotate
 from annotate.records.reading import read_games
 from annotate.replay.replay import annotate_game
 from annotate.simulation.simulate import simulate_game
 from annotate.vocabulary import HAND_SLOT_FIRST
+from kanachan.cli.annotate import main as annotate
 from tests.support.paths import HANDMADE_RECORDS
 from tests.support.real_records import real_records
 from tests.support.rounds import DULL, NUM_SEATS, V, game_of, game_of_events, play_round, wall_of_deal

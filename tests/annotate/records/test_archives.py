@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from annotate.pipeline.cli import annotate
 from annotate.records import archives, reading
 from annotate.records.reading import find_records, read_record, records_of
 from annotate.simulation.simulate import simulate
+from kanachan.cli.annotate import main as annotate
 from tests.support.paths import HANDMADE_RECORDS
 
 Files = dict[str, bytes]

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from annotate.pipeline.cli import annotate
 from annotate.records.reading import read_games
+from kanachan.cli.annotate import main as annotate
 from tests.support.writers.majsoul_made import made_round
 from tests.support.writers.majsoul_wire import wire
 from tests.support.writers.majsoul_writer import document, message

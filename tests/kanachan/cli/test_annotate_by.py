@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from annotate.annotation import parse_line
-from annotate.pipeline.cli import annotate
 from annotate.vocabulary import FOUR_PLAYERS, THREE_PLAYERS, Vocabulary
+from kanachan.cli.annotate import main as annotate
 from tests.support.writers.all_formats import WRITERS, of_tenhou
 from tests.support.writers.majsoul_made import MadeGame, simulated
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from annotate.pipeline.cli import annotate
 from annotate.pipeline.convert import Conversion
 from annotate.pipeline.outputs import TextOutput
 from annotate.runtime.journal import Journal
 from annotate.simulation.simulate import simulate
+from kanachan.cli.annotate import main as annotate
 
 
 @pytest.fixture(scope="module")

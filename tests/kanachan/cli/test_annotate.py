@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from annotate.annotation import parse_line
-from annotate.pipeline.cli import annotate
 from annotate.runtime.files import reading_text
 from annotate.vocabulary import FOUR_PLAYERS, THREE_PLAYERS, Vocabulary
+from kanachan.cli.annotate import main as annotate
 from tests.support.paths import HANDMADE_RECORDS
 from tests.support.writers.all_formats import WRITERS, of_tenhou
 from tests.support.writers.majsoul_made import simulated
@@ -160,7 +160,7 @@ def test_players_selects_the_games_of_three_or_of_four(
 
 def test_standard_output_holds_lines_alone(games: Path) -> None:
     run = subprocess.run(
-        [sys.executable, "-c", "import sys; from annotate.pipeline.cli import annotate; sys.exit(annotate())"]
+        [sys.executable, "-c", "import sys; from kanachan.cli.annotate import main; sys.exit(main())"]
         + [str(next(games.glob("*.gz"))), "-o", "-"],
         capture_output=True,
         text=True,
