@@ -12,8 +12,6 @@ from annotate.runtime.arguments import CommandParser, add_force_option
 from annotate.runtime.files import require_exists
 from annotate.runtime.terminal import require_positive, run_cleanly
 from kanachan.cli.environment import set_environment
-from kanachan.cli.evaluate_critic import DESCRIPTION as CRITIC_DESCRIPTION
-from kanachan.cli.evaluate_critic import evaluate_critics
 from kanachan.cli.evaluate_gain import DESCRIPTION as GAIN_DESCRIPTION
 from kanachan.cli.evaluate_gain import add_gain_options, check_gain_options, evaluate_gain
 from kanachan.cli.evaluate_report import FITTED, Measured, Subject, report_of, side_by_side_report
@@ -43,11 +41,8 @@ if TYPE_CHECKING:
 
 PROGRAM = "kanachan-evaluate"
 FORMAT_VERSION = 2
-_WITHOUT = {
-    CRITIC: ("predictions", "limit", "average_suits", "compare", "unseen"),
-    REWARD: ("predictions", "limit", "average_suits", "baseline", "compare", "unseen"),
-}
-"""stages that are measured in their own way, and the options without effect on them"""
+_NOT_OF_REWARD = ("predictions", "limit", "average_suits", "baseline", "compare", "unseen")
+"""options without effect on reward predictors"""
 _DESCRIPTION = """Measures networks on a split of packed annotations, with 95 % intervals from resampling whole games.
 After imitation: how often and with what probability the network predicts the player's action, by kind of decision.
 After the other stages: explained variance of the predicted points, also against a baseline that sees only scores and
@@ -80,7 +75,7 @@ def _holds_decisions(path: Path) -> bool:
 
 
 def _parser() -> argparse.ArgumentParser:
-    description = f"{_DESCRIPTION}{REWARD_DESCRIPTION}{CRITIC_DESCRIPTION} {GAIN_DESCRIPTION}"
+    description = f"{_DESCRIPTION}{REWARD_DESCRIPTION} {GAIN_DESCRIPTION}"
     parser = CommandParser(PROGRAM, description=description)
     parser.add_argument("weights", metavar="WEIGHTS", nargs="+", help=f"{WEIGHTS_HELP}; one or several")
     parser.add_argument(
@@ -142,12 +137,7 @@ def _evaluate(arguments: argparse.Namespace, folders: Sequence[str]) -> None:
         require_weights(arguments.reward, arguments.critic)
         evaluate_gain(arguments)
         return
-    stage = _only_stage(arguments, folders)
-    if stage == CRITIC:
-        require_weights(arguments.baseline)
-        evaluate_critics(arguments)
-        return
-    if stage == REWARD:
+    if _are_reward_predictors(arguments, folders):
         evaluate_reward_predictors(arguments)
         return
     baseline = arguments.baseline or shipped_name(REWARD, vocabulary_of(arguments.weights[0]).num_seats)
@@ -210,19 +200,24 @@ def _learned(subjects: Sequence[Subject]) -> "dict[Subject, LearnedGames]":
     return {s: LearnedGames.of_card(s.policy.card, s.path) for s in subjects if s.policy is not None}
 
 
-def _only_stage(arguments: argparse.Namespace, folders: Sequence[str]) -> str | None:
-    """Returns the stage of WEIGHTS if it is one of `_WITHOUT`, else None. Raises ValueError: other weights are among
-    them, or there are several folders or an option without effect."""
-    stages = {read_card(path)["stage"] for path in arguments.weights}
-    stage = next((stage for stage in _WITHOUT if stage in stages), None)
-    if stage is None:
-        return None
-    if len(stages) > 1 or len(folders) > 1:
-        raise ValueError(f"weights of stage {stage} are measured alone, on one folder of SHARDS: call once for each")
-    for option in _WITHOUT[stage]:
+def _are_reward_predictors(arguments: argparse.Namespace, folders: Sequence[str]) -> bool:
+    """Returns whether WEIGHTS are reward predictors. Raises ValueError: only some are, or there are several folders or
+    an option without effect; or there is a critic."""
+    stages = {path: read_card(path)["stage"] for path in arguments.weights}
+    for path, stage in stages.items():
+        if stage == CRITIC:
+            raise ValueError(
+                f"{path}: a critic, measured when it is trained: kanachan-models {path} prints the loss and the "
+                "explained variance of its validation"
+            )
+    if REWARD not in stages.values():
+        return False
+    if {*stages.values()} != {REWARD} or len(folders) > 1:
+        raise ValueError(f"weights of stage {REWARD} are measured alone, on one folder of SHARDS: call once for each")
+    for option in _NOT_OF_REWARD:
         if getattr(arguments, option):
-            raise ValueError(f"--{option.replace('_', '-')} has no effect on weights of stage {stage}; leave it out")
-    return stage
+            raise ValueError(f"--{option.replace('_', '-')} has no effect on weights of stage {REWARD}; leave it out")
+    return True
 
 
 def _check_paths(arguments: argparse.Namespace, folders: Sequence[str]) -> None:

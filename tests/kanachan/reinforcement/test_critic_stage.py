@@ -1,6 +1,5 @@
 """Stage critic, end to end on tiny games of self-play."""
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +7,6 @@ import pytest
 
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.cli import train
-from kanachan.cli.evaluate import main as evaluate
 from kanachan.data.round_shards import open_rounds
 from kanachan.data.shards import open_shards
 from kanachan.inference.policy import Policy
@@ -94,25 +92,3 @@ def test_a_critic_chooses_no_actions(trained: Path, tmp_path: Path) -> None:
         Policy.load(trained)
     with pytest.raises(ValueError, match="weights of stage imitation; a critic is expected here"):
         Critic.load(written(tmp_path))
-
-
-def test_it_is_measured_on_the_returns_of_the_split(
-    trained: Path, shards: Path, reward: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    out = tmp_path / "critic.json"
-    options = ["--split", "validation", "--json", str(out), "--bootstrap", "20"]
-    assert evaluate([str(trained), str(shards), *options]) == 0
-    content = json.loads(out.read_text())
-    opened = open_shards(shards, "validation", hidden=True, behaviour=True)
-    columns = opened.gather(np.arange(len(opened)))
-    rounds, predictor, critic = open_rounds(shards, "validation"), RewardPredictor.load(reward), Critic.load(trained)
-    return_BS = RoundReturns(rounds, predictor, critic.utility, FOUR_PLAYERS).of(columns)
-    error_BS = critic.of(columns) - return_BS
-    (entry,) = content["weights"]
-    of_all = entry["mean_squared_error"]["of all seats"]["value"]
-    of_actor = entry["explained_variance"]["the actor's"]["value"]
-    actor = (np.arange(len(columns)), columns.seat)
-    assert (content["decisions"], content["split"]) == (len(columns), "validation")
-    assert of_all == pytest.approx(np.mean(error_BS**2), rel=1e-3)
-    assert of_actor == pytest.approx(1 - np.mean(error_BS[actor] ** 2) / np.var(return_BS[actor]), rel=1e-2, abs=1e-3)
-    assert "explained variance, %" in capsys.readouterr().out
