@@ -1,4 +1,4 @@
-"""Simulation of whole games between rule-based players: mjai JSON lines, one game a file, and their annotations.
+"""Simulation of whole games between rule-based players: mjai JSON lines, one game a file.
 
 A game is a function of (seed, index) and the settings alone, so the files do not depend on the number of processes,
 and an interrupted run resumes where it stopped.
@@ -9,7 +9,7 @@ import json
 import random
 import sys
 from collections.abc import Sequence
-from contextlib import ExitStack, closing
+from contextlib import closing
 from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
@@ -17,7 +17,7 @@ from typing import get_args
 
 from tqdm import tqdm
 
-from annotate.annotation import Annotation, format_line
+from annotate.annotation import Annotation
 from annotate.game.decisions import Choice, Decision, annotation_of, choice_of, play
 from annotate.game.engine.table import Table, Turn
 from annotate.game.features import ObservationEncoder
@@ -27,7 +27,7 @@ from annotate.game.record_writer import SUFFIX, recorded_events, rounds_of, writ
 from annotate.game.results import game_part, round_part
 from annotate.game.settings import DEFAULT_RULES, NUM_ROOMS, STYLES, id_of_made, table_seed
 from annotate.runtime.arguments import CommandParser
-from annotate.runtime.files import check_output, reading_text, writing_text
+from annotate.runtime.files import reading_text
 from annotate.runtime.in_order import in_order
 from annotate.runtime.resources import num_cores
 from annotate.runtime.terminal import run_cleanly
@@ -48,9 +48,7 @@ class SimulatedGame:
     """mjai, from start_game (with the settings under "kanachan") to end_game (with the final scores). start_kyoku has
     under "kanachan" the tiles that were not dealt, in the order of the wall"""
     annotations: list[Annotation]
-    """in the order of play; empty if not requested"""
-    is_preempted: list[bool]
-    """for each annotation: whether a record could not have shown the choice"""
+    """in the order of play, with the choices that a record does not show; empty if not requested"""
 
 
 def game_id(seed: int, index: int, vocabulary: Vocabulary) -> str:
@@ -94,7 +92,6 @@ def simulate_game(
         id=id_,
         events=events,
         annotations=[annotation_of(id_, each, round_parts[each.round_index], part) for each in decisions],
-        is_preempted=[decision.is_preempted for decision in decisions],
     )
 
 
@@ -135,10 +132,6 @@ class Options:
     room: int | None = None
     """drawn for each game if None"""
     num_processes: int = 1
-    annotations: str | None = None
-    """a file for the annotation lines of all games"""
-    force: bool = False
-    """whether that file is replaced if it exists"""
 
     def __post_init__(self) -> None:
         for name, value in (("number of games", self.num_games), ("number of processes", self.num_processes)):
@@ -158,7 +151,6 @@ class Report:
     num_kept: int = 0
     """games whose files existed before"""
     num_rounds: int = 0
-    num_lines: int = 0
 
     def add(self, other: "Report") -> None:
         for name in (each.name for each in fields(self)):
@@ -166,43 +158,28 @@ class Report:
 
     def __str__(self) -> str:
         kept = f", {self.num_kept:,} of them simulated before" if self.num_kept else ""
-        lines = f", {self.num_lines:,} annotation lines" if self.num_lines else ""
         mean = self.num_rounds / self.num_games
-        return f"{self.num_games:,} games{kept}, {self.num_rounds:,} rounds ({mean:.1f} a game){lines}"
+        return f"{self.num_games:,} games{kept}, {self.num_rounds:,} rounds ({mean:.1f} a game)"
 
 
 def run(options: Options) -> Report:
-    """Simulates games into `options.folder`; files that exist are kept. Raises ValueError if the annotations cannot be
-    written there, or a file of the folder is damaged or holds a game of other settings; OSError as `in_order`."""
-    if options.annotations:
-        check_output(options.annotations, may_stream=True, force=options.force)
-        if Path(options.annotations).absolute() == Path(options.folder).absolute():
-            raise ValueError(f"{options.annotations}: the folder of the games; name another file for the annotations")
+    """Simulates games into `options.folder`; files that exist are kept. Raises ValueError if one of them is damaged
+    or holds a game of other settings; OSError as `in_order`."""
     report = Report()
-    with ExitStack() as stack:
-        output = stack.enter_context(writing_text(options.annotations)) if options.annotations else None
-        task = partial(_simulate_one, options)
-        results = stack.enter_context(closing(in_order(task, range(options.num_games), options.num_processes)))
-        for one, lines in tqdm(results, total=options.num_games, unit="game", disable=None, smoothing=0.05):
+    task = partial(_simulate_one, options)
+    with closing(in_order(task, range(options.num_games), options.num_processes)) as results:
+        for one in tqdm(results, total=options.num_games, unit="game", disable=None, smoothing=0.05):
             report.add(one)
-            if output is not None:
-                output.write(lines)
     return report
 
 
-def _path(options: Options, index: int) -> Path:
-    return Path(options.folder, f"{game_id(options.seed, index, options.vocabulary)}{SUFFIX}")
-
-
-def _simulate_one(options: Options, index: int) -> tuple[Report, str]:
-    """Writes the record of one game unless it exists; returns the game's report, and its annotation lines if wanted."""
-    path = _path(options, index)
-    is_kept, is_annotated = path.exists(), options.annotations is not None
-    if is_kept:
+def _simulate_one(options: Options, index: int) -> Report:
+    """Writes the record of one game unless it exists; returns the game's report."""
+    path = Path(options.folder, f"{game_id(options.seed, index, options.vocabulary)}{SUFFIX}")
+    if path.exists():
         recorded = _read_record(path)
-        if not is_annotated:
-            _require_settings(path, recorded[0], options)
-            return Report(1, 1, len(rounds_of(recorded))), ""
+        _require_settings(path, recorded[0], options)
+        return Report(1, 1, len(rounds_of(recorded)))
     game = simulate_game(
         options.vocabulary,
         options.seed,
@@ -210,15 +187,10 @@ def _simulate_one(options: Options, index: int) -> tuple[Report, str]:
         style=options.style,
         rules=options.rules,
         room=options.room,
-        annotated=is_annotated,
+        annotated=False,
     )
-    if is_kept and recorded != game.events:
-        _require_settings(path, recorded[0], options)
-        raise ValueError(f"{path}: another version of this program made it: simulate into another folder")
-    if not is_kept:
-        write_record(str(path), game.events)
-    report = Report(1, int(is_kept), len(rounds_of(game.events)), len(game.annotations))
-    return report, "".join(f"{format_line(annotation)}\n" for annotation in game.annotations)
+    write_record(str(path), game.events)
+    return Report(num_games=1, num_rounds=len(rounds_of(game.events)))
 
 
 def _read_record(path: Path) -> list[Event]:
@@ -266,13 +238,6 @@ def _parser() -> argparse.ArgumentParser:
         "--room", type=int, choices=range(NUM_ROOMS), help="0 Bronze ... 4 Throne (default: drawn for each game)"
     )
     parser.add_argument(
-        "--annotations",
-        metavar="FILE",
-        help="also write the annotation lines of the games; compressed by suffix (.gz, .zst); - is standard "
-        "output. Unlike lines converted from the records they include the choices that another seat's claim hid",
-    )
-    parser.add_argument("--force", action="store_true", help="replace the file of --annotations if it exists")
-    parser.add_argument(
         "-j", "--processes", type=int, default=num_cores(), help="processes (default: all %(default)s cores)"
     )
     return parser
@@ -293,8 +258,6 @@ def simulate(argv: Sequence[str] | None = None) -> int:
             rules=arguments.rules,
             room=arguments.room,
             num_processes=arguments.processes,
-            annotations=arguments.annotations,
-            force=arguments.force,
         )
         report = run(options)
         print(report, file=sys.stderr)
