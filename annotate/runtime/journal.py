@@ -24,10 +24,21 @@ class Journal:
         path: None: a temporary file, for a run that cannot be resumed.
         settings: JSON values; all that the output depends on, except for its input.
         restart: discard the entries of an interrupted run.
+        advice: how the user does so.
+        is_light: for entries that come many a second and are all that a run has done. The file begins with the first
+            of them, up to which it holds what `restart` discards; a crash of the machine may lose the last ones.
     """
 
-    def __init__(self, path: Path | None, settings: dict[str, Any], *, restart: bool = False) -> None:
-        self._path = path
+    def __init__(
+        self,
+        path: Path | None,
+        settings: dict[str, Any],
+        *,
+        restart: bool = False,
+        advice: str = RESTART,
+        is_light: bool = False,
+    ) -> None:
+        self._path, self._settings, self._advice, self._is_light = path, settings, advice, is_light
         self._file: IO[bytes]
         if path is None:
             self._file = tempfile.TemporaryFile()
@@ -36,15 +47,14 @@ class Journal:
             self._file = open(path, "a+b")
         try:
             lock(self._file, f"{path}: another process is at work on this output")
-            if restart:
-                self._file.truncate(0)
             self._file.seek(0)
-            self._size = sum(len(line) for line in self._file if line.endswith(b"\n"))
-            """bytes of whole lines; one may follow that was cut off"""
+            lines = [] if restart else [len(line) for line in self._file if line.endswith(b"\n")]
+            self._size = 0 if is_light and len(lines) == 1 else sum(lines)
+            """bytes of whole lines; others may follow, or one that was cut off"""
             if self._size:
-                self._check(next(self._entries()), settings)
-            else:
-                self.add(settings)
+                self._check(next(self._lines()), settings)
+            elif not is_light:
+                self._write(settings)
         except BaseException:
             self._file.close()
             raise
@@ -56,10 +66,10 @@ class Journal:
             differences = "; ".join(f"{name}: {before.get(name)}, now {now.get(name)}" for name in names)
             raise ValueError(
                 f"{self._path}: an interrupted run had other settings ({differences}). Repeat the command that "
-                f"started it to resume it; {RESTART}"
+                f"started it to resume it; {self._advice}"
             )
 
-    def _entries(self) -> Iterator[dict[str, Any]]:
+    def _lines(self) -> Iterator[dict[str, Any]]:
         self._file.seek(0)
         for line in self._file:
             if not line.endswith(b"\n"):
@@ -68,25 +78,31 @@ class Journal:
                 yield dict(json.loads(line))
             except (ValueError, TypeError) as error:
                 raise ValueError(
-                    f"{self._path}: this journal of an interrupted run is damaged ({error}); {RESTART}"
+                    f"{self._path}: this journal of an interrupted run is damaged ({error}); {self._advice}"
                 ) from None
 
     def entries(self) -> Iterator[dict[str, Any]]:
         """Yields the entries so far, of the interrupted run too."""
-        return islice(self._entries(), 1, None)
+        return islice(self._lines(), 1, None) if self._size else iter(())
 
     def add(self, entry: dict[str, Any]) -> None:
-        """Adds JSON values, durably. May be called again after an OSError, as on a full disk."""
+        """Adds JSON values. May be called again after an OSError, as on a full disk."""
+        self._write(*([] if self._size else [self._settings]), entry)
+
+    def _write(self, *lines: dict[str, Any]) -> None:
         self._file.seek(self._size)
         self._file.truncate()
-        self._file.write(json.dumps(entry).encode() + b"\n")
+        self._file.write(b"".join(json.dumps(line).encode() + b"\n" for line in lines))
         self._file.flush()
-        os.fsync(self._file.fileno())
+        if not self._is_light:
+            os.fsync(self._file.fileno())
         self._size = self._file.tell()
 
     def close(self) -> None:
         """Leaves the journal to a later run."""
         with suppress(OSError):  # of a full disk: what could not be added
+            if not self._size and self._path is not None and not self._path.stat().st_size:
+                self._path.unlink()
             self._file.close()
 
     def remove(self) -> None:

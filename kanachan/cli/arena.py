@@ -3,8 +3,8 @@
 import argparse
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
@@ -15,7 +15,8 @@ from annotate.game.grading import FIRST_DAN, require_mjsoul_points, tenhou_delta
 from annotate.game.record_writer import SUFFIX
 from annotate.game.settings import DEFAULT_GRADE, STYLES, parse_grades
 from annotate.runtime.arguments import CommandParser, add_force_option
-from annotate.runtime.files import check_output, locking
+from annotate.runtime.files import check_output
+from annotate.runtime.journal import Journal
 from annotate.runtime.resources import num_cores
 from annotate.runtime.signals import StopRequest, noting_stop_signals
 from annotate.runtime.terminal import require_positive, run_cleanly
@@ -35,7 +36,6 @@ from kanachan.cli.player_options import (
 from kanachan.play.agent import GameKey, IllegalAction
 from kanachan.play.agent_spec import SPEC_HELP, AgentSpec, parse_agent
 from kanachan.play.game_results import result_of
-from kanachan.play.journal import Journal
 from kanachan.play.match import (
     PLAYERS,
     Format,
@@ -156,17 +156,16 @@ def _grades(text: str) -> tuple[int, int]:
 def _run(arguments: argparse.Namespace) -> int:
     match = _match(arguments)
     arguments.points = _points_of(arguments.points, match.vocabulary.num_seats)
-    with _locked(arguments.json) as json_path:
-        journal_path = json_path and json_path.with_name(f"{json_path.name}.games")
-        journal = Journal(journal_path, match, resume=arguments.resume, force=arguments.force)
+    with closing(_journal(arguments, match)) as journal:
+        found = {result.game: result for result in (GameResult(**entry) for entry in journal.entries())}
         games = match.games(arguments.games)
-        _check_existing(arguments, match, journal, games)
+        _check_existing(arguments, match, found, games)
         report_int8(PROGRAM, *dict.fromkeys(match.players))
         with noting_stop_signals() as stop:
-            error = _play(arguments, match, journal, games, stop)
-        results = [journal.results[game] for game in games if game in journal.results]
+            error = _play(arguments, match, journal, found, games, stop)
+        results = [found[game] for game in games if game in found]
         if stop.received is not None:
-            _print_stopped(len(results), json_path)
+            _print_stopped(len(results), arguments.json)
         if results:
             _print_results(results, error, len(games), match, arguments)
         if error is not None:
@@ -174,10 +173,31 @@ def _run(arguments: argparse.Namespace) -> int:
     return 0 if stop.received is None else 128 + stop.received
 
 
+def _journal(arguments: argparse.Namespace, match: Match) -> Journal:
+    """Opens the journal next to --json, with a line for each game, and keeps other matches from writing there."""
+    if arguments.json is None:
+        return Journal(None, {}, is_light=True)
+    check_output(arguments.json)
+    path = Path(arguments.json)
+    return Journal(
+        path.with_name(f"{path.name}.games"),
+        {"arena": 3, **asdict(match)},
+        restart=arguments.force,
+        advice="--force starts from scratch",
+        is_light=True,
+    )
+
+
 def _play(
-    arguments: argparse.Namespace, match: Match, journal: Journal, games: Sequence[GameKey], stop: StopRequest
+    arguments: argparse.Namespace,
+    match: Match,
+    journal: Journal,
+    found: dict[GameKey, GameResult],
+    games: Sequence[GameKey],
+    stop: StopRequest,
 ) -> Exception | None:
-    """Plays the games that the journal lacks, and adds them to it; returns the error that ended the run."""
+    """Plays the games that are not found, and adds them there and to the journal; returns the error that ended the
+    run."""
     execution = Execution(
         backend="inline" if (arguments.processes or num_cores()) == 1 else "processes",
         workers=arguments.processes,
@@ -186,15 +206,16 @@ def _play(
         records=Path(arguments.records) if arguments.records else None,
     )
     stream = GameStream(series=match, finish=result_of, execution=execution)
-    missing = [game for game in games if game not in journal.results]
+    missing = [game for game in games if game not in found]
     num_played, num_decisions, start = 0, 0, time.monotonic()
     error: Exception | None = None
     bar = tqdm(total=len(games), initial=len(games) - len(missing), unit="game", disable=None, smoothing=0.05)
     with bar:
         try:
             with closing(play_games(stream, missing, stop)) as played:
-                for _, result in played:
-                    journal.add(result)
+                for game, result in played:
+                    journal.add(asdict(result))
+                    found[game] = result
                     num_played, num_decisions = num_played + 1, num_decisions + sum(result.decisions)
                     bar.update()
         except Exception as caught:  # the results until then are printed first
@@ -248,28 +269,18 @@ def _points_of(given: tuple[float, ...] | None, num_seats: int) -> tuple[float, 
     return given
 
 
-@contextmanager
-def _locked(json_name: str | None) -> Iterator[Path | None]:
-    """Checks the name of --json and keeps other matches from writing that file and its journal."""
-    if json_name is None:
-        yield None
-        return
-    check_output(json_name)
-    path = Path(json_name)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    lock = path.with_name(f".{path.name}.lock")
-    with locking(lock, f"{path}: another match is being played that is written there; name another file"):
-        try:
-            yield path
-        finally:
-            lock.unlink(missing_ok=True)
-
-
-def _check_existing(arguments: argparse.Namespace, match: Match, journal: Journal, games: Sequence[GameKey]) -> None:
+def _check_existing(
+    arguments: argparse.Namespace, match: Match, found: dict[GameKey, GameResult], games: Sequence[GameKey]
+) -> None:
     """Raises ValueError if the match would replace files that are not of the run that it resumes."""
     if arguments.force:
         return
-    if arguments.json and not journal.results:
+    if found and not arguments.resume:
+        raise ValueError(
+            f"{arguments.json}.games: the games of an earlier run: continue them with --resume, or start from scratch "
+            "with --force"
+        )
+    if arguments.json and not found:
         check_output(arguments.json, force=False)
     for game in games if arguments.records and not arguments.resume else ():
         path = Path(arguments.records) / f"{match.game_id(game)}{SUFFIX}"
@@ -277,7 +288,7 @@ def _check_existing(arguments: argparse.Namespace, match: Match, journal: Journa
             raise ValueError(f"{path}: exists: name another folder, or replace its games of this match with --force")
 
 
-def _print_stopped(num_results: int, json_path: Path | None) -> None:
+def _print_stopped(num_results: int, json_path: str | None) -> None:
     what = "interrupted; --resume continues" if json_path else "interrupted"
     if not num_results:
         what = (

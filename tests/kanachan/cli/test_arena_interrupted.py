@@ -32,29 +32,39 @@ def test_a_journal_is_neither_overwritten_nor_taken_for_another_match(
     assert "continue them with --resume, or start from scratch with --force" in capsys.readouterr().err
     assert journal(tmp_path) == journal(arena_run)
     assert arena(tmp_path, "--resume", "--rules", "mjsoul") == 1
-    assert "of another match: rules is tenhou there, mjsoul here" in capsys.readouterr().err
+    assert "had other settings (rules: tenhou, now mjsoul)" in capsys.readouterr().err
     assert arena(tmp_path, "--resume", players=("rule:swift", "rule")) == 1
-    assert "players is ['rule:swift', 'random'] there" in capsys.readouterr().err
+    assert "players: ['rule:swift', 'random'], now " in capsys.readouterr().err
     with open(tmp_path / "result.json.games", "a") as file:
-        file.write('{"wall": 1}\n')
+        file.write('{"wall": 1\n')
     assert arena(tmp_path, "--resume") == 1
-    assert "result.json.games:10: damaged" in capsys.readouterr().err
+    assert "result.json.games: this journal of an interrupted run is damaged" in capsys.readouterr().err
 
 
 def test_a_run_that_ended_before_its_first_game_leaves_nothing_in_the_way(tmp_path: Path) -> None:
     assert arena(tmp_path, players=("mjai:no-such-program", "rule")) == 1
-    assert not (tmp_path / "result.json.games").exists()
+    assert not list(tmp_path.iterdir())
     (tmp_path / "result.json.games").write_text('{"arena": 2}\n{"wall')  # cut off in its first game
     assert arena(tmp_path) == 0
+    assert len(journal(tmp_path)) == 5
+
+
+def test_the_games_of_an_earlier_run_stay_until_the_first_of_a_new_one_has_ended(
+    arena_run: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "result.json.games").write_bytes((arena_run / "result.json.games").read_bytes())
+    assert arena(tmp_path, "--force", players=("mjai:no-such-program", "rule")) == 1
+    assert journal(tmp_path) == journal(arena_run)
+    assert arena(tmp_path, "--force", players=("rule", "random")) == 0
     assert len(journal(tmp_path)) == 5
 
 
 def test_a_match_is_not_written_where_another_is_being_played(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with locking(tmp_path / ".result.json.lock", "not locked before"):
+    with locking(tmp_path / "result.json.games", "not locked before"):
         assert arena(tmp_path) == 1
-    assert "result.json: another match is being played" in capsys.readouterr().err
+    assert "result.json.games: another process is at work on this output" in capsys.readouterr().err
     assert arena(tmp_path) == 0
     assert sorted(path.name for path in tmp_path.iterdir()) == ["result.json", "result.json.games"]
 

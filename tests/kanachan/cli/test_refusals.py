@@ -127,7 +127,10 @@ REFUSALS = [
     ("arena rule random -n 4 --points 1,2,nan,4", "numbers such as 90,45,0,-135 expected, not 1,2,nan,4"),
     ("arena rule random -n 4 --resume", "name it"),
     ("arena rule random -n 4 --difference 0", "--difference must be from 0.0001 to 3.0, not 0.0"),
-    ("arena rule random -n 4 --json text.json --resume", "text.json.games: not a journal of kanachan-arena"),
+    (
+        "arena rule random -n 4 --json text.json --resume",
+        "text.json.games: this journal of an interrupted run is damaged",
+    ),
     ("arena three imitation -n 3", "imitation: weights for games of 4 players, but three for 3: all players of a game"),
     ("arena three rule --players 4 -n 3", "three: weights for games of 3 players, but --players 4 was given"),
     ("arena imitation rule --format 1v2 -n 3", "--format 1v2: for games of 3 players, but --players or the weights"),
