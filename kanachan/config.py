@@ -287,9 +287,10 @@ class RunConfig:
     the gradients (2) and also the weights (3); auto is ddp if one GPU can hold all of them, else zero2, else zero3"""
     deepspeed: str | None = None
     """JSON file of DeepSpeed settings that override those of zero1, zero2 or zero3"""
-    precision: Literal["auto", "fp32", "tf32", "bf16"] = "auto"
+    precision: Literal["auto", "fp32", "tf32", "bf16", "bf16-residual"] = "auto"
     """of the products of matrices; weights are stored in fp32. auto is bf16 if the device has units for it, else fp32;
-    tf32 is fp32 with 10 bits of the mantissa, eight times as exact as bf16, on GPUs with units for it"""
+    tf32 is fp32 with 10 bits of the mantissa, eight times as exact as bf16, on GPUs with units for it; bf16-residual:
+    the encoder's residual stream is in bf16 too, for run.compile on GPUs (not measured yet)"""
     attention: Literal["auto", "padded", "packed", "flex"] = "auto"
     """attention of decisions of unequal length: padded to grids, or packed, that is concatenated, for the
     variable-length kernels of a GPU in bf16; auto is packed where these exist. flex: packed, but by FlexAttention,
@@ -333,8 +334,6 @@ class RunConfig:
         require_each(self, "run", 1, "log_every", *counts)
         require_each(self, "run", 0, "checkpoint_minutes", "profile")
         require_each(self, "run", None, "passes")
-        # in the folders of runs that an earlier version began
-        require(str(self.precision) != "bf16-residual", "run.precision=bf16-residual is no more: start a new run")
         require(0 <= self.seed < 1 << 32, f"run.seed must be from 0 to {(1 << 32) - 1}, not {self.seed}")
 
 

@@ -61,6 +61,8 @@ class Encoder(nn.Module):
     """whether blocks are computed again in the backward pass instead of storing their activations"""
     uses_flex = False
     """whether concatenated rows are attended to by `kanachan.models.flex_attention`"""
+    has_bf16_residual = False
+    """whether the residual stream is in bf16 instead of fp32"""
 
     def __init__(
         self, config: ModelConfig, layout: TokenLayout, max_progression: int, *, is_guided: bool = False
@@ -88,6 +90,7 @@ class Encoder(nn.Module):
         """Sets how a run computes."""
         self.recomputes = run.recompute
         self.uses_flex = run.attention == "flex"
+        self.has_bf16_residual = run.precision == "bf16-residual"
 
     def forward(
         self,
@@ -100,6 +103,8 @@ class Encoder(nn.Module):
         """Encodes situations to hidden_XD, normalised; the tensors are fields of `kanachan.data.batch.Batch`. Only a
         guided encoder reads `hidden_BU`."""
         hidden_XD = self._embed(table_BS, standing_BP2, numeric_BN, backend, hidden_BU)
+        if self.has_bf16_residual:
+            hidden_XD = hidden_XD.bfloat16()
         for block in self.blocks:
             if self.recomputes and torch.is_grad_enabled():
                 hidden_XD = checkpoint(block, hidden_XD, backend, use_reentrant=False)

@@ -53,14 +53,14 @@ Figure = Callable[..., None]
 PASS_SECONDS, ACTS = 0.02, 8
 
 
-@pytest.mark.parametrize("compiles", ["false", "true"])
+@pytest.mark.parametrize("precision, compiles", [("bf16", "false"), ("bf16", "true"), ("bf16-residual", "true")])
 @pytest.mark.parametrize(("size", "batch", "micro_batch"), [("small", 4096, 2048), ("base", 2048, 512)])
 def test_training(
-    gpu: torch.device, size: str, batch: int, micro_batch: int, compiles: str, games: Path, tmp_path: Path,
-    figure: Figure,
+    gpu: torch.device, size: str, batch: int, micro_batch: int, precision: str, compiles: str, games: Path,
+    tmp_path: Path, figure: Figure,
 ) -> None:  # fmt: skip
     given = ["--model.size", size, "--data.batch", str(batch), "--data.micro_batch", str(micro_batch)]
-    given += ["--run.precision", "bf16", "--run.compile", compiles]
+    given += ["--run.precision", precision, "--run.compile", compiles]
     given += ["--run.steps", "40", "--run.log_every", "10", "--run.validation_interval", str(40 * batch)]
     run = trained(tmp_path / "run", games, "imitation", *given)
     columns = {"decisions_s": "samples_per_second", "of_peak": "share_of_peak", "memory_gb": "memory_peak_gb"}

@@ -122,17 +122,6 @@ def test_a_resumed_run_keeps_the_precision_that_was_chosen_for_it(
     assert f"run.precision was {chosen}, is {other}" in refusal_of([*again, "--run.precision", other], capsys)
 
 
-def test_a_run_of_a_precision_that_is_no_more_is_not_resumed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    out = run_folder(tmp_path / "run", config_of())
-    file = Path(out) / "config.yaml"
-    file.write_text(file.read_text().replace("precision: auto", "precision: bf16-residual"))
-    for again in ([], ["--stage", "rank", "--data.path", ".", "--run.out", out]):
-        message = refusal_of([*again, "--resume", "auto" if again else out], capsys)
-        assert "run.precision" in message and "bf16-residual" in message
-
-
 @pytest.mark.parametrize(
     ("warmup", "steps", "expected"),
     [(None, 16_000, 200), (None, 1_600, 200), (None, 48, 6), (None, 1, 0), (200, 48, 200), (0, 48, 0), (0.25, 48, 12)],
