@@ -7,7 +7,7 @@ from typing import NamedTuple
 from annotate.game.corrections import STICK
 from annotate.game.grading import ranks_of
 from annotate.game.hands import tenpai_at_end
-from annotate.game.record import Event
+from annotate.game.record import ENOUGH, START_SCORE, Event
 from annotate.game.tiles import WINDS
 from annotate.vocabulary import VOCABULARIES
 
@@ -101,6 +101,24 @@ def final_scores(last: Sequence[Event]) -> tuple[int, ...]:
     final = [score + delta for score, delta in zip(start, round_delta(last, len(start)), strict=True)]
     final[ranks_of(final).index(0)] += STICK * leftover_deposits(last)
     return tuple(final)
+
+
+def inferred_style(starts: Sequence[Event], final_scores: Sequence[int] | None) -> int:
+    """Returns 0 if a game of which only the starts of its rounds are known ended as an East game does, else 1."""
+    if final_scores is None or min(final_scores) < 0:
+        return 1
+    num_seats = len(final_scores)
+    number = WINDS[starts[-1]["bakaze"]] * num_seats + starts[-1]["kyoku"]
+    is_short = num_seats <= number < 2 * num_seats
+    return 0 if is_short and not any(map(_is_beyond_east_game, starts)) else 1
+
+
+def _is_beyond_east_game(start: Event) -> bool:
+    """Returns whether an East game would have ended before this round; a dealer who stays may play on."""
+    scores = start["scores"]
+    num_seats = len(scores)
+    is_usual = sum(scores) + STICK * start["kyotaku"] == START_SCORE[num_seats] * num_seats
+    return start["bakaze"] != "E" and is_usual and start["honba"] == 0 and max(scores) >= ENOUGH[num_seats]
 
 
 def round_summary(start: Event, deltas: Sequence[int]) -> RoundSummary:

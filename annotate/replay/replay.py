@@ -145,7 +145,7 @@ def _end_of_game(
     scores = game.final_scores
     if scores is None:
         report.notes.append("end of the game missing: ranks and scores are those after its last whole round")
-        scores = final_scores(game.rounds[-1].events)
+        return final_scores(game.rounds[-1].events), [0] * game.vocabulary.num_seats
     deltas = game.grading_deltas
     if deltas is None:
         is_known = has_mjsoul_points(room, game.style, game.vocabulary.num_seats)

@@ -2,10 +2,13 @@
 
 import os
 import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 
 class DiskDict:
-    """Texts by text, such as paths, so many that they should not be in memory."""
+    """Texts by text, such as paths, so many that they should not be in memory. Raises OSError: the temporary folder is
+    full."""
 
     def __init__(self) -> None:
         self._database = sqlite3.connect("", isolation_level=None)
@@ -13,8 +16,18 @@ class DiskDict:
         self._database.execute("BEGIN")
 
     def get(self, key: str) -> str | None:
-        row = self._database.execute("SELECT value FROM entries WHERE key = ?", (os.fsencode(key),)).fetchone()
+        with _naming_folder():
+            row = self._database.execute("SELECT value FROM entries WHERE key = ?", (os.fsencode(key),)).fetchone()
         return None if row is None else os.fsdecode(row[0])
 
     def __setitem__(self, key: str, value: str) -> None:
-        self._database.execute("REPLACE INTO entries VALUES (?, ?)", (os.fsencode(key), os.fsencode(value)))
+        with _naming_folder():
+            self._database.execute("REPLACE INTO entries VALUES (?, ?)", (os.fsencode(key), os.fsencode(value)))
+
+
+@contextmanager
+def _naming_folder() -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        raise OSError(f"the temporary folder ($SQLITE_TMPDIR, $TMPDIR or /var/tmp): {error}") from None

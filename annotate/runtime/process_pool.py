@@ -109,7 +109,7 @@ class ProcessPool(Generic[Unit, Result]):
 
     def _replace(self, member: _Member[Unit], waiting: Waiting[Unit]) -> None:
         self._end([member])
-        if not member.tasks:  # it had done all, and only its end was not received
+        if member.is_complete and not member.tasks:  # it had done all, and only its end was not received
             return
         code = member.process.exitcode
         reason = f"killed by {signal.Signals(-code).name}" if code is not None and code < 0 else f"exit status {code}"
@@ -180,10 +180,15 @@ def _work(pipe: Any, serve: Serve[Unit, Result]) -> None:
 
 
 def _receive(pipe: Any, units: "SimpleQueue[Any]") -> None:
-    """Passes on what the parent sends, until its None or its end."""
-    with suppress(EOFError, OSError):
-        while (unit := pipe.recv()) is not None:
-            units.put(unit)
+    """Passes on what the parent sends, until its None or its end; ends the process if that cannot be read (out of
+    memory?), so that another does it."""
+    try:
+        with suppress(EOFError, OSError):
+            while (unit := pipe.recv()) is not None:
+                units.put(unit)
+    except BaseException:
+        traceback.print_exc()
+        os._exit(1)
     units.put(None)
 
 

@@ -92,6 +92,5 @@ def done(tasks: list[Task[Unit]], unit: Unit) -> Unit:
 def print_lost(tasks: Sequence[Task], reason: str) -> None:
     """Prints a line about a lost worker."""
     also = f" and {len(tasks) - 1} more" if len(tasks) > 1 else ""
-    print(
-        f"a worker was lost ({reason}); its work will be done again: {tasks[0].unit}{also}", file=sys.stderr, flush=True
-    )
+    rest = f"; its work will be done again: {tasks[0].unit}{also}" if tasks else ", which had nothing to do"
+    print(f"a worker was lost ({reason}){rest}", file=sys.stderr, flush=True)

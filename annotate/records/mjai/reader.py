@@ -13,8 +13,6 @@ from typing import Any
 from annotate.game import grading, results
 from annotate.game.origin import Origin, log_in, players_of
 from annotate.game.record import (
-    ENOUGH,
-    START_SCORE,
     Event,
     Game,
     LostRound,
@@ -24,7 +22,7 @@ from annotate.game.record import (
     require_gain_of_first,
     whole_wall,
 )
-from annotate.game.tiles import MJAI_NAMES, RED_IDS, WINDS
+from annotate.game.tiles import MJAI_NAMES, RED_IDS
 from annotate.records.mjai.dialects import (
     ERROR,
     NO_MOVES,
@@ -274,7 +272,8 @@ def _game(draft: _Draft, name: str, is_cut_off: bool) -> Game:
             final_scores = results.final_scores(draft.rounds[-1].events)
     rules: tuple[Rules, ...] = (draft.header["rules"],) if "rules" in draft.header else ("tenhou", "mjsoul")
     stated = draft.header.get("style", style_of(draft.start))
-    style = _style(draft.rounds, final_scores, draft.num_seats) if stated is None else stated
+    starts = [each.events[0] for each in draft.rounds]
+    style = results.inferred_style(starts, final_scores) if stated is None else stated
     room = draft.header.get("room")
     grades = tuple(draft.header["grades"]) if "grades" in draft.header else None
     deltas = tuple(draft.header["grading_deltas"]) if "grading_deltas" in draft.header else None
@@ -329,20 +328,3 @@ def _game_id(draft: _Draft, name: str) -> str:
             return given
     readable = "".join(character if character.isprintable() else "_" for character in name)
     return f"{readable}-{draft.content.hexdigest()[:12]}"
-
-
-def _style(rounds: Sequence[Round], final_scores: tuple[int, ...] | None, num_seats: int) -> int:
-    if final_scores is None or min(final_scores) < 0:
-        return 1
-    starts = [round_.events[0] for round_ in rounds]
-    number = WINDS[starts[-1]["bakaze"]] * num_seats + starts[-1]["kyoku"]
-    is_short = num_seats <= number < 2 * num_seats
-    return 0 if is_short and not any(map(_is_beyond_east_game, starts)) else 1
-
-
-def _is_beyond_east_game(start: Event) -> bool:
-    """Returns whether an East game would have ended before this round; a dealer who stays may play on."""
-    scores = start["scores"]
-    num_seats = len(scores)
-    is_usual = sum(scores) + 1000 * start["kyotaku"] == START_SCORE[num_seats] * num_seats
-    return start["bakaze"] != "E" and is_usual and start["honba"] == 0 and max(scores) >= ENOUGH[num_seats]

@@ -21,7 +21,7 @@ def _chained(games: Iterable[Game | Unreadable]) -> list[Game | Unreadable]:
         before = found[-1] if found else None
         if isinstance(before, Game) and isinstance(game, Game) and _follows(before, game):
             rounds = (*before.rounds, *game.rounds)
-            scores = game.final_scores or _final_scores(rounds, game.style)
+            scores = game.final_scores or final_scores_of_whole(rounds, game.style)
             why = None if scores else game.incomplete
             found[-1] = replace(game, id=before.id, rounds=rounds, final_scores=scores, incomplete=why)
         else:
@@ -41,7 +41,7 @@ def _follows(before: Game, game: Game) -> bool:
     return is_next and (scores, leftover_deposits(last)) == (start["scores"], start["kyotaku"])
 
 
-def _final_scores(rounds: Sequence[Round], style: int) -> tuple[int, ...] | None:
+def final_scores_of_whole(rounds: Sequence[Round], style: int) -> tuple[int, ...] | None:
     """Returns the final scores of a game without recorded ones, None unless its rounds are all those of a game."""
     if _place(rounds[0]) != (1, 0):
         return None
@@ -88,5 +88,7 @@ def _together(parts: list[Game]) -> Game:
     if len(parts) == 1:
         return parts[0]
     last = max(parts, key=lambda part: _place(part.rounds[-1]))
-    rounds = sorted((recorded for part in parts for recorded in part.rounds), key=_place)
-    return replace(last, rounds=tuple(rounds))
+    rounds = tuple(sorted((recorded for part in parts for recorded in part.rounds), key=_place))
+    has_scores = last.final_scores is not None or any(part.lost for part in parts)
+    scores = last.final_scores if has_scores else final_scores_of_whole(rounds, last.style)
+    return replace(last, rounds=rounds, final_scores=scores, incomplete=None if scores else last.incomplete)

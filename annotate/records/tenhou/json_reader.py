@@ -25,9 +25,10 @@ from annotate.game.record import (
     require_a_round,
     start_kyoku,
 )
+from annotate.game.results import inferred_style
 from annotate.records.strict_json import objects_of, parse_json
 from annotate.records.tenhou.absence import Absence, Change, automatic_of, connections_of
-from annotate.records.tenhou.excerpts import joined
+from annotate.records.tenhou.excerpts import final_scores_of_whole, joined
 from annotate.records.tenhou.grade_names import mjsoul_grade, normalised, tenhou_dan
 from annotate.records.tenhou.turn_order import events_of, tiles_of, turns_of
 from annotate.vocabulary import vocabulary_of_seats
@@ -56,6 +57,8 @@ _TENHOU_DISP = re.compile(r"[四三]?([^東南\s]?)([東南])(喰?)赤?速?")
 _MJSOUL_ROOMS = (("銅", "铜", "Bronze"), ("銀", "银", "Silver"), ("金", "Gold"), ("玉", "Jade"), ("王座", "Throne"))
 _PARAMETERS = re.compile(r"(?<=\})(&\w+=\w*)+$")
 """what an address may have after the game, such as &ts=0"""
+_EAST = re.compile("[東东]|East")
+_STYLE = re.compile("[東东南]|East|South")
 _MJSOUL_ROOM = re.compile(r"(\w+?)\s*(?:の間|之间|Room\b)")
 _UNRANKED = ("友人", "大会", "Friendly", "Tournament", "Tounament")  # the last is a converter's spelling
 
@@ -123,15 +126,21 @@ def _game(document: Any, name: str) -> Game:
     if not isinstance(rule, dict) or not isinstance(rule.get("disp", ""), str):
         raise ValueError(f'"rule" must be an object whose "disp" is a text, not {_short(rule)}')
     kind = _kind(rule.get("disp", ""))
+    if document.get("lobby", 0) != 0:  # a private lobby: unranked
+        kind = kind._replace(is_ranked=False, room=None, table=None)
     rounds = document["log"]
     is_named_for_three = rule.get("disp", "").startswith(("三", "3")) or (isinstance(names, list) and len(names) == 3)
     num_seats = 3 if is_named_for_three or any(map(_is_for_three, rounds)) else _SEATS_OF_TABLE
     if not rounds:
         raise ValueError("it holds no round")
     _require_red_fives(rule, rounds, num_seats)
-    final_scores = _final_scores(document, num_seats)
-    grades, deltas = _grading(document, kind, final_scores, num_seats)
     read, lost = _rounds(rounds, connections_of(document), num_seats)
+    final_scores = _final_scores(document, num_seats)
+    if not _STYLE.search(rule.get("disp", "")):
+        kind = kind._replace(style=inferred_style([each.events[0] for each in read], final_scores))
+    if final_scores is None and not lost:
+        final_scores = final_scores_of_whole(read, kind.style)
+    grades, deltas = _grading(document, kind, final_scores, num_seats)
     incomplete = None if final_scores else f"the record stops after {read[-1].name}, without the final scores"
     return Game(
         vocabulary=vocabulary_of_seats(num_seats),
@@ -178,8 +187,7 @@ def _game_id(document: dict[str, Any], name: str) -> str:
 
 
 def _kind(disp: str) -> _Kind:
-    is_east = "東" in disp or "东" in disp or "East" in disp
-    style = 0 if is_east else 1
+    style = 0 if _EAST.search(disp) else 1
     room = _MJSOUL_ROOM.search(disp)
     if room is not None:
         places = [place for place, names in enumerate(_MJSOUL_ROOMS) if room[1].endswith(names)]
@@ -241,7 +249,7 @@ def _grading(
 ) -> tuple[tuple[int, ...] | None, tuple[int, ...] | None]:
     """Returns the seats' grades, and the changes of grading points by the platform's table."""
     names = _of_seats(document.get("dan"), num_seats)
-    if not kind.is_ranked or document.get("lobby", 0) != 0 or not isinstance(names, list) or len(names) != num_seats:
+    if not kind.is_ranked or not isinstance(names, list) or len(names) != num_seats:
         return None, None
     names = list(map(normalised, names))
     if kind.table is not None:

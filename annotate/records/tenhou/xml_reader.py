@@ -53,7 +53,10 @@ def read_tenhou_xml(data: bytes, name: str) -> Game:
     """Reads one uncompressed mjlog document. The game's id is Tenhou's log name in the file's name, else a checksum of
     the content, so that no two games share one. Raises ValueError if it is malformed, or a game that is not supported.
     """
-    reader = _Reader(data)
+    before, end, rest = data.partition(b"</mjloggm>")
+    if b"<mjloggm" in rest:
+        raise ValueError("several games: one in each file is expected, or in each member of an archive")
+    reader = _Reader(before + end)  # without what follows the game, such as NULs
     cut_off, log = reader.read(), TENHOU_LOG.search(name)
     return reader.game(log[0] if log else f"mjlog-{hashlib.sha256(data).hexdigest()[:16]}", cut_off)
 

@@ -192,6 +192,26 @@ def test_a_round_that_is_there_twice_is_not_put_into_the_game_twice() -> None:
     assert game == read(whole) and copy.id == game.id and copy.rounds == game.rounds[1:2]
 
 
+def test_a_whole_game_without_final_scores_has_those_that_its_rounds_lead_to() -> None:
+    whole, lines = rounds_of_one_game()
+    game = read(whole)
+    assert game.incomplete is None and game.final_scores is not None
+    assert read_lines(lines) == [game]
+    assert read({**whole, "log": whole["log"][:-1]}).incomplete is not None
+
+
+def test_a_length_that_the_rules_do_not_name_is_that_of_the_game() -> None:
+    whole, _ = rounds_of_one_game()
+    scores = [number for score in read(whole).final_scores or () for number in (score, 0.0)]
+    assert read({**whole, "sc": scores, "rule": {"disp": "", "aka": 1}}).style == 0
+    assert read({**whole, "sc": scores, "rule": {"disp": "玉の間南喰赤", "aka": 1}}).style == 1
+
+
+def test_a_game_of_a_private_lobby_has_no_room() -> None:
+    whole, _ = rounds_of_one_game()
+    assert (read(whole).room, read({**whole, "lobby": 1234}).room) == (3, None)
+
+
 def test_rounds_that_tell_different_things_of_their_game_are_not_one_game() -> None:
     _, lines = rounds_of_one_game(sc=[25000, 0.0] * 4)
     _, others = rounds_of_one_game(sc=[24000, 0.0, 26000, 0.0, 25000, 0.0, 25000, 0.0])

@@ -191,7 +191,7 @@ def malformed() -> Iterator[tuple[bytes, str]]:
     yield good.replace(b'dan="16', b'dan="21'), "dan"
     yield good.replace(b'<GO type="169" lobby="0"/>', b""), "GO"
     yield good.replace(INIT.encode(), b""), "outside of a round"
-    yield document(INIT, DRAW.format("")) + document(INIT, END), "junk after document element"
+    yield document(INIT, DRAW.format("")) + document(INIT, END), "several games"
     yield b'<!DOCTYPE a [<!ENTITY b "c">]>' + good, "document type"
     yield b"<html>" + good + b"</html>", "unexpected element <html>"
 
@@ -211,3 +211,9 @@ def test_real_games_with_rare_events_are_read() -> None:
         "upd-aft-ron3.mjlog",
     ]
     assert all(game.rounds and not game.lost for game in games.values())
+
+
+@pytest.mark.parametrize("rest", [b"\0", b"\n<!-- read", b"\n\n"])
+def test_what_follows_a_game_changes_nothing(rest: bytes) -> None:
+    whole = document(INIT, END)
+    assert read_tenhou_xml(whole + rest, "x").rounds == read_tenhou_xml(whole, "x").rounds

@@ -224,7 +224,8 @@ def test_without_an_end_ranks_and_scores_are_those_after_the_last_round_and_left
     report = annotated(played.round, final_scores=None, incomplete="the file is cut off")
 
     assert report.annotations[0].results[5:11] == (1, 0, 3, 2, 1, 24000)
-    assert annotated(played.round, final_scores=(24000, 32000, 20000, 24000)).annotations == report.annotations
+    ended = annotated(played.round, final_scores=(24000, 32000, 20000, 24000), grading_deltas=(0,) * NUM_SEATS)
+    assert ended.annotations == report.annotations
     assert report.left_out == ["the file is cut off"]
     assert report.notes == ["end of the game missing: ranks and scores are those after its last whole round"]
 

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -9,12 +10,14 @@ from functools import partial
 from itertools import count, islice
 from multiprocessing import active_children
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from annotate.runtime.in_order import in_order
 from annotate.runtime.signals import StopRequest
 from annotate.runtime.units import UnitError
+from tests.support.processes import wait_until
 
 
 def square(number: int) -> int:
@@ -68,6 +71,50 @@ def killed_always(number: int) -> int:
 def test_what_a_killed_process_had_to_do_is_done_again(tmp_path: Path) -> None:
     results = in_order(partial(killed_once, tmp_path / "mark"), range(30), 2)
     assert list(results) == [number * number for number in range(30)]
+
+
+class Unreadable:
+    """An item that its process cannot read."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _raise, ()
+
+
+def _raise() -> None:
+    raise MemoryError
+
+
+def test_an_item_that_cannot_be_read_ends_the_results() -> None:
+    items = [0, 1, Unreadable(), 3]
+    with closing(in_order(type, items, 2, lambda item: type(item).__name__)) as results:
+        with pytest.raises(UnitError, match="^Unreadable: 3 workers were lost"):
+            list(results)
+
+
+def test_a_process_that_is_killed_while_it_waits_is_replaced(tmp_path: Path) -> None:
+    results = in_order(partial(slow_first, tmp_path / "go"), range(200), 3)
+    killing = threading.Thread(target=kill_idle, args=(tmp_path / "go",))
+    killing.start()
+    processes = [process for _, process in results]
+    killing.join()
+    assert len(set(processes[100:])) == 3
+
+
+def slow_first(go: Path, number: int) -> tuple[int, int]:
+    while number == 0 and not go.exists():
+        time.sleep(0.01)
+    time.sleep(0.01)
+    return number, os.getpid()
+
+
+def kill_idle(go: Path) -> None:
+    wait_until(lambda: len(active_children()) == 3)
+    time.sleep(2)  # all but the one with the first item have done what may be done before it
+    for process in active_children()[1:]:
+        process.kill()
+    wait_until(lambda: len([process for process in active_children() if process.is_alive()]) == 3)
+    time.sleep(1)
+    go.touch()
 
 
 def test_a_process_may_be_killed_while_nobody_waits_for_a_result() -> None:
