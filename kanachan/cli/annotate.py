@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 
 from annotate.annotation import HIDDEN, parse_line, vocabulary_of_line
-from annotate.game.settings import add_assumptions
+from annotate.game.settings import add_assumptions, grades_by_seat
 from annotate.pipeline.convert import Conversion, annotate_record
 from annotate.pipeline.outputs import Output, StandardOutput, TextOutput, encode_text
 from annotate.pipeline.run import run
@@ -47,6 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(_explain(conversion, options.explain))
             return 0
         output, vocabulary = _lines(options) if options.pack is None else _shards(options)
+        grades_by_seat(options.grades, vocabulary.num_seats)
         skips_others = options.players is not None
         conversion = replace(conversion, num_players=vocabulary.num_seats, skips_others=skips_others)
         try:
@@ -171,7 +172,7 @@ def _add_selection(parser: argparse.ArgumentParser) -> None:
         default=Shard(1, 1),
         metavar="I/N",
         help="every N-th record, from the I-th (1/N ... N/N): the share of one of N machines. Members of archives "
-        "are counted separately. A game that is in two shards is detected when the shards are packed",
+        "are counted separately. Copies of a game under other names are found within a shard only",
     )
 
 

@@ -39,6 +39,7 @@ REFUSALS = [
     ("annotate game.jsonl --pack out --fractions=1,2", "--fractions must be three numbers"),
     ("annotate game.jsonl --pack out --rows-per-shard=0", "rows per shard must be in 1"),
     ("annotate game.jsonl --pack out --seed=-1", "the seed must be in 0 ... 2^64 - 1"),
+    ("annotate game.jsonl --pack out --grades 14,14,14", "--grades 14,14,14: one grade, or 4 for 4 seats"),
     ("annotate text.txt --pack out", "no decision point"),
     ("annotate game.jsonl --pack text.txt --force", "text.txt: a file; shards need a folder"),
     ("annotate game.jsonl --pack text.txt/shards --force", "text.txt: a file; shards need a folder"),
