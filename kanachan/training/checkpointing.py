@@ -267,12 +267,16 @@ class CheckpointCallback(L.Callback):
         trainer.fit_loop.epoch_loop._broadcast_sigterm_tensor = lambda: None  # type: ignore[method-assign]
         self._due = time.monotonic() + self._seconds
         self._saved_step = step = trainer.global_step
+        if 0 < step == self.schedule.cooldown_start < self.last_step and trainer.is_global_zero:
+            assert trainer.ckpt_path is not None
+            self._keep_uncooled(Path(trainer.ckpt_path))
         if 0 < step < self.last_step and step % self._steps_between_validations == 0:
             _validate(trainer)
 
     def on_train_batch_end(
         self, trainer: L.Trainer, pl_module: L.LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
+        self._loops_before_validation = None  # of a validation that is over; without a split there is none to end it
         if (batch_idx + 1) % trainer.accumulate_grad_batches:
             return
         step = trainer.global_step
@@ -285,8 +289,7 @@ class CheckpointCallback(L.Callback):
             module.require_finite(step)
             self._save(trainer)
             if cools and trainer.is_global_zero:
-                with replacing(self.path.with_name(UNCOOLED_NAME)) as temporary:
-                    shutil.copyfile(self.path, temporary)
+                self._keep_uncooled(self.path)
         if wish == Wish.STOP:
             self._stop(step)
         if step % self._steps_between_validations == 0 and step != self._saved_step:
@@ -303,7 +306,14 @@ class CheckpointCallback(L.Callback):
             self._stop(trainer.global_step)
 
     def on_validation_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
+        if trainer.state.fn == "fit" and trainer.should_stop and trainer.global_step != self._saved_step:
+            self._save(trainer)  # the run ends here, and its weights are those of the checkpoint
         self._loops_before_validation = None
+
+    def _keep_uncooled(self, checkpoint: Path) -> None:
+        """Copies the checkpoint from which the rate falls, so that the run can be trained further."""
+        with replacing(self.path.with_name(UNCOOLED_NAME)) as temporary:
+            shutil.copyfile(checkpoint, temporary)
 
     def _save(self, trainer: L.Trainer) -> None:
         trainer.save_checkpoint(self.path)

@@ -164,8 +164,8 @@ class _Given:
         values: dict[str, Any] = {name: setting.default for name, setting in all_settings().items()}
         for layer in (_sizes(size), *below, _sizes(self.line.get(SIZE)), self.line):
             values |= layer
-        if "run.passes" in self.line and "run.steps" not in self.line:
-            values["run.steps"] = None  # steps of a file would take precedence over passes
+            if "run.passes" in layer and "run.steps" not in layer:
+                values["run.steps"] = None  # steps of a layer below would take precedence over passes
         if not self.has("objective.target") and values["objective.prior"] is values["objective.reward"] is None:
             values["objective.target"] = "game"  # the target of a round is predicted
         return values

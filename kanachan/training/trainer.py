@@ -1,6 +1,7 @@
 """One run of one stage: sets up data, network, trainer and log, trains, and writes the weights file."""
 
 import logging
+import os
 import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -161,7 +162,8 @@ class _Run:
             _finish_wandb(loggers, [])
             if self.is_zero:
                 print(f"{stopped}; resume with: kanachan-train --resume {self.out}", flush=True)
-            return 130 if stopped.signal_name == "SIGINT" else 0
+            # Lightning kills the first process by SIGKILL, which may still be sending, when another ends with a status
+            return 130 if stopped.signal_name == "SIGINT" and self.is_zero else 0
         if self.is_zero:
             _finish(trainer, stage, self.data, best, writer)
         return 0
@@ -312,6 +314,7 @@ def _set_up(config: RunConfig) -> Devices:
     warnings.filterwarnings("ignore", category=FutureWarning, module=r"torch\.distributed")  # from DeepSpeed's calls
     if config.threads is not None:
         torch.set_num_threads(config.threads)
+        os.environ["OMP_NUM_THREADS"] = str(config.threads)  # else Lightning divides the cores among its processes
     L.seed_everything(config.seed, verbose=False)
     devices = devices_of(config)
     set_up_kernels(is_exact=config.precision == "fp32" or not devices.is_gpu)

@@ -27,9 +27,12 @@ them; the files remain, and `wandb sync` sends them."""
 
 
 def wandb_mode(config: TrainConfig) -> str:
-    """Returns the mode of wandb; `auto` is online if a key is set up, else offline."""
+    """Returns the mode of wandb; `auto` is that of the variable WANDB_MODE, else online if a key is set up, else
+    offline."""
     if config.run.wandb != "auto":
         return config.run.wandb
+    if (given := os.environ.get("WANDB_MODE")) in ("online", "offline", "disabled"):
+        return given
     return "online" if _has_wandb_key() else "offline"
 
 

@@ -63,6 +63,13 @@ def test_passes_on_the_command_line_override_the_steps_of_a_config_file(tmp_path
     assert config_of("--run.passes", "0.5", "--config", given, "--run.steps", "9").run.steps == 9
 
 
+def test_passes_of_a_config_file_override_the_steps_of_the_stage(tmp_path: Path) -> None:
+    run = requested(
+        ["--stage", "reward", "--data.path", ".", "--config", yaml_file(tmp_path, "run: {passes: 2}")]
+    ).config.run
+    assert (run.passes, run.steps) == (2, None)
+
+
 def test_a_model_size_on_the_command_line_overrides_the_sizes_in_a_config_file(tmp_path: Path) -> None:
     given = yaml_file(tmp_path, "model: {width: 64, layers: 2, dropout: 0.25}")
     model = config_of("--model.layers", "3", "--config", given, "--model.size", "base").model

@@ -103,10 +103,11 @@ def test_a_resumed_run_ends_with_the_same_weights(name: str, tmp_path: Path, req
     assert_resumable(request.getfixturevalue(name), tmp_path / "half")
 
 
+@pytest.mark.parametrize("minutes", ["0", "15"])
 def test_a_run_ends_when_the_policy_has_moved_too_far(
-    played: PlayedGames, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    minutes: str, played: PlayedGames, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    more = ("--policy.kl_limit", "1e-9", "--optim.learning_rate", "1e-2")
+    more = ("--policy.kl_limit", "1e-9", "--optim.learning_rate", "1e-2", "--run.checkpoint_minutes", minutes)
     assert run(played, tmp_path / "run", *more) == 0
     assert "more than policy.kl_limit=1e-09: the run ends here" in capsys.readouterr().out
     assert read_weights(tmp_path / "run").card["steps"] == 4

@@ -59,6 +59,19 @@ def test_a_run_at_a_constant_rate_is_cooled_down_as_one_planned_so(shards: Path,
     assert run("rank", shards, planned, *SETTINGS, "--run.steps", "26", "--optim.cooldown", "6") == 0
     assert losses_of(open_ended) == losses_of(planned)
     assert same_weights(open_ended, planned)
+    assert extended(open_ended, *LONGER) == 0
+    assert run("rank", shards, tmp_path / "longer", *SETTINGS, *LONGER, "--optim.cooldown", "6") == 0
+    assert same_weights(open_ended, tmp_path / "longer")
+
+
+def test_a_run_without_validation_is_trained_further_as_one_planned_so(shards: Path, tmp_path: Path) -> None:
+    data = Path(shutil.copytree(shards, tmp_path / "data"))
+    (data / "validation-00000.arrow").unlink()
+    for name, length in (("short", ()), ("planned", LONGER)):
+        assert run("rank", data, tmp_path / name, *SETTINGS, *length) == 0
+    assert extended(tmp_path / "short", *LONGER) == 0
+    assert rows_of(tmp_path / "short") == rows_of(tmp_path / "planned")
+    assert same_weights(tmp_path / "short", tmp_path / "planned")
 
 
 def test_a_run_killed_while_it_is_trained_further_is_resumed_as_if_nothing_had_happened(

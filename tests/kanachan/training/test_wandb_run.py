@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kanachan.config import DataConfig, RunConfig, TrainConfig
-from kanachan.training.wandb_run import wandb_group
+from kanachan.training.wandb_run import wandb_group, wandb_mode
 from tests.support.tiny_runs import all_rows_of, arguments, pack_decisions
 from tests.support.wandb_server import WandbServer
 
@@ -102,3 +102,12 @@ def test_runs_of_a_curriculum_share_the_group_of_the_first(
     given: str | None, previous: dict[str, Any] | None, group: str, tmp_path: Path
 ) -> None:
     assert wandb_group(config_of(tmp_path / "runs" / "rank", group=given), previous) == group
+
+
+@pytest.mark.parametrize(("setting", "mode"), [("auto", "disabled"), ("online", "online")])
+def test_the_mode_of_wandb_in_the_environment_counts_where_none_is_set(
+    setting: str, mode: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WANDB_API_KEY", 40 * "0")
+    monkeypatch.setenv("WANDB_MODE", "disabled")
+    assert wandb_mode(config_of(tmp_path, wandb=setting)) == mode
