@@ -174,9 +174,10 @@ def without_needless_stopping(config: TrainConfig) -> TrainConfig:
 
 
 def with_possible_target(config: TrainConfig) -> TrainConfig:
-    """Returns the settings with the target of the game if the data has no rounds, which that of the round needs."""
-    objective = config.objective
-    if objective.target == "game" or objective.reward or "train" in splits_in(Path(config.data.path) / ROUNDS):
+    """Returns the settings with the target of the game if the data lacks rounds, which that of the round needs."""
+    objective, folder = config.objective, Path(config.data.path)
+    needed = {"train", "validation"} & {"train", *splits_in(folder)}
+    if objective.target == "game" or objective.reward or needed <= {*splits_in(folder / ROUNDS)}:
         return config
     return replace(config, objective=replace(objective, target="game"))
 

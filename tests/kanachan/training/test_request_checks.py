@@ -41,6 +41,8 @@ def test_a_decision_is_credited_with_its_round_if_the_data_has_rounds(data: Path
     assert asked(data, "rank").config.objective.target == "game"
     (data / "rounds").mkdir()
     (data / "rounds" / "train-00000.arrow").touch()
+    assert asked(data, "rank").config.objective.target == "game", "those of the validation are missing"
+    (data / "rounds" / "validation-00000.arrow").touch()
     assert asked(data, "rank").config.objective.target == "round"
     assert asked(data, "rank", "--objective.prior", "null").config.objective.target == "game"
     assert asked(data, "rank", "--objective.target", "game").config.objective.target == "game"
