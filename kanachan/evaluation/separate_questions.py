@@ -43,7 +43,7 @@ class Answers(NamedTuple):
     tile_B: NDArray[np.int64]
     """kind of the tile discarded, where there was a choice of at least two; `NO_TILE` elsewhere"""
     is_tile_found_B: NDArray[np.bool_]
-    """no other kind has a higher probability, summed over its discards"""
+    """it is the kind with the highest probability, summed over its discards; of several the first"""
     log_probability_B: NDArray[np.float32]
     """of the kind discarded, given that a tile is discarded"""
     is_possible_BQ: NDArray[np.bool_]
@@ -71,7 +71,7 @@ class AnswerMeter:
         log_BA = log_BA - log_BA.logsumexp(dim=1, keepdim=True).clamp(min=torch.finfo(torch.float64).min)
         none_BT = torch.zeros(len(candidate_BA), 1 + NUM_TILES34, dtype=torch.float64)
         probability_BT = none_BT.scatter_add(1, 1 + tile_BA, log_BA.exp())[:, 1:]  # NO_TILE is -1
-        is_found_B1 = probability_BT.gather(1, tile_B1.clamp(min=0)) == probability_BT.amax(dim=1, keepdim=True)
+        is_found_B1 = probability_BT.argmax(dim=1, keepdim=True) == tile_B1  # of several highest the first
         score_BAQ = score_BA[:, :, None].expand(kinds_BAQ.shape)
         yes_BQ, no_BQ = (score_BAQ.masked_fill(off, -torch.inf).logsumexp(dim=1) for off in (~kinds_BAQ, kinds_BAQ))
         chosen_B1Q = chosen_B1[:, :, None].expand(-1, 1, len(YES_OR_NO))

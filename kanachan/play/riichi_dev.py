@@ -18,6 +18,8 @@ from annotate.game.record import Event
 from kanachan.play.mjai_server import PROGRAM, Bot
 
 REQUEST = "request_action"
+_NOTICES = ("action_ack", "validation_result", "error")
+"""types of what the server says that is no event of a game"""
 _OTHER_NAMES = {"pass": "none", "nukidora": "kita"}
 _ID, _OPTIONS = "request_id", "possible_actions"
 FIRST_WAIT, LONGEST_WAIT = 1.0, 30.0
@@ -37,6 +39,8 @@ class Arena:
         """the bot's, to the last event"""
         self._sent: tuple[Any, str] = (None, "")
         """the last request's id and the answer to it"""
+        self.num_events = 0
+        """of games, that were followed"""
         self.num_games = 0
         """that have ended"""
 
@@ -51,6 +55,10 @@ class Arena:
             return None
         if event.get("type") == REQUEST:
             return self._answer_request(event)
+        if "error" in event or event.get("type") in _NOTICES:
+            if event.get("status") != "accepted":
+                _report(f"the server says: {json.dumps(event, ensure_ascii=False)}")
+            return None
         text = json.dumps(event, sort_keys=True)
         if text != self._last:
             self._last = text
@@ -58,6 +66,9 @@ class Arena:
         return None
 
     def _follow(self, event: Event) -> None:
+        self.num_events += 1
+        if event.get("type") == "start_game":  # whose requests are numbered anew
+            self._sent = (None, "")
         self._answer = self._bot.answer(json.dumps(event))
         if self._answer["type"] == "error":
             _report(f"{self._answer['message']}; until the next round, tiles are discarded as drawn")
@@ -85,8 +96,8 @@ def chosen_option(answer: Event, options: Sequence[Event]) -> Event:
     ranked = sorted(zip(probability, range(len(candidates)), strict=True), reverse=True)
     for wanted in [answer, *(candidates[i] for _, i in ranked)]:
         for option in options:
-            if _is_same(wanted, option):
-                return option
+            if _is_same(wanted, option):  # which may leave out who acts, and whether the tile was drawn
+                return {**{name: wanted[name] for name in ("actor", "tsumogiri") if name in wanted}, **option}
     order = ("none", "pass", "dahai")
     return min(options, key=lambda o: (*(o.get("type") != name for name in order), not o.get("tsumogiri", False)))
 
@@ -110,10 +121,12 @@ def play(arena: Arena, url: str, token: str) -> None:
     while True:
         try:
             with connect(url, additional_headers={"Authorization": f"Bearer {token}"}) as socket:
-                attempt = 0
                 _report(f"connected to {url}")
+                num_events = arena.num_events
                 for frame in socket:
                     answer = arena.answer(frame)
+                    if arena.num_events > num_events:
+                        attempt = 0
                     if answer is not None:
                         socket.send(answer)
             return

@@ -57,6 +57,7 @@ function percent(value, digits = 0) {
 // Probabilities as players read them: below ten per cent with a digit, and never a false 0 or 100.
 function share(value) {
   if (value > 0 && value < 0.001) return '<0.1%';
+  if (value >= 0.9995 && value < 1) return '>99.9%';
   return percent(value, value < 0.0995 || (value > 0.99 && value < 1) ? 1 : 0);
 }
 
