@@ -8,6 +8,7 @@ from typing import Any
 import lightning as L
 from torch import Tensor
 
+from kanachan.models.card import read_card
 from kanachan.training.logged_module import PREFIX
 from kanachan.training.strategies import network_tensors
 
@@ -48,6 +49,8 @@ class BestCheckpoint(L.Callback):
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         self.metrics, self.step = state_dict["metrics"], state_dict["step"]
         self._fruitless = state_dict["fruitless"]
+        if self.step is not None and not (self.path.is_file() and read_card(self.path)["steps"] == self.step):
+            self.metrics, self.step = {}, None  # a step after the checkpoint was better, and has replaced its weights
 
     def on_save_checkpoint(self, trainer: L.Trainer, pl_module: L.LightningModule, checkpoint: dict[str, Any]) -> None:
         self.write()

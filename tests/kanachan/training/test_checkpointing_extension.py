@@ -8,6 +8,7 @@ import pytest
 
 from kanachan.cli import train
 from kanachan.models.weights import read_weights
+from kanachan.training import best_weights
 from kanachan.training.checkpointing import read_checkpoint
 from tests.support.forked import made_by_one
 from tests.support.stopped import wait_for_rows
@@ -71,6 +72,22 @@ def test_a_run_without_validation_is_trained_further_as_one_planned_so(shards: P
         assert run("rank", data, tmp_path / name, *SETTINGS, *length) == 0
     assert extended(tmp_path / "short", *LONGER) == 0
     assert rows_of(tmp_path / "short") == rows_of(tmp_path / "planned")
+    assert same_weights(tmp_path / "short", tmp_path / "planned")
+
+
+def test_a_run_trained_further_to_stop_early_ends_with_weights_of_its_own(
+    shards: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    losses = {5: 3.0, 10: 2.9, 15: 2.8, 20: 2.0}  # the last one when the rate has fallen
+    monkeypatch.setattr(best_weights, "validation_metrics", lambda trainer: {"loss": losses[trainer.global_step]})
+    settings = ("--run.validation_interval", "160", "--run.early_stopping", "3")
+    assert run("rank", shards, tmp_path / "short", *settings) == 0
+    losses |= {20: 2.9, 25: 3.0, 30: 3.1, 35: 3.2}
+    assert extended(tmp_path / "short", *LONGER) == 0
+    card = read_weights(tmp_path / "short").card
+    assert (card["steps"], card["metrics"]) == (20, {"loss": 2.9})
+    losses |= dict.fromkeys((5, 10, 15), 4.0)
+    assert run("rank", shards, tmp_path / "planned", *settings, *LONGER) == 0
     assert same_weights(tmp_path / "short", tmp_path / "planned")
 
 
