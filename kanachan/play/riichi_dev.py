@@ -67,7 +67,7 @@ class Arena:
 
     def _follow(self, event: Event) -> None:
         self.num_events += 1
-        if event.get("type") == "start_game":  # whose requests are numbered anew
+        if event.get("type") == "start_game":  # whose requests are numbered from the start again
             self._sent = (None, "")
         self._answer = self._bot.answer(json.dumps(event))
         if self._answer["type"] == "error":
