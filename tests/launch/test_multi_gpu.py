@@ -169,6 +169,14 @@ def test_a_job_that_is_stopped_is_requeued_until_there_are_weights(machine: Path
     assert (machine / "calls").read_text() == 4 * "--run.accelerator gpu --stage rank --run.out run --resume auto\n"
 
 
+def test_a_longer_run_that_is_stopped_is_not_taken_for_the_one_that_has_ended(machine: Path) -> None:
+    make_train(machine, "mkdir -p run; touch -d '1 hour ago' run/weights.safetensors; " + CHECKPOINT)
+    stopped = sbatch(machine, "run", "--", "--stage", "rank")
+    assert (stopped.returncode, calls_of_scontrol(machine)) == (0, ["requeue 77"]), stopped.stderr
+    script = multi_gpu(machine, "run", "--", "--stage", "rank")
+    assert "stopped before its end; the same command resumes from here" in script.communicate()[1]
+
+
 @pytest.mark.slow
 def test_a_run_of_a_stopped_job_is_resumed_in_the_next_job(machine: Path, shards: Path) -> None:
     run = machine / "run"
