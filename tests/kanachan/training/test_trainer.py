@@ -1,6 +1,7 @@
 """kanachan-train from shards to weights."""
 
 import json
+import os
 import shutil
 import sys
 import sysconfig
@@ -186,6 +187,14 @@ def test_a_run_with_wandb_disabled_does_not_import_it(
 ) -> None:
     monkeypatch.setitem(sys.modules, "wandb", None)  # an import fails now
     assert run("rank", shards, tmp_path / "run", "--run.steps", "1") == 0
+
+
+def test_other_processes_of_a_run_inherit_its_number_of_threads(
+    shards: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "7")
+    assert run("rank", shards, tmp_path / "run", "--run.steps", "1", "--run.threads", "2") == 0
+    assert os.environ["OMP_NUM_THREADS"] == "2"
 
 
 def test_tensorboard_gets_every_metric_if_it_is_enabled(shards: Path, tmp_path: Path) -> None:
