@@ -100,7 +100,9 @@ class ProcessPool(Generic[Unit, Result]):
         except (EOFError, OSError):  # OSError: it was killed within a message, or had not read all of ours
             self._replace(member, waiting)
             return
-        if message is None:
+        if message is None and member.tasks:  # it could not read all that it was given
+            self._replace(member, waiting)
+        elif message is None:
             self._end([member])
         elif isinstance(message, Exception):
             raise message

@@ -76,16 +76,20 @@ def test_what_a_killed_process_had_to_do_is_done_again(tmp_path: Path) -> None:
 class Unreadable:
     """An item that its process cannot read."""
 
+    def __init__(self, error: type[BaseException]) -> None:
+        self.error = error
+
     def __reduce__(self) -> tuple[Any, ...]:
-        return _raise, ()
+        return _raise, (self.error,)
 
 
-def _raise() -> None:
-    raise MemoryError
+def _raise(error: type[BaseException]) -> None:
+    raise error
 
 
-def test_an_item_that_cannot_be_read_ends_the_results() -> None:
-    items = [0, 1, Unreadable(), 3]
+@pytest.mark.parametrize("error", [MemoryError, EOFError])
+def test_an_item_that_cannot_be_read_ends_the_results(error: type[BaseException]) -> None:
+    items = [0, 1, Unreadable(error), 3]
     with closing(in_order(type, items, 2, lambda item: type(item).__name__)) as results:
         with pytest.raises(UnitError, match="^Unreadable: 3 workers were lost"):
             list(results)
