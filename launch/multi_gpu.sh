@@ -67,5 +67,6 @@ for ((start = 1; ; start++)); do
     ((start <= restarts)) || give_up "was started $start times"
     say "$run: the run ended with status $status; starting it again from its last checkpoint"
 done
-[[ $run/weights.safetensors -nt $run/checkpoints/last.ckpt ]] || say "$run: stopped before its end; the same command resumes from here"
+[[ $run/weights.safetensors -nt $run/checkpoints/last.ckpt ]] ||
+    say "$run: stopped before its end; the same command resumes from here"
 exit "$status"

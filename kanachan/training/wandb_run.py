@@ -157,11 +157,9 @@ def finish_wandb(logger: WandbLogger, lineage: Sequence[Mapping[str, Any]]) -> N
 
 def _try(what: str, send: Callable[[], object]) -> None:
     """Sends what a run does not depend on; prints the error if wandb cannot."""
-    import wandb
-
     try:
         send()
-    except (wandb.errors.Error, ValueError) as error:
+    except Exception as error:  # that of a request to wandb's own process has no public name
         print(f"wandb: {what} could not be sent: {' '.join(str(error).split())}", file=sys.stderr)
 
 
