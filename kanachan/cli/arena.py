@@ -148,6 +148,9 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+_ADVICE = "--force starts from scratch"
+
+
 def _grades(text: str) -> tuple[int, int]:
     grades = parse_grades(text, (1, 2))
     return grades[0], grades[-1]
@@ -157,7 +160,10 @@ def _run(arguments: argparse.Namespace) -> int:
     match = _match(arguments)
     arguments.points = _points_of(arguments.points, match.vocabulary.num_seats)
     with closing(_journal(arguments, match)) as journal:
-        found = {result.game: result for result in (GameResult(**entry) for entry in journal.entries())}
+        try:
+            found = {result.game: result for result in (GameResult(**entry) for entry in journal.entries())}
+        except TypeError as unfit:
+            raise ValueError(f"{arguments.json}.games: damaged ({unfit}): {_ADVICE}") from None
         games = match.games(arguments.games)
         _check_existing(arguments, match, found, games)
         report_int8(PROGRAM, *dict.fromkeys(match.players))
@@ -179,12 +185,9 @@ def _journal(arguments: argparse.Namespace, match: Match) -> Journal:
         return Journal(None, {}, is_light=True)
     check_output(arguments.json)
     path = Path(arguments.json)
+    settings = {"arena": 3, **asdict(match)}
     return Journal(
-        path.with_name(f"{path.name}.games"),
-        {"arena": 3, **asdict(match)},
-        restart=arguments.force,
-        advice="--force starts from scratch",
-        is_light=True,
+        path.with_name(f"{path.name}.games"), settings, restart=arguments.force, advice=_ADVICE, is_light=True
     )
 
 

@@ -39,6 +39,9 @@ def test_a_journal_is_neither_overwritten_nor_taken_for_another_match(
         file.write('{"wall": 1\n')
     assert arena(tmp_path, "--resume") == 1
     assert "result.json.games: this journal of an interrupted run is damaged" in capsys.readouterr().err
+    (tmp_path / "result.json.games").write_bytes((arena_run / "result.json.games").read_bytes() + b'{"wall": 1}\n')
+    assert arena(tmp_path, "--resume") == 1
+    assert "result.json.games: damaged (" in capsys.readouterr().err
 
 
 def test_a_run_that_ended_before_its_first_game_leaves_nothing_in_the_way(tmp_path: Path) -> None:
