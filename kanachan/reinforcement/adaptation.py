@@ -33,6 +33,7 @@ from kanachan.play.agent_spec import AgentSpec
 from kanachan.play.game import LoggedDecision
 from kanachan.play.policy_agent import CachedPolicy, PolicyAgent, load_policy, seat_of
 from kanachan.play.round_games import play_rounds
+from kanachan.reinforcement.behaviour import divergence
 
 _ROWS = 64  # decisions whose situations are encoded together
 
@@ -169,12 +170,7 @@ def _loss(part: _Encoded, log_policy_BA: Tensor) -> Tensor:
     """Returns what a step lowers: the divergence from the policy less the advantages, weighted by importance."""
     change_BA = log_policy_BA - part.log_policy_BA
     weight_B = change_BA.gather(1, part.chosen_B[:, None])[:, 0].exp()
-    return (_divergence(part.log_policy_BA, log_policy_BA) - weight_B * part.advantage_B).sum()
-
-
-def _divergence(log_policy_BA: Tensor, log_adapted_BA: Tensor) -> Tensor:
-    """Returns the divergence of each decision in nats."""
-    return (log_policy_BA.exp() * (log_policy_BA - log_adapted_BA)).sum(dim=1)
+    return (divergence(part.log_policy_BA, log_policy_BA) - weight_B * part.advantage_B).sum()
 
 
 class AdaptingAgent(PolicyAgent):
