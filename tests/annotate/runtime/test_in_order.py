@@ -113,11 +113,11 @@ def slow_first(go: Path, number: int) -> tuple[int, int]:
 
 def kill_idle(go: Path) -> None:
     wait_until(lambda: len(active_children()) == 3)
-    time.sleep(2)  # all but the one with the first item have done what may be done before it
+    time.sleep(0.7)  # all but the one with the first item have done what may be done before it
     for process in active_children()[1:]:
         process.kill()
     wait_until(lambda: len([process for process in active_children() if process.is_alive()]) == 3)
-    time.sleep(1)
+    time.sleep(0.3)
     go.touch()
 
 
