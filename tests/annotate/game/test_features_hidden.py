@@ -118,12 +118,6 @@ def test_the_seven_fields_are_the_same_with_and_without_the_hidden_one() -> None
     ]
 
 
-def test_a_wall_that_is_not_known_is_noted() -> None:
-    game = game_of(play_round("", DULL).round)
-    assert annotate_game(game).notes == []
-    assert annotate_game(game, writes_hidden=True).notes == ["wall unknown: the hidden field holds hands alone"]
-
-
 @pytest.fixture(scope="module")
 def lines(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """Lines with the hidden field, of the handmade game."""

@@ -11,7 +11,6 @@ from annotate.records.majsoul.reader import read_majsoul, read_majsoul_json
 from annotate.replay.replay import annotate_game
 from tests.support.rare_rounds import ROUNDS
 from tests.support.writers.majsoul_made import MadeGame, made_round, simulated
-from tests.support.writers.majsoul_wire import wire
 from tests.support.writers.majsoul_writer import document, message, place, refused
 
 Json = Any
@@ -169,15 +168,6 @@ def test_what_is_of_three_players_in_a_game_of_four_is_named(recorded: Json, pro
 def test_a_head_that_tells_too_little_or_too_much_is_refused(recorded: Json, problem: str) -> None:
     for read in both(recorded):
         assert problem in refused(read)
-
-
-def test_a_record_that_is_elsewhere_is_refused_with_its_address() -> None:
-    recorded = altered("data_url", "https://example.com/record")
-    recorded["data"] = None
-    assert "the game itself is not in the file but at https://example.com/record" in refused(both(recorded)[0])
-    head = wire("RecordGame", recorded["head"])
-    response = b"\x1a" + bytes([len(head) & 127 | 128, len(head) >> 7]) + head + b"\x2a\x08https://"
-    assert "not in the file but at https://" in refused(lambda: read_majsoul(wire("Wrapper", {"data": response})))
 
 
 def test_a_game_without_its_result_is_read_and_said_to_be_incomplete() -> None:

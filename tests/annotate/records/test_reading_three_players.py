@@ -129,11 +129,6 @@ def test_a_chi_among_three_players_is_refused_with_its_line() -> None:
     assert [str(lost) for lost in game.lost] == ["East 1-0: line 4: chi: not possible with 3 players"]
 
 
-def test_whole_games_show_norths_in_every_role() -> None:
-    kinds = {event["type"] for seed in (1, 2) for round_ in whole(seed).rounds for event in round_}
-    assert {"kita", "pon", "reach", "hora", "ryukyoku"} <= kinds
-
-
 @pytest.mark.records
 def test_a_sample_of_real_games_of_three_replays_whole() -> None:
     require_whole([path for path in real_records("tenhou/houou-3p-2020")[::50]], 30)

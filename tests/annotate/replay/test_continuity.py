@@ -52,10 +52,6 @@ def moved(scores: list[int], points: int = 1000) -> list[int]:
     return [scores[0] - points, scores[1] + points, *scores[2:]]
 
 
-def lines(report: ReplayResult) -> set[str]:
-    return {str(annotation) for annotation in report.annotations}
-
-
 @pytest.mark.parametrize(
     "script, hands, draws, number, honba, deposits, rules",
     [
@@ -148,20 +144,6 @@ def test_the_rounds_of_another_game_are_left_out() -> None:
     game, other = simulated(), simulated(4)
     rounds = (*game.rounds[:4], *other.rounds[4:])
     assert list(problems(rounds)) == list(range(4, len(rounds)))
-
-
-def test_a_false_beginning_costs_its_own_round_and_nothing_else_changes() -> None:
-    game = simulated()
-    whole, place = annotate_game(game), 2
-    rounds = started(game, place, scores=moved(begin(game, place)["scores"]))
-    report = annotate_game(replace(game, rounds=rounds))
-    without = annotate_game(replace(game, rounds=rounds[:place] + rounds[place + 1 :]))
-
-    assert whole.left_out == []
-    (text,) = report.left_out
-    assert text.startswith(f"{rounds[place].name}: it does not follow from {rounds[place - 1].name}: scores [")
-    assert report.num_rounds == whole.num_rounds - 1
-    assert lines(report) == lines(without) < lines(whole)
 
 
 @pytest.mark.parametrize("missing", [slice(2, 3), slice(1, 4), slice(5, -1)])

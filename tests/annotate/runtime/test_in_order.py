@@ -1,7 +1,6 @@
 """Processing of many items in several processes."""
 
 import os
-import signal
 import threading
 import time
 from collections.abc import Iterator
@@ -15,7 +14,6 @@ from typing import Any
 import pytest
 
 from annotate.runtime.in_order import in_order
-from annotate.runtime.signals import StopRequest
 from annotate.runtime.units import UnitError
 from tests.support.processes import wait_until
 
@@ -52,25 +50,6 @@ def twice(data: bytes) -> bytes:
 def test_items_and_results_that_fill_pipes_do_not_wait_for_each_other() -> None:
     items = [bytes([number]) * 1_000_000 for number in range(20)]
     assert list(in_order(twice, items, 2)) == list(map(twice, items))
-
-
-def killed_once(mark: Path, number: int) -> int:
-    """Squares a number, after the first process that has the number 7 was killed."""
-    if number == 7 and not mark.exists():
-        mark.touch()
-        os.kill(os.getpid(), signal.SIGKILL)
-    return number * number
-
-
-def killed_always(number: int) -> int:
-    if number == 7:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return number
-
-
-def test_what_a_killed_process_had_to_do_is_done_again(tmp_path: Path) -> None:
-    results = in_order(partial(killed_once, tmp_path / "mark"), range(30), 2)
-    assert list(results) == [number * number for number in range(30)]
 
 
 class Unreadable:
@@ -128,17 +107,3 @@ def test_a_process_may_be_killed_while_nobody_waits_for_a_result() -> None:
         process.kill()
     time.sleep(1)  # the pool notices it before the next item is given to it
     assert found + list(results) == [number * number for number in range(60)]
-
-
-def test_an_item_whose_processes_are_always_killed_ends_the_results_and_is_named() -> None:
-    results = in_order(killed_always, range(30), 2, lambda number: f"item {number}")
-    with closing(results), pytest.raises(UnitError, match="^item 7: 3 workers were lost that had it"):
-        list(results)
-
-
-def test_results_end_with_a_request_to_stop() -> None:
-    stop = StopRequest()
-    with closing(in_order(square, count(), 2, stop=stop)) as results:
-        assert next(results) == 0
-        stop(signal.SIGTERM, None)
-        assert len(list(results)) < 20

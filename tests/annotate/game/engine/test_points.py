@@ -11,7 +11,7 @@ from annotate.game.engine.table import Table, Turn
 from annotate.game.record import Rules
 from annotate.game.tiles import TILE_OF_ID, unseen_tiles
 from annotate.vocabulary import Vocabulary
-from tests.support.rounds import DULL, V3, V, start_of_round, wall_of_deal
+from tests.support.rounds import V3, V, start_of_round
 
 START = {4: (0, 900, 1000, 98_100), 3: (900, 1000, 103_100)}
 NUM_ROUNDS = 30
@@ -88,16 +88,3 @@ def test_a_game_is_that_of_an_engine_that_has_all_points(vocabulary: Vocabulary,
         plain, withheld = (kind.of_game(rules, 0, seed, vocabulary) for kind in (PlainTable, Table))
         play_alike(plain, withheld, random.Random(seed))
         assert len(plain.undealt) > 1
-
-
-@pytest.mark.parametrize("is_whole_game", [True, False])
-def test_an_action_that_is_not_legal_raises(is_whole_game: bool) -> None:
-    wall = wall_of_deal(DULL)
-    table = Table.of_game("tenhou", 0, 3, V) if is_whole_game else Table.of_round("tenhou", start_of_round(), wall, V)
-    while len(table.progression) < 8 or table.turns[0].target is not None:
-        table.step({turn.seat: list(turn.options.values())[-1][0] for turn in table.turns})
-    (turn,) = table.turns
-    held = next(iter(turn.options.values()))[0][0]
-    not_held = next(tile for tile in range(V.num_tile_ids) if tile not in turn.hand)
-    with pytest.raises(AssertionError, match="without points"):
-        table.step({turn.seat: (type(held)(held.action_type, not_held, []), None)})
