@@ -6,15 +6,12 @@ must be what the file holds.
 
 import json
 import re
-import unicodedata
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import unquote
 
-from annotate.records.majsoul.capture import open_capture, open_capture_json
 from annotate.vocabulary import FOUR_PLAYERS
 
 V = FOUR_PLAYERS
@@ -237,146 +234,3 @@ def _add_event(round_: RecordedRound, event: Any) -> None:
         _pay(round_, event.get("deltas", event.get("delta")))
         if kind == "hora":
             round_.winners[seat] = event["target"]
-
-
-def rounds_of_majsoul(data: bytes) -> list[RecordedRound]:
-    return list(_rounds_of_steps(open_capture(data).steps))
-
-
-def rounds_of_majsoul_json(data: bytes) -> list[RecordedRound]:
-    return list(_rounds_of_steps(open_capture_json(_json(data)).steps))
-
-
-def _rounds_of_steps(steps: Sequence[Any]) -> Iterator[RecordedRound]:
-    """A round with a message that cannot be read is left out."""
-    starts = [i for i, step in enumerate(steps) if _name(step) == "RecordNewRound"]
-    for start, end in zip(starts, [*starts[1:], len(steps)], strict=True):
-        try:
-            yield _round_of_steps(steps[start], steps[start + 1 : end])
-        except (LookupError, ValueError, AttributeError, StopIteration):
-            continue
-
-
-def _name(step: Any) -> str:
-    return "" if isinstance(step, ValueError) else step.DESCRIPTOR.name
-
-
-def _round_of_steps(start: Any, steps: Sequence[Any]) -> RecordedRound:
-    hands = [list(getattr(start, f"tiles{seat}")) for seat in SEATS]
-    dora = list(start.doras) or [start.dora]
-    round_ = RecordedRound(start.chang, start.ju, start.ben, start.liqibang, list(start.scores), hands, dora)
-    moves = round_.moves
-    moves.append(Move("draw", start.ju, hands[start.ju].pop()))
-    riichi = -1
-    for step in steps:
-        name = _name(step)
-        if name == "GameUserInput":
-            continue
-        if round_.is_over:
-            break
-        if getattr(step, "doras", ()):
-            round_.dora = list(step.doras)
-        if name != "RecordDiscardTile" and "liqi" in step.DESCRIPTOR.fields_by_name and step.HasField("liqi"):
-            if not step.liqi.failed:
-                moves.append(Move("paid", step.liqi.seat))
-                riichi = -1
-        if name == "RecordDealTile":
-            moves.append(Move("draw", step.seat, step.tile))
-        elif name == "RecordDiscardTile":
-            is_riichi = step.is_liqi or step.is_wliqi
-            moves.append(Move("discard", step.seat, step.tile, is_drawn=step.moqie, is_riichi=is_riichi))
-            riichi = step.seat if is_riichi else -1
-        elif name == "RecordChiPengGang":
-            place = next(i for i, source in enumerate(step.froms) if source != step.seat)
-            used = list(step.tiles)
-            called = used.pop(place)
-            moves.append(Move(_CALLS[step.type], step.seat, called, tuple(used), step.froms[place]))
-        elif name == "RecordAnGangAddGang":
-            moves.append(Move("ankan" if step.type == 3 else "kakan", step.seat, step.tiles))
-        elif name == "RecordHule":
-            _pay(round_, step.delta_scores)
-            last = next((move.seat for move in reversed(moves) if move.kind in ("discard", "ankan", "kakan")), -1)
-            round_.winners = {hule.seat: hule.seat if hule.zimo else last for hule in step.hules}
-            round_.after = list(step.scores) or None
-        elif name == "RecordLiuJu":
-            _pay(round_, [0] * len(SEATS))
-            if riichi >= 0:
-                moves.append(Move("paid", riichi))
-        elif name == "RecordNoTile":
-            for payment in step.scores:
-                _pay(round_, list(payment.delta_scores) or [0] * len(SEATS))
-            round_.is_over = True
-    return round_
-
-
-def rounds_of_tenhou_json(data: bytes) -> list[tuple[RecordedRound, list[list[Move]]]]:
-    """Rounds without moves, and the moves of each seat; an object or a round that cannot be read is left out."""
-    text = data.decode()
-    try:
-        documents = [_json(text)]
-    except ValueError:
-        documents = []
-        for part in (part for line in text.split("\n") for part in line.replace("}{", "}\n{").split("\n")):
-            with suppress(ValueError):
-                documents.append(_json(unquote(part.partition("#json=")[2]) if "#json=" in part else part))
-    found = []
-    for document in documents:
-        for columns in document["log"]:
-            with suppress(LookupError, TypeError, ValueError, StopIteration):
-                found.append(_round_of_columns(columns))
-    return found
-
-
-def _round_of_columns(columns: Any) -> tuple[RecordedRound, list[list[Move]]]:
-    number, honba, deposits = columns[0][:3]
-    hands = [list(map(_of_number, columns[4 + 3 * seat])) for seat in SEATS]
-    dora = list(map(_of_number, columns[2]))
-    round_ = RecordedRound(number // 4, number % 4, honba, deposits, columns[1], hands, dora, is_over=True)
-    result = columns[-1]
-    if result[0] == "和了":
-        for deltas, described in zip(result[1::2], result[2::2], strict=True):
-            _pay(round_, deltas)
-            round_.winners[described[0]] = described[1]
-    elif len(result) > 1:
-        _pay(round_, result[1])
-    seats = [list(_moves_of_seat(seat, columns[5 + 3 * seat], columns[6 + 3 * seat])) for seat in SEATS]
-    return round_, seats
-
-
-def _of_number(number: int) -> Tile:
-    return f"0{'mps'[number - 51]}" if number > 50 else f"{number % 10}{'mpsz'[number // 10 - 1]}"
-
-
-def _moves_of_seat(seat: int, draws: Sequence[Any], discards: Sequence[Any]) -> Iterator[Move]:
-    rest = list(discards)
-    for draw in draws:
-        drawn = ""
-        if isinstance(draw, str):
-            move = _tenhou_json_meld(seat, draw)
-            yield move
-            if move.kind == "daiminkan":
-                if rest and rest[0] == 0:
-                    rest.pop(0)
-                continue
-        else:
-            drawn = _of_number(draw)
-            yield Move("draw", seat, drawn)
-        if not rest:
-            return
-        act = rest.pop(0)
-        if isinstance(act, str) and act[0] != "r":
-            yield _tenhou_json_meld(seat, act)
-            continue
-        tile = int(float(str(act).removeprefix("r")))
-        yield Move("discard", seat, drawn if tile == 60 else _of_number(tile), (), -1, tile == 60, isinstance(act, str))
-
-
-def _tenhou_json_meld(seat: int, text: str) -> Move:
-    text = unicodedata.normalize("NFKC", text)
-    (place,) = (i for i, letter in enumerate(text) if letter.isalpha())
-    kind = {"c": "chi", "p": "pon", "m": "daiminkan", "k": "kakan", "a": "ankan"}[text[place]]
-    digits = text.replace(text[place], "")
-    tiles = [_of_number(int(digits[i : i + 2])) for i in range(0, len(digits), 2)]
-    tile = tiles.pop(place // 2)
-    source = {0: 3, 2: 2, 4: 1, 6: 1}[place]
-    return Move(kind, seat, tile, tuple(tiles), (seat + source) % 4)

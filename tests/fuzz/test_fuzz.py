@@ -3,6 +3,7 @@
 `KANACHAN_FUZZ=100000 pytest tests/fuzz` tries so many, other ones every time; otherwise they are the same.
 """
 
+import copy
 import os
 from collections import Counter
 from dataclasses import replace
@@ -124,7 +125,7 @@ def test_damaged_events_at_a_table_are_refused_and_nothing_worse() -> None:
     assert refused[True] > NUM_EXAMPLES // 3
 
 
-@pytest.mark.parametrize("format_", APART)
+@pytest.mark.parametrize("format_", PLAIN_READERS)
 def test_records_that_are_not_damaged_are_annotated_as_a_plain_reading_has_them(format_: str) -> None:
     for data in originals(format_):
         outcome = examine(Record("name", 0, data), format_, writes_hidden=True)
@@ -139,29 +140,13 @@ def test_real_records_are_annotated_as_a_plain_reading_has_them(folder: str, for
         assert (outcome.failures, outcome.left_out) == ([], []) and outcome.rounds > 3
 
 
-@pytest.mark.parametrize("format_", ["mjai", "mjlog"])
-@pytest.mark.parametrize("wrong", ["scores", "deposits", "wind", "hands", "dora", "deltas", "moves", "winners"])
-def test_a_difference_between_a_file_and_its_annotations_is_noticed(format_: str, wrong: str) -> None:
-    data = originals(format_)[2]
+def test_a_difference_between_a_file_and_its_annotations_is_noticed() -> None:
+    data = originals("mjai")[2]
     (game,) = read_record(Record("name", 0, data))
     annotations = annotate_game(game).annotations
-    recorded, other = (PLAIN_READERS[format_](data)[0] for _ in range(2))
-    assert disagreement(recorded, annotations) is None
-    if wrong == "scores":
-        other.scores[3] += 100
-    elif wrong == "deposits":
-        other.deposits += 1
-    elif wrong == "wind":
-        other.wind += 1
-    elif wrong == "hands":
-        other.hands[0][0] = "7z"
-    elif wrong == "dora":
-        other.dora[0] = "1z" if other.dora[0] != "1z" else "2z"
-    elif wrong == "deltas":
-        other.deltas[0] += 100
-    elif wrong == "moves":
-        discard = next(move for move in other.moves if move.kind == "discard" and move.seat == 0)
-        discard.is_riichi = not discard.is_riichi
-    else:
-        other.winners = {(winner + 1) % 4: target for winner, target in other.winners.items()}
-    assert disagreement(other, annotations) is not None
+    (recorded,) = PLAIN_READERS["mjai"](data)
+    assert disagreement(copy.deepcopy(recorded), annotations) is None
+    hands, moves = [["7z"] * 13, *recorded.hands[1:]], [move for move in recorded.moves if move.kind != "discard"]
+    others = {"scores": [25100] * 4, "deposits": 9, "wind": 2, "dora": ["1z"], "deltas": [100, 0, 0, -100]}
+    for name, value in {**others, "hands": hands, "moves": moves, "winners": {3: 3}}.items():
+        assert disagreement(replace(copy.deepcopy(recorded), **{name: value}), annotations) is not None, name
