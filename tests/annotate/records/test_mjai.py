@@ -178,51 +178,35 @@ def test_a_file_cut_off_after_a_win_might_lack_a_second_winner() -> None:
 @pytest.mark.parametrize(
     ("event", "reason"),
     [
-        ({**TSUMO, "actor": 4}, "tsumo: actor must be a seat 0 ... 3, not 4"),
-        ({**TSUMO, "actor": True}, "actor must be a seat 0 ... 3, not true"),
-        ({**TSUMO, "pai": "0m"}, 'pai must be a tile, not "0m"'),
-        (without(TSUMO, "pai"), "tsumo: pai is missing"),
-        ({**DAHAI, "tsumogiri": 1}, "tsumogiri must be true or false, not 1"),
-        ({"type": "chi", "actor": 1, "target": 0, "pai": "1m", "consumed": ["2m"]}, "consumed must be 2 tiles"),
-        ({"type": "ankan", "actor": 1, "consumed": "1m1m"}, "consumed must be 4 tiles"),
-        ({**RON, "deltas": [0, 0, 0]}, "deltas must be 4 integers"),
-        ({**RON, "deltas": [10**12, 0, 0, 0]}, "deltas must be 4 integers"),
-        (without(RON, "deltas"), "hora: deltas is missing"),
-        (END_KYOKU, "neither hora nor ryukyoku"),
-        (END_GAME, "East 1-0 has not ended"),
+        ({**TSUMO, "actor": 4}, "line 3: tsumo: actor must be a seat 0 ... 3, not 4"),
+        ({**TSUMO, "actor": True}, "line 3: tsumo: actor must be a seat 0 ... 3, not true"),
+        ({**TSUMO, "pai": "0m"}, 'line 3: tsumo: pai must be a tile, not "0m"'),
+        (without(TSUMO, "pai"), "line 3: tsumo: pai is missing"),
+        ({**DAHAI, "tsumogiri": 1}, "line 3: dahai: tsumogiri must be true or false, not 1"),
+        ({"type": "chi", "actor": 1, "target": 0, "pai": "1m", "consumed": ["2m"]}, "chi: consumed must be 2 tiles"),
+        ({"type": "ankan", "actor": 1, "consumed": "1m1m"}, "line 3: ankan: consumed must be 4 tiles"),
+        ({**RON, "deltas": [0, 0, 0]}, "line 3: hora: deltas must be 4 integers"),
+        ({**RON, "deltas": [10**12, 0, 0, 0]}, "line 3: hora: deltas must be 4 integers"),
+        (without(RON, "deltas"), "line 3: hora: deltas is missing"),
+        (END_KYOKU, "line 3: end_kyoku: the round has neither hora nor ryukyoku"),
+        (END_GAME, "line 3: end_game: East 1-0 has not ended"),
+        (start_kyoku(bakaze="P"), "line 3: start_kyoku: bakaze must be E, S, W or N"),
+        (start_kyoku(kyoku=5), "kyoku must be 1 ... 4"),
+        (start_kyoku(oya=2), "oya is 2, but the dealer of kyoku 1 is seat 0"),
+        (start_kyoku(honba=-1), "honba must be a count"),
+        (start_kyoku(tehais=[HAND[:12]] * 4), "tehais must be 4 hands of 13 tiles"),
+        (start_kyoku(tehais=[["?"] * 13] * 4), "line 3: start_kyoku: hands are hidden"),
+        ({**START_GAME, "kanachan": "x"}, 'line 3: start_game: "kanachan" must be an object'),
+        ({**START_GAME, "kanachan": {"room": 5}}, "line 3: start_game: room must be 0 ... 4"),
+        ({**START_GAME, "kanachan": {"grades": [16] * 4}}, "line 3: start_game: grades must be"),
+        ({**START_GAME, "kanachan": {"rules": "x"}}, "line 3: start_game: rules must be"),
     ],
 )
 def test_a_malformed_event_is_named_with_line_and_field(event: Event, reason: str) -> None:
-    with pytest.raises(ValueError) as caught:
-        read(START_GAME, start_kyoku(), event, END_GAME)
-    assert str(caught.value).startswith("line 3: ")
-    assert reason in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("changes", "reason"),
-    [
-        ({"bakaze": "P"}, "bakaze must be E, S, W or N"),
-        ({"kyoku": 5}, "kyoku must be 1 ... 4"),
-        ({"oya": 2}, "oya is 2, but the dealer of kyoku 1 is seat 0"),
-        ({"honba": -1}, "honba must be a count"),
-        ({"tehais": [HAND[:12]] * 4}, "tehais must be 4 hands of 13 tiles"),
-        ({"tehais": [["?"] * 13] * 4}, "hands are hidden"),
-    ],
-)
-def test_a_malformed_deal_is_named_with_its_field(changes: Event, reason: str) -> None:
-    with pytest.raises(ValueError, match="^line 2: start_kyoku: ") as caught:
-        read(START_GAME, start_kyoku(**changes), DRAW, END_GAME)
-    assert reason in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("header", "reason"),
-    [("x", "must be an object"), ({"room": 5}, "room"), ({"grades": [16] * 4}, "grades"), ({"rules": "x"}, "rules")],
-)
-def test_a_malformed_header_is_refused(header: Any, reason: str) -> None:
-    with pytest.raises(ValueError, match=f"line 1: start_game: .*{reason}"):
-        read({**START_GAME, "kanachan": header}, start_kyoku(), DRAW, END_GAME)
+    start = [START_GAME, start_kyoku()] if "tehais" not in event else [START_GAME, {"type": "hello"}]
+    found = list(mjai_games(text(*start, event, END_GAME), "file"))
+    problems = [game.problem if isinstance(game, Unreadable) else str(game.lost) for game in found]
+    assert any(reason in problem for problem in problems), problems
 
 
 @pytest.mark.parametrize(

@@ -176,14 +176,9 @@ def test_without_a_log_name_the_id_follows_from_the_content() -> None:
 def malformed() -> Iterator[tuple[bytes, str]]:
     good = document(INIT, "<T53/>", END)
     yield good.replace(b"<T53/>", b"<T53"), "malformed XML"
-    yield good.replace(b"<T53/>", b"<T136/>"), "there are 136 tiles"
-    yield good.replace(b"<T53/>", b"text"), "unexpected text"
     yield good.replace(END.encode(), INIT.encode()), "this one has not ended"
-    yield good.replace(b"<T53/>", b'<DORA hai="x"/>'), "hai"
     yield good.replace(b"<T53/>", b'<DORA hai="136"/>'), "0 ... 135"
     yield good.replace(b"<T53/>", b'<N who="1"/>'), "<N> without m"
-    yield good.replace(b"<T53/>", b'<REACH who="4" step="1"/>'), "who"
-    yield good.replace(b'sc="250,15,', b'sc="250,'), "8 integers"
     yield good.replace(b'ten="250,', b'ten="99999999999,'), "out of range"
     yield good.replace(b'oya="0" hai', b'oya="2" hai'), "dealer"
     yield good.replace(b'hai0="0,', b'hai0="1,'), "all different"

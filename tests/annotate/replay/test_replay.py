@@ -11,7 +11,7 @@ from annotate.game.record import Event, Offer, Option, Round, Rules
 from annotate.records.reading import read_games
 from annotate.replay.replay import Disagreement, ReplayResult, annotate_game, replay_round
 from tests.golden.golden import LINES, RECORD, lines_text, record_text
-from tests.support.rare_rounds import KAKAN, TENPAI, THREE_WINNERS
+from tests.support.rare_rounds import KAKAN, ROUNDS, TENPAI, THREE_WINNERS, events_of
 from tests.support.real_records import real_records
 from tests.support.rounds import (
     DULL,
@@ -54,23 +54,12 @@ def changed(played: Played, kind: str, index: int = 0, **values) -> Round:
     return Round(tuple(events))
 
 
-@pytest.mark.parametrize(
-    "script, hands, more",
-    [
-        ("", DULL, {}),
-        ("0 riichi 8m; 0 tsumo", [TENPAI, *DULL[1:]], {"draws": "8m...1z", "ura": "9m"}),
-        ("0 discard 5p; 1 pon; 1 discard 1z; 2 kan", ["5p", "055p1z", "111z"], {"rinshan": "5z"}),
-        ("0 ankan 1m; 0 ankan 2p", ["1111m2222p"], {"rinshan": "5z6z"}),
-        ("0 discard 3p; 1 ron; 3 ron", THREE_WINNERS, {}),
-        ("0 ankan 1z; 2 ron", ["111z", "", "19m19p19s2345677z"], {"draws": "1z"}),
-        ("0 kyushu", ["19m19p19s1234z258p"], {"draws": "5m"}),
-    ],
-)
-def test_a_record_gives_the_decisions_that_were_taken(script: str, hands: list[str], more: dict) -> None:
-    played = play_round(script, hands, **more)
-    decisions, _, num_unknown = replayed(played)
-    assert decisions == [decision for decision in played.decisions if not decision.is_preempted]
-    assert num_unknown == sum(decision.is_preempted for decision in played.decisions)
+@pytest.mark.parametrize("name", ROUNDS)
+def test_a_record_gives_the_decisions_that_were_taken(name: str) -> None:
+    events, taken = events_of(name, "mjsoul")
+    decisions, _, num_unknown = replayed(events)
+    assert decisions == [decision for decision in taken if not decision.is_preempted]
+    assert num_unknown == sum(decision.is_preempted for decision in taken)
 
 
 def test_a_call_passed_while_a_chi_is_made_is_a_real_skip() -> None:
