@@ -15,7 +15,7 @@ FOUR_KANS = ("1111m222p", "3333m4444p7z", "", "567m567p99s567s77z")
 DRAGONS = ("567z", "556677z23m11p9m9s9p")
 MIDDLE = ("3m2468m2468p2468s",) * 4
 _TERMINALS = "1m 9m 1p 9p 1s 9s 1z 2z 3z 4z 5z 6z 7z 1m 9m 1p 9p 1s".split()
-_TO_FOUR_KANS = "0 ankan 1m; 0 ankan 2p; 0 cut; 1 ankan 3m; 1 ankan 4p; 1 discard 7z"
+TO_FOUR_KANS = "0 ankan 1m; 0 ankan 2p; 0 cut; 1 ankan 3m; 1 ankan 4p; 1 discard 7z"
 _TO_DRAGONS = "0 discard 5z; 1 pon; 1 discard 9m; 0 discard 6z; 1 pon; 1 discard 9s; 0 discard 7z; 1 pon; 1 discard 9p"
 PON = "0 discard 3p; 1 pon; 1 discard 9m"
 TWO_PONS = f"{PON}; 0 discard 7p; 1 pon; 1 discard 9s; 1 kakan 3p; 1 kakan 7p"
@@ -61,7 +61,7 @@ ROUNDS: dict[str, tuple[str, Sequence[str], dict[str, Any]]] = {
     "the second of two kans robbed": (f"{TWO_PONS}; 3 ron", KAKAN, TWO_KANS),
     "the second of two kans not robbed": (f"{TWO_PONS}; 3 skip", KAKAN, TWO_KANS),
     "four kans of two seats": (
-        f"{_TO_FOUR_KANS}; 3 skip",
+        f"{TO_FOUR_KANS}; 3 skip",
         FOUR_KANS,
         {"draws": "2p1z", "rinshan": "6z6z5m1z"},
     ),
@@ -126,7 +126,7 @@ ROUNDS: dict[str, tuple[str, Sequence[str], dict[str, Any]]] = {
         {"draws": "9p9p9p4s"},
     ),
     "the tile after four kans is won": (
-        f"{_TO_FOUR_KANS}; 3 ron",
+        f"{TO_FOUR_KANS}; 3 ron",
         FOUR_KANS,
         {"draws": "2p1z", "rinshan": "6z6z5m1z"},
     ),

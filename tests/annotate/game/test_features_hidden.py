@@ -16,6 +16,7 @@ from annotate.simulation.simulate import simulate_game
 from annotate.vocabulary import HAND_SLOT_FIRST
 from kanachan.cli.annotate import main as annotate
 from tests.support.paths import HANDMADE_RECORDS
+from tests.support.rare_rounds import ROUNDS
 from tests.support.real_records import real_records
 from tests.support.rounds import DULL, NUM_SEATS, V, game_of, game_of_events, play_round, wall_of_deal
 
@@ -84,28 +85,15 @@ def names(wall: Sequence[int]) -> tuple[str, ...]:
     return tuple(MJAI_NAMES[TILE_OF_ID[tile]] for tile in wall)
 
 
-ROUNDS: list[tuple[str, Sequence[str], str, dict[str, Any]]] = [
-    ("", DULL, "", {}),
-    ("0 riichi 8m; 1 riichi 9s; 0 ankan 1m; 0 tsumo", ["111m456p789s2233z", "234m678p345s778p9s"], "8m8p5z6z1m", {}),
-    (
-        "0 discard 5p; 1 pon; 1 discard 9m; 2 cut; 3 cut; 0 cut; 1 kakan 5p; 3 ron",
-        ["5p", "05p9m", "", "234s678s67p22s999m"],
-        "1z2z3z4z5p",
-        {},
-    ),
-    ("0 discard 5p; 1 kan; 1 ankan 1s; 1 discard 9m; 2 pon", ["5p", "055p9m1111s", "99m"], "", {"rinshan": "7z2z"}),
-    ("0 ankan 1z; 2 skip", ["111z", "", "19m19p19s2345677z"], "1z", {}),
-]
+KNOWN_AND_NOT = ("nothing can be called", "a kan in riichi", "a robbed kan", "an open kan, then a closed one")
 
 
-@pytest.mark.parametrize("number", range(len(ROUNDS)))
+@pytest.mark.parametrize("name", [*KNOWN_AND_NOT, "a closed kan of a wind and thirteen orphans"])
 @pytest.mark.parametrize("is_known", [True, False])
-def test_the_hidden_field_holds_the_other_hands_and_the_wall_if_it_is_known(number: int, is_known: bool) -> None:
-    script, hands, draws, more = ROUNDS[number]
-    if number == 1:
-        more = {"rinshan": "2z", "dora": "9p9p", "ura": "9m1z"}
-    played = play_round(script, hands, draws, **more)
-    wall = names(wall_of_deal(hands, draws, **more)) if is_known else None
+def test_the_hidden_field_holds_the_other_hands_and_the_wall_if_it_is_known(name: str, is_known: bool) -> None:
+    script, hands, deal = ROUNDS[name]
+    played = play_round(script, hands, **deal)
+    wall = names(wall_of_deal(hands, **deal)) if is_known else None
     assert require_hidden_of_game(game_of(Round(tuple(played.events), wall=wall))) > 3
 
 

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from annotate.replay.replay import annotate_game
-from tests.support.writers.tenhou_json import THREE_WINNERS, one_round, read
+from tests.support.rare_rounds import THREE_WINNERS
+from tests.support.writers.tenhou_json import one_round, read
 
 
 def test_a_game_of_four_that_is_said_to_be_of_three_is_refused() -> None:

@@ -16,7 +16,7 @@ from annotate.replay.replay import Replayed, annotate_game, replay_round
 from annotate.replay.script import Script
 from annotate.replay.walls import wall_of
 from annotate.simulation.simulate import simulate_game
-from tests.support.rare_rounds import THREE_WINNERS
+from tests.support.rare_rounds import ROUNDS, events_of
 from tests.support.real_records import real_records
 from tests.support.rounds import DULL, V, game_of_events, play_round, start_of_round, writer_of
 
@@ -73,20 +73,7 @@ def test_a_riichi_that_was_not_paid_is_noticed_even_if_the_scores_do_not_show_it
         replay_round(Round((*without, {**win, "deltas": deltas})), "mjsoul", writer_of())
 
 
-ENDINGS = {
-    "a win after riichi, with sticks and counters": (
-        "0 riichi 8m; 0 tsumo",
-        ["123m456p789s1122z", *DULL[1:]],
-        {"draws": "8m...1z", "ura": "9m"},
-    ),
-    "a riichi whose discard is won": (
-        "0 riichi 8m; 1 ron",
-        ["123m456p789s1122z", "67m234p567p345s88s", *DULL[2:]],
-        {"draws": "8m"},
-    ),
-    "two winners": ("0 discard 3p; 1 ron; 3 ron", THREE_WINNERS, {}),
-    "a draw with payments": ("0 riichi 8m", ["123m456p789s1122z", *DULL[1:]], {"draws": "8m"}),
-}
+ENDINGS = ("riichi and tsumo with ura", "a riichi that is ronned", "two winners", "riichi, to the end")
 
 
 def without_payments(events: tuple[Event, ...], *, keeps_first: bool = False) -> tuple[Event, ...]:
@@ -110,8 +97,8 @@ def agreed(recorded: Round) -> list[Event]:
 @pytest.mark.parametrize("name", ENDINGS)
 @pytest.mark.parametrize("keeps_first", [False, True])
 def test_payments_that_are_not_told_are_those_that_lead_to_the_scores(name: str, keeps_first: bool) -> None:
-    script, hands, more = ENDINGS[name]
-    full = play_round(script, hands, start=start_of_round(honba=2, kyotaku=3), **more).round
+    script, hands, wall = ROUNDS[name]
+    full = play_round(script, hands, start=start_of_round(honba=2, kyotaku=3), **wall).round
     reduced = Round(without_payments(full.events, keeps_first=keeps_first))
 
     events = agreed(reduced)
@@ -123,8 +110,7 @@ def test_payments_that_are_not_told_are_those_that_lead_to_the_scores(name: str,
 
 
 def test_scores_without_payments_must_be_the_engines() -> None:
-    script, hands, more = ENDINGS["two winners"]
-    *events, ending = without_payments(play_round(script, hands, **more).round.events)
+    *events, ending = without_payments(tuple(events_of("two winners", "mjsoul")[0]))
     scores = [ending["scores"][0] - 100, ending["scores"][1] + 100, *ending["scores"][2:]]
     with pytest.raises(Disagreement, match="change of the scores: record"):
         replay_round(Round((*events, {**ending, "scores": scores})), "mjsoul", writer_of())

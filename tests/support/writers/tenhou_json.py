@@ -13,8 +13,6 @@ NUM_SEATS = 4
 """of a table; that of three players has an empty one"""
 NUMBERS = {name: number for number, name in TILES.items()}
 TSUMOGIRI, NO_DISCARD = 60, 0
-THREE_WINNERS = ("3p", "456m678m456s22p45p", "234m678m345s88p45p", "234m567m678s66s45p")
-"""hands: after 0 discards 3p, any of the others can win"""
 
 
 def one_round(script: str = "", hands: Sequence[str] = DULL, draws: str = "", **more: Any) -> dict[str, Any]:
@@ -46,7 +44,7 @@ def round_of(events: Sequence[Event]) -> list[Any]:
     ura = max((event.get("ura_markers", []) for event in events if event["type"] == "hora"), key=len, default=[])
     columns: list[list[Any]] = [
         ["ESWN".index(start["bakaze"]) * NUM_SEATS + start["kyoku"] - 1, start["honba"], start["kyotaku"]],
-        _filled(start["scores"]),
+        filled(start["scores"]),
         [NUMBERS[name] for name in dora],
         [NUMBERS[name] for name in ura],
     ]
@@ -59,7 +57,7 @@ def round_of(events: Sequence[Event]) -> list[Any]:
     return [*columns, _result(events)]
 
 
-def _filled(values: Sequence[int]) -> list[int]:
+def filled(values: Sequence[int]) -> list[int]:
     """The values of all seats of a table."""
     return [*values, *[0] * (NUM_SEATS - len(values))]
 
@@ -109,7 +107,7 @@ def _call(event: Event) -> str:
 def _result(events: Sequence[Event]) -> list[Any]:
     wins = [event for event in events if event["type"] == "hora"]
     if wins:
-        described = [[_filled(win["deltas"]), [win["actor"], win["target"], win["actor"], "1000点"]] for win in wins]
+        described = [[filled(win["deltas"]), [win["actor"], win["target"], win["actor"], "1000点"]] for win in wins]
         return ["和了", *(element for pair in described for element in pair)]
     name = DRAW_REASONS[events[-1].get("reason", "exhaustive_draw")][0]
-    return [name, _filled(events[-1]["deltas"])] if any(events[-1]["deltas"]) else [name]
+    return [name, filled(events[-1]["deltas"])] if any(events[-1]["deltas"]) else [name]

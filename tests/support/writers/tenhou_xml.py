@@ -8,9 +8,8 @@ from itertools import pairwise
 
 from annotate.game.record import Event
 from annotate.records.tenhou.xml_reader import DRAW_REASONS
+from tests.support.writers.tenhou_json import NUM_SEATS, filled
 
-NUM_SEATS = 4
-"""of a table; that of three players has an empty one"""
 _KINDS = [f"{rank}{suit}" for suit in "mps" for rank in range(1, 10)] + list("ESWNPFC")
 _RED = {"5mr": 16, "5pr": 52, "5sr": 88}
 _TYPES = {reason: name for name, reason in DRAW_REASONS.items()}
@@ -18,34 +17,18 @@ _CHI, _PON, _ADDED_KAN, _KITA = 0x4, 0x8, 0x10, 0x20
 
 
 def mjlog_of(
-    rounds: Sequence[Sequence[Event]],
-    final_scores: Sequence[int] | None = None,
-    kind: int = 0xA9,
-    dan: Sequence[int] = (16, 17, 18, 20),
-    lobby: int = 0,
+    rounds: Sequence[Sequence[Event]], final_scores: Sequence[int], kind: int, dan: Sequence[int] = (16, 17, 18, 20)
 ) -> bytes:
-    """A whole document.
-
-    Args:
-        rounds: each from start_kyoku to its last hora or ryukyoku.
-        kind: `type` of <GO>: 0xa9 is South at the Houou table, 0xb9 the same for three.
-    """
+    """A whole document. `rounds`: each from start_kyoku to its last hora or ryukyoku; `kind`: `type` of <GO>."""
     num_seats = len(rounds[0][0]["scores"])
     names = " ".join(f'n{seat}="{f"%E8%AA%B0{seat}" if seat < num_seats else ""}"' for seat in range(NUM_SEATS))
     texts = [
-        f'<mjloggm ver="2.3"><GO type="{kind}" lobby="{lobby}"/>',
+        f'<mjloggm ver="2.3"><GO type="{kind}" lobby="0"/>',
         f'<UN {names} dan="{_joined(dan)}" rate="1500.00,1500.00,1500.00,1500.00" sx="M,M,M,M"/><TAIKYOKU oya="0"/>',
         *(_Round(events).text() for events in rounds),
     ]
-    if final_scores is not None:
-        owari = ",".join(f"{score // 100},{score / 1000 - 25:.1f}" for score in _filled(final_scores))
-        texts[-1] = f'{texts[-1].removesuffix("/>")} owari="{owari}"/>'
-    return "".join([*texts, "</mjloggm>"]).encode()
-
-
-def _filled(values: Sequence[int]) -> list[int]:
-    """The values of all seats of a table."""
-    return [*values, *[0] * (NUM_SEATS - len(values))]
+    owari = ",".join(f"{score // 100},{score / 1000 - 25:.1f}" for score in filled(final_scores))
+    return f'{"".join(texts).removesuffix("/>")} owari="{owari}"/></mjloggm>'.encode()
 
 
 def _ids_of(name: str) -> list[int]:
@@ -82,7 +65,7 @@ class _Round:
         hands = " ".join(
             f'hai{seat}="{_joined(self._hands[seat] if seat < len(self._hands) else [])}"' for seat in range(NUM_SEATS)
         )
-        ten = _joined([score // 100 for score in _filled(self._scores)])
+        ten = _joined([score // 100 for score in filled(self._scores)])
         elements = [f'<INIT seed="{_joined(seed)}" ten="{ten}" oya="{start["oya"]}" {hands}/>']
         for event, following in pairwise([*self._events[1:], {"type": "end"}]):
             elements.append(getattr(self, f"_{event['type']}")(event))
@@ -165,7 +148,7 @@ class _Round:
     def _reach_accepted(self, event: Event) -> str:
         self._scores[event["actor"]] -= 1000
         self._deposits += 1
-        ten = _joined([score // 100 for score in _filled(self._scores)])
+        ten = _joined([score // 100 for score in filled(self._scores)])
         return f'<REACH who="{event["actor"]}" ten="{ten}" step="2"/>'
 
     def _hora(self, event: Event) -> str:
@@ -186,7 +169,7 @@ class _Round:
     def _sc(self, event: Event) -> str:
         """Scores before and changes, in hundreds."""
         deltas = event["deltas"]
-        pairs = [number // 100 for pair in zip(*map(_filled, (self._scores, deltas)), strict=True) for number in pair]
+        pairs = [number // 100 for pair in zip(*map(filled, (self._scores, deltas)), strict=True) for number in pair]
         self._scores = [score + delta for score, delta in zip(self._scores, deltas, strict=True)]
         self._deposits = 0 if event["type"] == "hora" else self._deposits
         return f'sc="{_joined(pairs)}"'

@@ -10,7 +10,7 @@ import pytest
 from annotate.game.engine.table import Table
 from annotate.game.tiles import IDS_OF_TILE
 from annotate.replay.walls import wall_of
-from tests.support.rare_rounds import KAKAN, TENPAI, THREE_WINNERS
+from tests.support.rare_rounds import FOUR_KANS, KAKAN, KOKUSHI, TENPAI, THREE_WINNERS, TO_FOUR_KANS, events_of
 from tests.support.rounds import (
     DULL,
     FIRST_LIVE,
@@ -29,10 +29,6 @@ from tests.support.rounds import (
     wall_of_deal,
     writer_of,
 )
-
-KOKUSHI = ("111z", "", "19m19p19s2345677z", "")
-FOUR_KANS = ("1111m222p", "3333m4444p7z", "", "567m567p99s567s77z")
-TO_FOUR_KANS = "0 ankan 1m; 0 ankan 2p; 0 cut; 1 ankan 3m; 1 ankan 4p; 1 discard 7z"
 
 
 def test_riichi_is_one_decision_with_its_discard() -> None:
@@ -178,24 +174,11 @@ def test_the_discard_after_four_kans_of_several_seats_can_only_be_won(rules) -> 
     assert played.events[-1]["reason"] == "suukansansen"
 
 
-@pytest.mark.parametrize(
-    "script, hands, draws, reason",
-    [
-        ("0 discard 1z; 1 discard 1z; 2 discard 1z; 3 discard 1z", ["1z", "1z", "1z", "1z"], "", "sufuurenta"),
-        (
-            "0 riichi 8m; 1 riichi 8m; 2 riichi 2p; 3 riichi 9m",
-            ["123m456p789s1133z", "456m789p123s2244z", "789m123p456s5566z", "234m567p678s779m9p"],
-            "8m8m2p8p",
-            "suucha_riichi",
-        ),
-    ],
-)
-def test_four_equal_winds_and_four_riichis_abort_the_round(
-    script: str, hands: list[str], draws: str, reason: str
-) -> None:
-    played = play_round(script, hands, draws)
-    assert played.events[-1] == {"type": "ryukyoku", "reason": reason, "deltas": [0, 0, 0, 0]}
-    assert len(played.all("dahai")) == 4
+@pytest.mark.parametrize("name, reason", [("four equal winds", "sufuurenta"), ("four riichis", "suucha_riichi")])
+def test_four_equal_winds_and_four_riichis_abort_the_round(name: str, reason: str) -> None:
+    events, _ = events_of(name, "mjsoul")
+    assert events[-1] == {"type": "ryukyoku", "reason": reason, "deltas": [0, 0, 0, 0]}
+    assert sum(event["type"] == "dahai" for event in events) == 4
 
 
 @pytest.mark.parametrize("points, is_possible", [(900, False), (1000, True)])
