@@ -41,9 +41,10 @@ class ObservationEncoder:
 
     def observation(self, turn: Turn, progression: Sequence[int]) -> Observation:
         """Returns what the seat of `turn` sees, after the events of `progression`."""
-        return Observation(self.sparse(turn), self.numeric(turn), tuple(progression), tuple(turn.options))
+        numeric = (turn.observation.honba, turn.observation.riichi_sticks, *turn.scores)
+        return Observation(self._sparse(turn), numeric, tuple(progression), tuple(turn.options))
 
-    def sparse(self, turn: Turn) -> tuple[int, ...]:
+    def _sparse(self, turn: Turn) -> tuple[int, ...]:
         """Returns the tokens that describe the table from the seat of `turn`, ascending."""
         observation = turn.observation
         place = turn.seat, observation.round_wind, observation.oya
@@ -54,14 +55,9 @@ class ObservationEncoder:
         standing = self._standing.get(scores)
         if standing is None:
             standing = self._standing[scores] = self._tokens_of_standing(scores)
-        dora = turn.dora_indicators
         return (
             *round_tokens,
-            *(
-                (self._dora[0] + TILE_OF_ID[dora[0]],)
-                if len(dora) == 1
-                else [first + TILE_OF_ID[i] for first, i in zip(self._dora, dora, strict=False)]
-            ),
+            *[first + TILE_OF_ID[i] for first, i in zip(self._dora, turn.dora_indicators, strict=False)],
             self._none_left - turn.left,
             *standing,
             *self._hand_tokens(turn),
@@ -75,11 +71,6 @@ class ObservationEncoder:
     def _tokens_of_standing(self, scores: tuple[int, ...]) -> tuple[int, ...]:
         ranks = (first + place for first, place in zip(self._ranks, ranks_of(scores), strict=True))
         return tuple(token for pair in zip(self._grades, ranks, strict=True) for token in pair)
-
-    def numeric(self, turn: Turn) -> tuple[int, ...]:
-        """Returns honba, deposits and the seats' scores at the decision point."""
-        observation = turn.observation
-        return (observation.honba, observation.riichi_sticks, *turn.scores)
 
     def hidden(self, seat: int, table: Table) -> tuple[int, ...]:
         """Returns what `seat` cannot see: the other hands, next seat first, then the live wall in drawing order, if it

@@ -37,16 +37,6 @@ class MjsoulPoints:
     """[style][grade] for the last place, below 魂天"""
 
 
-@dataclass(frozen=True)
-class TenhouPoints:
-    """Tenhou's points for one number of seats."""
-
-    bonus: tuple[dict[TenhouTable, tuple[int, ...]], dict[TenhouTable, tuple[int, ...]]]
-    """[style][table][rank], for all but the last place"""
-    penalty_step: tuple[int, int]
-    """[style]: what the last place loses for each dan above 3級"""
-
-
 MJSOUL = {
     4: MjsoulPoints(
         start=25000,
@@ -71,22 +61,19 @@ MJSOUL = {
     ),
 }
 
-TENHOU = {
-    4: TenhouPoints(
-        bonus=(
-            {"ippan": (20, 10, 0), "joukyuu": (40, 10, 0), "tokujou": (50, 20, 0), "houou": (60, 30, 0)},
-            {"ippan": (30, 15, 0), "joukyuu": (60, 15, 0), "tokujou": (75, 30, 0), "houou": (90, 45, 0)},
-        ),
-        penalty_step=(10, 15),
+TENHOU_BONUS: dict[int, tuple[dict[TenhouTable, tuple[int, ...]], dict[TenhouTable, tuple[int, ...]]]] = {
+    4: (
+        {"ippan": (20, 10, 0), "joukyuu": (40, 10, 0), "tokujou": (50, 20, 0), "houou": (60, 30, 0)},
+        {"ippan": (30, 15, 0), "joukyuu": (60, 15, 0), "tokujou": (75, 30, 0), "houou": (90, 45, 0)},
     ),
-    3: TenhouPoints(
-        bonus=(
-            {"ippan": (30, 0), "joukyuu": (50, 0), "tokujou": (70, 0), "houou": (90, 0)},
-            {"ippan": (45, 0), "joukyuu": (75, 0), "tokujou": (105, 0), "houou": (135, 0)},
-        ),
-        penalty_step=(10, 15),
+    3: (
+        {"ippan": (30, 0), "joukyuu": (50, 0), "tokujou": (70, 0), "houou": (90, 0)},
+        {"ippan": (45, 0), "joukyuu": (75, 0), "tokujou": (105, 0), "houou": (135, 0)},
     ),
 }
+"""by number of seats: [style][table][rank], for all but the last place"""
+TENHOU_PENALTY_STEP = (10, 15)
+"""by style: what the last place loses for each dan above 3級"""
 
 
 def ranks_of(final_scores: Sequence[int]) -> tuple[int, ...]:
@@ -139,13 +126,12 @@ def mjsoul_deltas(scores: Sequence[int], room: int, grades: Sequence[int], style
 
 def tenhou_delta(rank: int, dan: int, table: TenhouTable, style: int, num_seats: int) -> int:
     """Computes the change of Tenhou's points (pt) at a table; 0 for 天鳳."""
-    points = TENHOU[num_seats]
     assert 0 <= rank < num_seats and 0 <= dan <= TENHOUI
     if dan == TENHOUI:
         return 0
     if rank < num_seats - 1:
-        return points.bonus[style][table][rank]
-    return -points.penalty_step[style] * max(dan - (FIRST_DAN - 3), 0)
+        return TENHOU_BONUS[num_seats][style][table][rank]
+    return -TENHOU_PENALTY_STEP[style] * max(dan - (FIRST_DAN - 3), 0)
 
 
 def tenhou_deltas(scores: Sequence[int], dans: Sequence[int], table: TenhouTable, style: int) -> tuple[int, ...]:

@@ -10,7 +10,6 @@ from typing import Any, NoReturn
 
 CALLED_AS: ContextVar[str | None] = ContextVar("CALLED_AS", default=None)
 """the name under which the running command was started, where it is not its own"""
-_FORMER_NAMES = {"--jobs": "--processes", "--threads": "--processes", "--out": "--output", "--grade": "--grades"}
 
 
 class CommandParser(argparse.ArgumentParser):
@@ -45,7 +44,5 @@ def add_force_option(parser: argparse._ActionsContainer) -> None:
 
 def suggestion(name: str, known: Iterable[str]) -> str:
     """Returns "; did you mean ...?" with the most similar of the known names, and nothing where none is similar."""
-    names = list(known)
-    former = _FORMER_NAMES.get(name)
-    similar = [former] if former in names else get_close_matches(name, names, n=1)
+    similar = get_close_matches(name, list(known), n=1)
     return f"; did you mean {similar[0]}?" if similar else ""

@@ -8,9 +8,10 @@ import argparse
 import json
 import random
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import get_args
@@ -143,43 +144,25 @@ class Options:
             require_mjsoul_points(self.room, self.style, self.vocabulary.num_seats)
 
 
-@dataclass
-class Report:
-    """Counts of what was played; sums over games."""
-
-    num_games: int = 0
-    num_kept: int = 0
-    """games whose files existed before"""
-    num_rounds: int = 0
-
-    def add(self, other: "Report") -> None:
-        for name in (each.name for each in fields(self)):
-            setattr(self, name, getattr(self, name) + getattr(other, name))
-
-    def __str__(self) -> str:
-        kept = f", {self.num_kept:,} of them simulated before" if self.num_kept else ""
-        mean = self.num_rounds / self.num_games
-        return f"{self.num_games:,} games{kept}, {self.num_rounds:,} rounds ({mean:.1f} a game)"
-
-
-def run(options: Options) -> Report:
-    """Simulates games into `options.folder`; files that exist are kept. Raises ValueError if one of them is damaged
-    or holds a game of other settings; OSError as `in_order`."""
-    report = Report()
+def run(options: Options) -> Counter[str]:
+    """Simulates games into `options.folder`; files that exist are kept. Returns counts: games, kept, rounds. Raises
+    ValueError if a file is damaged or holds a game of other settings; OSError as `in_order`."""
+    counts = Counter[str]()
     task = partial(_simulate_one, options)
     with closing(in_order(task, range(options.num_games), options.num_processes)) as results:
         for one in tqdm(results, total=options.num_games, unit="game", disable=None, smoothing=0.05):
-            report.add(one)
-    return report
+            counts += one
+    return counts
 
 
-def _simulate_one(options: Options, index: int) -> Report:
-    """Writes the record of one game unless it exists; returns the game's report."""
+def _simulate_one(options: Options, index: int) -> Counter[str]:
+    """Writes the record of one game unless it exists; returns its counts."""
     path = Path(options.folder, f"{game_id(options.seed, index, options.vocabulary)}{SUFFIX}")
     if path.exists():
-        recorded = _read_record(path)
+        with reading_text(str(path)) as lines:
+            recorded = [json.loads(line) for line in lines]
         _require_settings(path, recorded[0], options)
-        return Report(1, 1, len(rounds_of(recorded)))
+        return Counter(games=1, kept=1, rounds=len(rounds_of(recorded)))
     game = simulate_game(
         options.vocabulary,
         options.seed,
@@ -190,27 +173,13 @@ def _simulate_one(options: Options, index: int) -> Report:
         annotated=False,
     )
     write_record(str(path), game.events)
-    return Report(num_games=1, num_rounds=len(rounds_of(game.events)))
-
-
-def _read_record(path: Path) -> list[Event]:
-    try:
-        with reading_text(str(path)) as lines:
-            events = [json.loads(line) for line in lines]
-    except ValueError as error:
-        raise ValueError(f"{path}: damaged: delete it to simulate it again ({error})") from None
-    if not events or events[-1]["type"] != "end_game":
-        raise ValueError(f"{path}: not a whole game: delete it to simulate it again")
-    return events
+    return Counter(games=1, rounds=len(rounds_of(game.events)))
 
 
 def _require_settings(path: Path, start: Event, options: Options) -> None:
     header = start.get("kanachan", {})
-    wanted = {"style": options.style, "rules": options.rules}
-    if options.room is not None:
-        wanted["room"] = options.room
-    for name, value in wanted.items():
-        if header.get(name) != value:
+    for name, value in {"style": options.style, "rules": options.rules, "room": options.room}.items():
+        if value is not None and header.get(name) != value:
             raise ValueError(
                 f"{path}: simulated with {name} {header.get(name)}, not {value}: "
                 "use another folder or the same settings"
@@ -259,8 +228,10 @@ def simulate(argv: Sequence[str] | None = None) -> int:
             room=arguments.room,
             num_processes=arguments.processes,
         )
-        report = run(options)
-        print(report, file=sys.stderr)
+        counts = run(options)
+        kept = f", {counts['kept']:,} of them simulated before" if counts["kept"] else ""
+        mean = counts["rounds"] / counts["games"]
+        print(f"{counts['games']:,} games{kept}, {counts['rounds']:,} rounds ({mean:.1f} a game)", file=sys.stderr)
         return 0
 
     return run_cleanly(parser.prog, body)

@@ -144,9 +144,5 @@ def danger_of(kind: int, view: View) -> float:
 
 def without_kind(hand: Sequence[int], kind: int) -> list[int]:
     """Returns the hand without one tile of the kind."""
-    rest = list(hand)
-    for position, tile in enumerate(rest):
-        if tile // 4 == kind:
-            del rest[position]
-            break
-    return rest
+    place = next(place for place, tile in enumerate(hand) if tile // 4 == kind)
+    return [*hand[:place], *hand[place + 1 :]]

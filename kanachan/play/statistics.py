@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from annotate.game.grading import FIRST_DAN, TENHOU
+from annotate.game.grading import FIRST_DAN, TENHOU_BONUS, TENHOU_PENALTY_STEP
 from annotate.runtime.json_output import plain
 from kanachan.evaluation.bootstrap import REPLICATES, Estimate, Floats, Statistic, cluster_bootstrap
 from kanachan.evaluation.comparison import difference
@@ -112,8 +112,7 @@ def _ratio(numerator_B: Floats, denominator_B: Floats) -> Statistic:
 
 def _stable_dan(rank_B: Sequence[Floats], style: int) -> Statistic:
     """Returns the statistic of stable dan: Tenhou's dan at which the mean gain at Houou tables is 0."""
-    gains = TENHOU[len(rank_B)].bonus[style]["houou"]
-    step = TENHOU[len(rank_B)].penalty_step[style]
+    gains, step = TENHOU_BONUS[len(rank_B)][style]["houou"], TENHOU_PENALTY_STEP[style]
     lowest = FIRST_DAN - 3  # of which the last place costs nothing
 
     def statistic(sums_RC: Floats) -> Floats:

@@ -66,7 +66,6 @@ _UNRANKED = ("友人", "大会", "Friendly", "Tournament", "Tounament")  # the l
 class _Kind(NamedTuple):
     rules: tuple[Rules, ...]
     style: int
-    is_ranked: bool
     room: int | None
     """Mahjong Soul's, 0 ... 4"""
     table: grading.TenhouTable | None
@@ -127,7 +126,7 @@ def _game(document: Any, name: str) -> Game:
         raise ValueError(f'"rule" must be an object whose "disp" is a text, not {_short(rule)}')
     kind = _kind(rule.get("disp", ""))
     if document.get("lobby", 0) != 0:  # a private lobby: unranked
-        kind = kind._replace(is_ranked=False, room=None, table=None)
+        kind = kind._replace(room=None, table=None)
     rounds = document["log"]
     is_named_for_three = rule.get("disp", "").startswith(("三", "3")) or (isinstance(names, list) and len(names) == 3)
     num_seats = 3 if is_named_for_three or any(map(_is_for_three, rounds)) else _SEATS_OF_TABLE
@@ -191,17 +190,17 @@ def _kind(disp: str) -> _Kind:
     room = _MJSOUL_ROOM.search(disp)
     if room is not None:
         places = [place for place, names in enumerate(_MJSOUL_ROOMS) if room[1].endswith(names)]
-        return _Kind(("mjsoul",), style, bool(places), places[0] if places else None, None)
+        return _Kind(("mjsoul",), style, places[0] if places else None, None)
     if any(word in disp for word in _UNRANKED):
-        return _Kind(("mjsoul",), style, False, None, None)
+        return _Kind(("mjsoul",), style, None, None)
     tenhou = _TENHOU_DISP.match(disp)
     if tenhou is None:
-        return _Kind(("tenhou", "mjsoul"), style, False, None, None)
+        return _Kind(("tenhou", "mjsoul"), style, None, None)
     if not tenhou[3]:
         raise ValueError(f"a game without open tanyao ({disp}): this rule variant is not supported")
     place = _TENHOU_TABLES.get(tenhou[1])
     table = None if place is None else grading.TENHOU_TABLES[place]
-    return _Kind(("tenhou",), style, table is not None, None, table)
+    return _Kind(("tenhou",), style, None, table)
 
 
 def _is_for_three(columns: Any) -> bool:
@@ -249,7 +248,8 @@ def _grading(
 ) -> tuple[tuple[int, ...] | None, tuple[int, ...] | None]:
     """Returns the seats' grades, and the changes of grading points by the platform's table."""
     names = _of_seats(document.get("dan"), num_seats)
-    if not kind.is_ranked or not isinstance(names, list) or len(names) != num_seats:
+    is_ranked = kind.room is not None or kind.table is not None
+    if not is_ranked or not isinstance(names, list) or len(names) != num_seats:
         return None, None
     names = list(map(normalised, names))
     if kind.table is not None:

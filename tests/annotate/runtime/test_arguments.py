@@ -18,8 +18,6 @@ def parser() -> CommandParser:
     [
         (["x", "--out", "y"], "--out: no such option; did you mean --output?"),
         (["x", "--out=y"], "--out: no such option; did you mean --output?"),
-        (["x", "-o", "y", "--jobs", "2"], "--jobs: no such option; did you mean --processes?"),
-        (["x", "-o", "y", "--threads", "2"], "--threads: no such option; did you mean --processes?"),
         (["x", "-o", "y", "--proceses", "2"], "--proceses: no such option; did you mean --processes?"),
         (["x", "-o", "y", "--zzz"], "error: --zzz: no such option\n"),
         (["x"], "the following arguments are required: -o/--output"),

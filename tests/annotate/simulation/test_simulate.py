@@ -112,7 +112,7 @@ def test_a_second_run_makes_only_what_is_missing(simulated: Path, tmp_path: Path
     kept.write_bytes(first.read_bytes())
     os.utime(kept, (1, 1))
     report = run(options(tmp_path))
-    assert (report.num_games, report.num_kept) == (3, 1)
+    assert (report["games"], report["kept"]) == (3, 1)
     assert kept.stat().st_mtime == 1
     assert contents(tmp_path) == contents(simulated)
 
@@ -127,7 +127,7 @@ def test_games_of_other_settings_are_refused(simulated: Path, other: dict) -> No
 def test_a_damaged_file_is_named(simulated: Path, tmp_path: Path) -> None:
     content = (simulated / "sim-1-000001.jsonl.gz").read_bytes()
     (tmp_path / "sim-1-000001.jsonl.gz").write_bytes(content[: len(content) // 2])
-    with pytest.raises(ValueError, match="sim-1-000001.jsonl.gz: damaged: delete it"):
+    with pytest.raises(ValueError, match="sim-1-000001.jsonl.gz: damaged or cut off"):
         run(options(tmp_path))
 
 
