@@ -1,9 +1,6 @@
-"""Tokens as products: a field of an annotation is blocks, and a block the product of its axes.
-
-The tokens of a field are those of its blocks, concatenated; of a block, the last axis runs fastest. Sizes are stated
-once, every offset is a sum, and the meaning of a token (`Field.describe`), its image when suits or seats are permuted
-(`kanachan.data.symmetry`) and its description for people all follow from the axes.
-"""
+"""Tokens as products: a field of an annotation is blocks, concatenated, and a block the product of its axes, of which
+the last runs fastest. The meaning of a token, its image when suits or seats are permuted (`kanachan.data.symmetry`) and
+its description for people follow from the axes."""
 
 from dataclasses import dataclass
 from enum import StrEnum

@@ -1,8 +1,5 @@
-"""Corrects the events of a round: what a record states wrongly or leaves out although its other events determine it.
-
-Every `annotate.game.record.Round` has its events corrected, whatever the format, so that all that follows a record
-follows the same stream.
-"""
+"""Corrects the events of a round, whatever its format: what a record states wrongly or leaves out although its other
+events determine it."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -14,9 +14,8 @@ KITA = ("kita", "nukidora")
 
 
 def choice_of_event(turn: Turn, event: Event, vocabulary: Vocabulary, is_riichi: bool = False) -> Choice:
-    """Returns the option of `turn` that an event of its seat plays: dahai (which `is_riichi` says to declare riichi),
-    chi, pon, daiminkan, ankan, kakan, kita (nukidora), hora, ryukyoku or none. Raises ValueError if that is not legal.
-    """
+    """Returns the option of `turn` that an event of its seat plays; `is_riichi`: a dahai declares riichi. Raises
+    ValueError if that is not legal."""
     token = token_of_event(turn, event, vocabulary, is_riichi)
     moves = turn.options.get(token)
     if moves is None:

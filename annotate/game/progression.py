@@ -1,7 +1,4 @@
-"""Calls, kans and Norths set aside as tokens of the progression.
-
-Those of discards, by far the most frequent, are computed by `Table`.
-"""
+"""Calls, kans and Norths set aside as tokens of the progression; those of discards are computed by `Table`."""
 
 from annotate.game.record import Event
 from annotate.game.tiles import TILE_OF_MJAI

@@ -21,10 +21,8 @@ pickle"""
 
 
 class Output(ABC):
-    """An output of kanachan-annotate; by default one that cannot be resumed.
-
-    The JSON values that its methods return are passed back to it, possibly in a later process.
-    """
+    """An output of kanachan-annotate; by default one that cannot be resumed. The JSON values that its methods return
+    are passed back to it, possibly in a later process."""
 
     name: str
     """for messages"""
@@ -75,11 +73,8 @@ def encode_zstd(annotations: Sequence[Annotation], summary: GameSummary | None) 
 
 
 class TextOutput(Output):
-    """A file of annotation lines, compressed by its suffix: a frame, or gzip member, for each game.
-
-    Thus all processes compress, and the file may be cut after any game. A game is long enough for this to cost no
-    space.
-    """
+    """A file of annotation lines, compressed by its suffix: a frame, or gzip member, for each game, so that all
+    processes compress and the file may be cut after any game."""
 
     seconds_between_saves = 2.0
 

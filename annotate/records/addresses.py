@@ -60,10 +60,8 @@ def is_record_address(text: str) -> bool:
 
 
 def seat_in(text: str) -> int | None:
-    """Returns whose view an address has, or the name of a file as Tenhou's client gives it (&tw=2).
-
-    Of an address that holds a record, what stands before and behind the record counts.
-    """
+    """Returns whose view an address has, or the name of a file as Tenhou's client gives it (&tw=2): not what stands
+    within a record that the address holds."""
     if is_record_address(text):
         before, _, record = text.partition("#")
         behind = _AFTER_RECORD.search(record)

@@ -76,7 +76,8 @@ def scores_at_end(after: Start) -> tuple[int, ...]:
 
 
 class RoundSequence:
-    """The progress of a recorded game, computed from how its rounds ended.
+    """The progress of a recorded game, computed from how its rounds ended. `lost`: places among the rounds before which
+    the reader left out others, so that what follows is not known.
 
     A round that does not start as computed is skipped, and the game continues from the computed state by what that
     round changed, so that one wrong start costs one round. Where the record lacks rounds, or the effect of a round is
@@ -84,12 +85,6 @@ class RoundSequence:
     """
 
     def __init__(self, rounds: Sequence[Round], style: int, lost: Collection[int] = ()) -> None:
-        """
-        Args:
-            rounds: of a game, at least one.
-            style: 0 East only, 1 East and South.
-            lost: places among `rounds` before which the reader left out others, so that what follows is not known.
-        """
         starts = [start_of(recorded.events) for recorded in rounds]
         self.missing: list[str] = []
         """messages about where rounds are missing"""

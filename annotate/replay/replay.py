@@ -81,13 +81,8 @@ def annotate_game(
     writes_hidden: bool = False,
     seats: Container[int] | None = None,
 ) -> ReplayResult:
-    """Replays a game and annotates every decision point of some seats, or of all.
-
-    Args:
-        room: for games whose record has none.
-        grades: for games whose record has none; one, or one for each seat.
-        writes_hidden: adds the hidden field.
-    """
+    """Replays a game and annotates every decision point of some seats, or of all. `room` and `grades` (one, or one for
+    each seat) are for games whose record has none."""
     report = ReplayResult(game.id, notes=list(game.notes))
     report.left_out += list(map(str, game.lost))
     if game.incomplete is not None:

@@ -8,12 +8,9 @@ from annotate.vocabulary import Vocabulary
 
 
 def wall_of(recorded: Round, vocabulary: Vocabulary) -> list[int]:
-    """Returns the wall for the engine to replay the round on: physical tiles, in the order of the deal.
-
-    It is the record's own where there is one. Otherwise tiles that nobody saw are filled in from those left over, in no
-    particular order. Raises ValueError if the events show more than four equal tiles, or more tiles than a wall has, or
-    others than the record's own wall.
-    """
+    """Returns the wall for the engine to replay the round on, physical tiles in the order of the deal: the record's own
+    where there is one, else with tiles that nobody saw from those left over. Raises ValueError if the events show more
+    than four equal tiles, or more tiles than a wall has, or others than the record's own wall."""
     start = recorded.events[0]
     live, rinshan, dora, ura = _shown(recorded.events)
     dealt = places_dealt(start["oya"], len(start["tehais"]))

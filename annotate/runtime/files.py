@@ -156,9 +156,7 @@ def compression_of(start: bytes) -> str | None:
 
 def decompressing(raw: IO[bytes]) -> IO[bytes]:
     """Returns the content of `raw`, which can seek, as a stream: decompressed if its first bytes are of a compression.
-
-    Reading it may raise DECOMPRESSION_ERRORS. Reading takes little memory whatever the compression ratio.
-    """
+    Reading it takes little memory whatever the compression ratio, and may raise DECOMPRESSION_ERRORS."""
     compression = compression_of(raw.read(len(_MAGICS["zstd"])))
     raw.seek(0)
     return _decoded(raw, compression, _SMALL_CHUNK)

@@ -38,14 +38,7 @@ def in_order(
 ) -> Generator[Result]:
     """Yields function(item) for each of `items`, in their order, whatever the number of processes, until all are done
     or a stop is requested. Items are read as they are needed, and few results wait in memory. Close the generator if it
-    is not read to its end (`contextlib.closing`), so that the processes end at once.
-
-    Args:
-        name: of an item, in messages.
-
-    Raises:
-        UnitError, ValueError, OSError, RuntimeError: as `ProcessPool.results`.
-    """
+    is not read to its end (`contextlib.closing`). `name`: of an item, in messages. Raises as `ProcessPool.results`."""
     rest = iter(items)
     first = list(islice(rest, 2 if num_processes > 1 else 0))
     if len(first) <= 1:

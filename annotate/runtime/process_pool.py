@@ -1,5 +1,4 @@
-"""A pool of processes that share a sequence of units of work. A process that is killed is replaced, and its units are
-done again.
+"""A pool of processes that share units of work. A process that is killed is replaced, and its units are done again.
 
 A process receives units through a pipe: a few at first, then one for each result that it sends back, and None where no
 unit is left for it.
@@ -61,16 +60,13 @@ class ProcessPool(Generic[Unit, Result]):
         self._members: list[_Member[Unit]] = []
 
     def results(self, units: Iterable[Unit | None], stop: StopRequest) -> Generator[tuple[Unit, Result]]:
-        """Yields units and results as they come, until all units are done or a stop is requested. Ends the processes;
-        close the generator if it is not read to its end.
-
-        Args:
-            units: None stands for one that is not ready before the next result has been taken.
+        """Yields units and results as they come, until all units are done or a stop is requested. Close the generator
+        if it is not read to its end. `units`: None stands for one that is not ready before the next result has been
+        taken.
 
         Raises:
             UnitError: processes were lost again and again that had the same unit.
-            ValueError, OSError: those of a function.
-            RuntimeError: any other exception of a function.
+            ValueError, OSError: those of a function; RuntimeError: any other exception of a function.
         """
         waiting = Waiting(units)
         try:

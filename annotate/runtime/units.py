@@ -25,12 +25,8 @@ class Serve(Protocol[Unit, Result_co]):
     """What a worker runs: does units, as many at once as it likes. Picklable, as are units and results."""
 
     def __call__(self, units: Iterator[Unit], stop: StopRequest, /) -> Generator[tuple[Unit, Result_co]]:
-        """Yields each unit with its result, in any order, until all are done or a stop is requested.
-
-        Args:
-            units: waits for the next unit; after its end no more come. A stream has at most `ahead` units that it has
-                taken and not yielded, so it must not take more before it yields.
-        """
+        """Yields each unit with its result, in any order, until all are done or a stop is requested. `units` waits for
+        the next one; at most `ahead` of them may be taken and not yielded."""
         ...
 
 

@@ -138,9 +138,7 @@ class RuleBasedAgent:
         self, view: View, tokens: Sequence[int], plan: Plan, caution: float
     ) -> list[tuple[float, int, int]]:
         """Ranks the discards: (merit, number of tiles accepted next, token), the best first, one for each kind of tile.
-
-        A step of shanten outweighs all else except folding.
-        """
+        A step of shanten outweighs all else except folding."""
         chosen: dict[int, tuple[int, int]] = {}
         for token in tokens:
             tile, is_tsumogiri = divmod((token - self._first_discard) >> 1, 2)

@@ -113,10 +113,8 @@ def of_json(name: str, content: Any, where: str) -> tuple[Message, list[str]]:
 
 
 def _fill(message: Message, name: str, content: Any, where: str) -> list[str]:
-    """Copies the content of a JSON object into `message`, one of `name`; returns the keys that have no field.
-
-    Keys whose value is null, 0, false or empty are not returned.
-    """
+    """Copies the content of a JSON object into `message`, one of `name`; returns the keys without a field whose value
+    is not null, 0, false or empty."""
     if type(content) is not dict:
         raise _Misfit(f"{where} must be an object, not {ascii(content)[:40]}")
     fields = _fields(name)

@@ -19,8 +19,7 @@ from annotate.vocabulary import vocabulary_of_seats
 
 def read_majsoul(data: bytes, second_file: SecondFile = no_second_file) -> Game:
     """Reads a captured message, with the frame's header of three bytes or without; `second_file` reads the game if the
-    message holds only its address. Raises ValueError for anything else, and for a game that is not supported; the
-    caller names the file."""
+    message holds only its address. Raises ValueError for anything else, and for a game that is not supported."""
     return _game(open_capture(data, second_file))
 
 

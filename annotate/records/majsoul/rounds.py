@@ -313,9 +313,7 @@ class _Draft:
 
 def _wall(paishan: str, start: Event, first: Event) -> tuple[str, ...] | None:
     """Returns the whole wall, if `paishan` holds it, or, as in older records, the rest of it after the first draw.
-
-    Whether it is the wall of this round is checked by replaying.
-    """
+    Whether it is the wall of this round is checked by replaying."""
     tiles = tiles_of(paishan[i : i + 2] for i in range(0, len(paishan), 2))
     if sum(map(len, start["tehais"])) + 1 + len(tiles) == NUM_TILE_IDS:
         return whole_wall(start, [first["pai"], *tiles], vocabulary_of_seats(4))

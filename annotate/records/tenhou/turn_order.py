@@ -71,12 +71,7 @@ def events_of(
     start: Event, turns: Sequence[Sequence[Turn]], dora: Sequence[str], ending: Sequence[Event]
 ) -> tuple[Event, ...]:
     """Returns the round's events from start_kyoku to the last hora or ryukyoku; ValueError if the turns do not fit.
-
-    Args:
-        turns: by seat.
-        dora: the indicators that were revealed after the first one.
-        ending: the round's last events.
-    """
+    `turns`: by seat; `dora`: the indicators revealed after the first; `ending`: the round's last events."""
     if sum(map(len, turns)) > MOST_TURNS:
         raise ValueError(f"more than {MOST_TURNS} turns, which no wall has tiles for")
     order = order_of(turns, start["oya"])
@@ -177,11 +172,9 @@ def order_of(turns: Sequence[Sequence[Turn]], first: int) -> list[Turn] | None:
 
 
 def _with_consequences(order: Sequence[Turn], dora: Sequence[str], ending: Sequence[Event]) -> Iterator[Event]:
-    """Yields the events of an order, with dora and riichi acceptance where the rules put them, and the round's end.
-
-    A closed kan reveals its indicator at once, another one before the next discard or after the next kan, unless that
-    is robbed.
-    """
+    """Yields the events of an order, with dora and riichi acceptance where the rules put them, and the round's end. A
+    closed kan reveals its indicator at once, another before the next discard or after the next kan, unless that is
+    robbed."""
     events = [event for turn in order for event in turn]
     is_ron = ending[0]["type"] == "hora" and ending[0]["actor"] != ending[0]["target"]
     takes_last = is_ron or ending[0].get("reason") == "sanchaho"
