@@ -46,7 +46,7 @@ class SeenDeal:
         known[place_of_indicator(vocabulary)] = pool[self.indicator].pop(0)
         if self.drawn is not None:
             assert self.seat == self.dealer
-            known[_first_draw(vocabulary)] = pool[self.drawn].pop(0)
+            known[13 * vocabulary.num_seats] = pool[self.drawn].pop(0)
         shuffled = random.Random(seed)
         for _ in range(num):
             yield wall_with(known, vocabulary, shuffled)
@@ -55,10 +55,6 @@ class SeenDeal:
 def place_of_indicator(vocabulary: Vocabulary) -> int:
     """Returns the place of the first dora indicator in a wall."""
     return vocabulary.num_tile_ids - 1 - vocabulary.num_rinshan
-
-
-def _first_draw(vocabulary: Vocabulary) -> int:
-    return sum(map(len, places_dealt(0, vocabulary.num_seats)))
 
 
 def wall_with(known: Mapping[int, int], vocabulary: Vocabulary, shuffled: random.Random | None = None) -> list[int]:

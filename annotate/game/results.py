@@ -129,14 +129,9 @@ def round_summary(start: Event, deltas: Sequence[int]) -> RoundSummary:
 
 def round_part(events: Sequence[Event]) -> list[tuple[int, ...]]:
     """Computes the first results of each seat: round result and round deltas."""
-    num_seats = len(events[0]["scores"])
-    draw = events[-1]
-    is_tenpai = [False] * num_seats
-    if draw["type"] == "ryukyoku" and draw.get("reason") in EXHAUSTIVE:
-        # payments show who was tenpai, unless all or none were
-        is_tenpai = [delta > 0 for delta in draw["deltas"]] if any(draw["deltas"]) else tenpai_at_end(events)
-    delta = round_delta(events, num_seats)
-    return [(result, *delta) for result in round_results(events, events[0]["oya"], is_tenpai)]
+    results = _round_results(events, len(events[0]["scores"]))
+    delta = round_delta(events, len(results))
+    return [(result, *delta) for result in results]
 
 
 def game_part(scores: Sequence[int], grading_deltas: Sequence[int]) -> list[tuple[int, ...]]:
@@ -145,10 +140,10 @@ def game_part(scores: Sequence[int], grading_deltas: Sequence[int]) -> list[tupl
     return [(*ranks, ranks[seat], scores[seat], grading_deltas[seat]) for seat in range(len(scores))]
 
 
-def round_results(events: Sequence[Event], dealer: int, is_tenpai: Sequence[bool]) -> list[int]:
+def _round_results(events: Sequence[Event], num_seats: int) -> list[int]:
     """Computes the round result, the first of the results, from the point of view of each seat, of a round that ends
-    with hora or ryukyoku; `is_tenpai`, by seat, matters only at an exhaustive draw."""
-    num_seats = len(is_tenpai)
+    with hora or ryukyoku."""
+    codes, dealer = _CODES[num_seats], events[0]["oya"]
     wins = [event for event in events if event["type"] == "hora"]
     if wins:
         winners = {event["actor"] for event in wins}
@@ -162,8 +157,10 @@ def round_results(events: Sequence[Event], dealer: int, is_tenpai: Sequence[bool
         winner = next(seat for seat in (*range(dealer, num_seats), *range(dealer)) if draw["deltas"][seat] > 0)
         return [_win_result(seat, winner, winner, num_seats) for seat in range(num_seats)]
     if draw.get("reason") in EXHAUSTIVE:
-        return [_CODES[num_seats].tenpai if tenpai else _CODES[num_seats].noten for tenpai in is_tenpai]
-    return [_CODES[num_seats].aborted] * num_seats
+        # payments show who was tenpai, unless all or none were
+        is_tenpai = [delta > 0 for delta in draw["deltas"]] if any(draw["deltas"]) else tenpai_at_end(events)
+        return [codes.tenpai if tenpai else codes.noten for tenpai in is_tenpai]
+    return [codes.aborted] * num_seats
 
 
 def relative_winner(round_result: int, num_seats: int) -> int | None:

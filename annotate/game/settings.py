@@ -51,7 +51,7 @@ def add_grades_option(parser: argparse._ActionsContainer, whose: str) -> None:
 
 
 def parse_grades(text: str, numbers: Sequence[int]) -> tuple[int, ...]:
-    """Parses grades separated by commas, of which there must be one of `numbers`; raises ArgumentTypeError otherwise."""
+    """Parses grades separated by commas, as many as one of `numbers`; raises ArgumentTypeError for anything else."""
     grades = tuple(int(part) if part.isdecimal() else -1 for part in text.split(","))
     if len(grades) not in numbers or not all(0 <= grade < NUM_GRADES for grade in grades):
         wanted = " or ".join(map(str, numbers))

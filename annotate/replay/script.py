@@ -50,36 +50,25 @@ class Script:
         self._vocabulary = table.vocabulary
         self._automatic = recorded.automatic
         self._offered = OfferedActions(recorded, table.vocabulary)
-
-    @property
-    def differences(self) -> list[str]:
-        """Where options that the record lists are not those of the engine."""
-        return self._offered.differences
+        self.differences = self._offered.differences
+        """where options that the record lists are not those of the engine"""
 
     def choose(self, turns: list[Turn]) -> dict[int, Choice]:
         """Returns the recorded choices of the seats that must act. Raises Disagreement: the record has no such choice
         here, or has another draw or other indicators than the engine."""
-        place = self._place = self._place_of_trigger(turns)
+        is_claim = turns[0].target is not None
+        place = self._place = self._places[self._next - 1] if is_claim else self._openings[self._next]
         for event in self._events[self._num_added : place + 1]:
             if event["type"] != "tsumo":  # nobody else sees it
                 self._table.add_event(event)
         self._num_added = place + 1
         self._check_seen(turns[0], place)
         self._offered.compare(place, turns)
-        if turns[0].target is None:
-            assert len(turns) == 1, turns
-            choices = {turns[0].seat: self._own_turn(turns[0])}
-        else:
-            choices = self._claims(turns)
+        choices = self._claims(turns) if is_claim else {turns[0].seat: self._own_turn(turns[0])}
         for seat in choices:
             if (place, seat) in self._automatic:
                 choices[seat] = choices[seat]._replace(is_automatic=True)
         return choices
-
-    def _place_of_trigger(self, turns: list[Turn]) -> int:
-        if turns[0].target is not None:
-            return self._places[self._next - 1]
-        return self._openings[self._next]
 
     def _check_seen(self, turn: Turn, place: int) -> None:
         """Raises Disagreement if the record has another draw, or other indicators face up, than the engine."""

@@ -11,7 +11,6 @@ from annotate.game.results import (
     relative_winner,
     round_delta,
     round_part,
-    round_results,
 )
 from tests.support.rare_rounds import TENPAI, THREE_WINNERS
 from tests.support.rounds import DULL, NUM_SEATS, play_round, start_of_round, start_of_three
@@ -19,13 +18,13 @@ from tests.support.rounds import DULL, NUM_SEATS, play_round, start_of_round, st
 TERMINALS = ["1m", "9m", "1p", "9p", "1s", "9s", "1z", "2z", "3z", "4z", "5z", "6z", "7z"] * 4
 
 
-def win(winner: int, target: int, **more: object) -> dict:
-    return {"type": "hora", "actor": winner, "target": target, "deltas": [0, 0, 0, 0], **more}
+def win(winner: int, target: int) -> dict:
+    return {"type": "hora", "actor": winner, "target": target}
 
 
-def codes(*ends: dict, is_tenpai: tuple[bool, ...] = (False,) * 4, num_seats: int = NUM_SEATS) -> list[int]:
+def codes(*ends: dict, num_seats: int = NUM_SEATS) -> list[int]:
     start = start_of_round() if num_seats == NUM_SEATS else start_of_three()
-    return round_results([start, *ends], 0, is_tenpai[:num_seats])
+    return [part[0] for part in round_part([start, *ends])]
 
 
 def round_of_terminals(*seats: int, oya: int = 0):
@@ -85,7 +84,7 @@ def test_every_seat_can_tell_from_its_result_who_has_won_and_who_dealt_in(num_se
 
 def test_draws_of_three_seats_come_last() -> None:
     draw = {"type": "ryukyoku", "reason": "exhaustive_draw", "deltas": [2000, -1000, -1000]}
-    assert codes(draw, is_tenpai=(True, False, False), num_seats=3) == [10, 9, 9]
+    assert codes(draw, num_seats=3) == [10, 9, 9]
     assert codes({**draw, "reason": "kyushu_kyuhai"}, num_seats=3) == [11, 11, 11]
     assert [relative_winner(code, 3) for code in (9, 10, 11)] == [None] * 3
 
@@ -98,7 +97,7 @@ def test_of_several_winners_each_sees_the_own_win_and_the_rest_the_first_after_t
 
 def test_a_draw_tells_who_was_tenpai() -> None:
     draw = {"type": "ryukyoku", "reason": "exhaustive_draw", "deltas": [1500, -1500, 1500, -1500]}
-    assert codes(draw, is_tenpai=(True, False, True, False)) == [17, 16, 17, 16]
+    assert codes(draw) == [17, 16, 17, 16]
 
 
 @pytest.mark.parametrize("reason", ["kyushu_kyuhai", "sufuurenta", "suucha_riichi", "suukansansen", "sanchaho"])
