@@ -13,7 +13,6 @@ from annotate.vocabulary import TABLE, VOCABULARIES, Vocabulary
 
 FIELDS = ("game", "sparse", "numeric", "progression", "actions", "chosen", "results")
 HIDDEN = "hidden"
-"""name of the optional field"""
 _ALL_FIELDS = (*FIELDS, HIDDEN)
 
 

@@ -280,7 +280,6 @@ THREE_PLAYERS = Vocabulary(
 )
 
 VOCABULARIES: Mapping[str, Vocabulary] = {vocabulary.name: vocabulary for vocabulary in (FOUR_PLAYERS, THREE_PLAYERS)}
-"""all vocabularies by name"""
 NUMS_OF_SEATS = tuple(sorted({vocabulary.num_seats for vocabulary in VOCABULARIES.values()}))
 """numbers of seats that a command can expect before it has read the data or the weights"""
 

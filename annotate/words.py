@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from annotate.annotation import Annotation
+from annotate.game.tiles import WIND_NAMES
 from annotate.vocabulary import CHI_TILES, NUM_GRADES, TILE_NAMES, Vocabulary, tile_of, tile_of_slot
 
 ROOMS = ("Bronze", "Silver", "Gold", "Jade", "Throne")
@@ -15,7 +16,6 @@ GRADES = (
     "Celestial",
 )
 STYLES = ("East only", "East and South")
-WIND_NAMES = ("East", "South", "West", "North")
 PLACES = ("1st", "2nd", "3rd", "4th")
 NOT_TENPAI, TENPAI, ABORTED = "exhaustive draw, not tenpai", "exhaustive draw, tenpai", "round aborted"
 
@@ -37,7 +37,6 @@ ROUND_RESULTS = {
     4: _round_results("right seat", "seat across", "left seat"),
     3: _round_results("right seat", "left seat"),
 }
-"""by number of seats"""
 
 Situation = defaultdict[str, list[dict[str, int]]]
 """sparse tokens by block, each as the values of its factors"""

@@ -42,16 +42,12 @@ class Choice(NamedTuple):
 
 
 class Play(NamedTuple):
-    """The result of `play`."""
+    """The result of `play`: the decisions in order of play, and how many choices were skipped, and why."""
 
     decisions: list[Decision]
-    """in order of play"""
     num_unknown: int
-    """choices skipped because they are unknown"""
     automatic: Counter[str]
-    """choices skipped because the server made them, by kind"""
     num_others: int
-    """choices skipped because they are of seats that the writer does not collect"""
 
 
 def annotation_of(

@@ -30,7 +30,6 @@ class MjsoulPoints:
     start: int
     """points of score at which nothing is gained or lost"""
     uma: tuple[int, ...]
-    """by rank"""
     bonus: tuple[Bonus, Bonus]
     """[style][room][rank]; missing ranks get none; a room without ranks has no known bonus"""
     penalty: tuple[tuple[int, ...], tuple[int, ...]]

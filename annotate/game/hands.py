@@ -36,7 +36,6 @@ class Hands:
         self.drawn: list[str | None] = [None] * len(self.concealed)
         """by seat: the tile drawn in the turn in progress"""
         self.norths = [0] * len(self.concealed)
-        """by seat: how many are set aside"""
 
     def follow(self, event: Event) -> None:
         """Applies the next event of the round; events that move no tile of a hand are skipped."""

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 from annotate.game.corrections import corrected
 from annotate.game.grading import ranks_of
 from annotate.game.origin import Origin
-from annotate.game.tiles import MJAI_NAMES, unseen_tiles
+from annotate.game.tiles import MJAI_NAMES, WIND_NAMES, WINDS, unseen_tiles
 from annotate.vocabulary import Vocabulary
 
 Rules = Literal["tenhou", "mjsoul"]
@@ -76,8 +76,7 @@ class Round:
     def name(self) -> str:
         """Wind, number of the round and honba for people, e.g. "East 1-0"."""
         start = self.events[0]
-        wind = {"E": "East", "S": "South", "W": "West", "N": "North"}[start["bakaze"]]
-        return f"{wind} {start['kyoku']}-{start['honba']}"
+        return f"{WIND_NAMES[WINDS[start['bakaze']]]} {start['kyoku']}-{start['honba']}"
 
 
 class LostRound(NamedTuple):
@@ -118,9 +117,7 @@ class Game:
     incomplete: str | None = None
     """why the last round or the end of the game is missing, if it is"""
     origin: Origin = field(default=Origin(), compare=False)
-    """who played it, when and where"""
     lost: tuple[LostRound, ...] = ()
-    """rounds with a fault, in order"""
     notes: tuple[str, ...] = ()
     """for the report: what was passed over"""
 

@@ -39,7 +39,6 @@ class RoundSummary(NamedTuple):
     dealer: int
     honba: int
     deposits: int
-    """riichi sticks on the table"""
     scores: tuple[int, ...]
     deltas: tuple[int, ...]
 

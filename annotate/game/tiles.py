@@ -19,6 +19,7 @@ MJAI_NAMES = tuple(
 TILE_OF_MJAI = {name: tile for tile, name in enumerate(MJAI_NAMES)}
 _FIRST_WIND, _FIRST_DRAGON = 27, 31
 WINDS = {"E": 0, "S": 1, "W": 2, "N": 3}
+WIND_NAMES = ("East", "South", "West", "North")
 
 # Walls are given in the order of the deal; counted from their end, they hold the rinshan tiles, then the dora and ura
 # indicators in turn.

@@ -25,7 +25,6 @@ class Output(ABC):
     are passed back to it, possibly in a later process."""
 
     name: str
-    """for messages"""
     encode: Encode
     journal: Path | None = None
     """file for the journal of the run; None: the run cannot be resumed"""

@@ -31,7 +31,6 @@ class Report:
     decisions: int = 0
     unknown: int = 0
     automatic: Counter[str] = field(default_factory=Counter)
-    """choices that the server made for a player who was away, by kind"""
     by: Counter[str] = field(default_factory=Counter)
     """games by the names of the players whose decisions alone are annotated"""
     others: int = 0
@@ -44,10 +43,8 @@ class Report:
     num_left_out: int = 0
     left_out: list[str] = field(default_factory=list)
     num_faults: int = 0
-    """items left out through a fault of this program"""
     num_differences: int = 0
     differences: list[str] = field(default_factory=list)
-    """options that a record lists and the rules engine does not have, or the reverse"""
 
     def leave_out(self, text: str, *, is_fault: bool = False) -> None:
         self.num_left_out += 1

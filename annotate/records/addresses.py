@@ -26,7 +26,6 @@ class ReplayAddress:
     text: str
     platform: Platform
     log: str
-    """the platform's name of the game"""
     seat: int | None = None
     """whose view it is (Tenhou's tw), if it contains that"""
     account: int | None = None

@@ -37,7 +37,6 @@ class Member(NamedTuple):
     size: int
     """bytes that it takes of the archive's file"""
     problem: str | None = None
-    """why there is no data"""
 
 
 def is_archive(raw: IO[bytes]) -> bool:

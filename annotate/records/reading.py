@@ -54,7 +54,6 @@ class Record:
     data: bytes | None = None
     """its content; None: to be read from the file `name`"""
     problem: str | None = None
-    """why it cannot be read"""
     modified: int = 0
     """modification time of its file in nanoseconds; 0 if it is not known"""
 

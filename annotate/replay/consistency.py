@@ -22,7 +22,6 @@ _REASONS = (EXHAUSTIVE[0], NAGASHI, *ABORTS)
 _KANS = ("daiminkan", "ankan", "kakan")
 _MOVES = ("tsumo", "reach", "dahai", "chi", "pon", *_KANS)
 _NOTEN_PAYMENTS = {4: {0, 1000, 1500, 3000}, 3: {0, 1000, 2000}}
-"""by number of seats"""
 
 
 def agreed_events(recorded: Sequence[Event], abort: str | None, table: Table) -> list[Event]:

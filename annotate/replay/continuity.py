@@ -13,12 +13,11 @@ from annotate.game.corrections import STICK
 from annotate.game.grading import ranks_of
 from annotate.game.record import ENOUGH, START_SCORE, Event, Round
 from annotate.game.results import dealer_stays, leftover_deposits, round_delta
-from annotate.game.tiles import WINDS
+from annotate.game.tiles import WIND_NAMES, WINDS
 from annotate.replay.consistency import Disagreement
 
 _UNIT = 100
 """all payments are multiples of it; the score of each seat at the start is a multiple of STICK"""
-_WIND_NAMES = ("East", "South", "West", "North")
 
 
 class Start(NamedTuple):
@@ -29,7 +28,6 @@ class Start(NamedTuple):
     honba: int
     deposits: int
     scores: tuple[int, ...]
-    """by seat, in points"""
 
     @property
     def place(self) -> tuple[int, int]:
@@ -43,7 +41,7 @@ class Start(NamedTuple):
 
     def in_words(self) -> dict[str, str]:
         wind, kyoku = divmod(self.number, len(self.scores))
-        words = {"round": f"{_WIND_NAMES[wind % 4]} {kyoku + 1}", "honba": str(self.honba)}
+        words = {"round": f"{WIND_NAMES[wind % 4]} {kyoku + 1}", "honba": str(self.honba)}
         return words | {"deposits": str(self.deposits), "scores": str(list(self.scores))}
 
 

@@ -70,7 +70,6 @@ class Replayed(NamedTuple):
     results: list[tuple[int, ...]]
     """the round's part of the results, by seat"""
     differences: list[str]
-    """where options that the record lists are not those of the engine"""
     wins: list[Win]
 
 

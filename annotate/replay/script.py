@@ -51,7 +51,6 @@ class Script:
         self._automatic = recorded.automatic
         self._offered = OfferedActions(recorded, table.vocabulary)
         self.differences = self._offered.differences
-        """where options that the record lists are not those of the engine"""
 
     def choose(self, turns: list[Turn]) -> dict[int, Choice]:
         """Returns the recorded choices of the seats that must act. Raises Disagreement: the record has no such choice

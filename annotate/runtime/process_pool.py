@@ -35,7 +35,6 @@ class _Member(Generic[Unit]):
     process: BaseProcess
     serve: Serve[Unit, Any]
     tasks: list[Task[Unit]] = field(default_factory=list)
-    """units that it has, in the order in which it received them"""
 
     is_complete: bool = False
     """whether it has been told that no unit is left for it"""

@@ -125,7 +125,6 @@ class Options:
 
     vocabulary: Vocabulary
     folder: str
-    """of the records, one file a game"""
     num_games: int
     seed: int
     style: int = 1

@@ -9,11 +9,11 @@ from annotate.annotation import Annotation
 from annotate.game.hands import tenpai_at_end
 from annotate.game.record import Game, Round
 from annotate.game.results import round_part
-from annotate.game.tiles import WINDS
+from annotate.game.tiles import WIND_NAMES, WINDS
 from annotate.game.winning import Win
 from annotate.replay.replay import ReplayResult
 from annotate.vocabulary import Vocabulary
-from annotate.words import ABORTED, NOT_TENPAI, ROUND_RESULTS, TENPAI, WIND_NAMES
+from annotate.words import ABORTED, NOT_TENPAI, ROUND_RESULTS, TENPAI
 from kanachan.review.board import candidate_of, table_of
 from kanachan.review.choices import choices_of
 from kanachan.review.course import Course

@@ -48,11 +48,9 @@ class Turn:
     hand: list[int]
     """concealed tiles, physical, including the drawn one"""
     drawn: int | None
-    """the physical tile just drawn"""
     dora_indicators: list[int]
     """physical tiles, face up"""
     scores: list[int]
-    """of all seats, in points"""
     left: int
     """live wall tiles not yet drawn"""
     target: int | None
@@ -102,7 +100,6 @@ class Table:
         self.undealt: list[list[int]] = []
         """for each round started: the tiles that were not dealt, physical, in the order of the wall"""
         self.left = vocabulary.num_live
-        """live wall tiles of the round that are not yet drawn"""
         self.turns: list[Turn] = []
         self._look(observations)
 

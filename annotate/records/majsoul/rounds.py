@@ -45,7 +45,6 @@ class _Reader:
     def __init__(self, num_seats: int, robots: Collection[int]) -> None:
         self._num_seats, self._robots = num_seats, robots
         self._rounds: list[_Draft] = []
-        """those that have ended"""
         self._round: _Draft | None = None
         self._lost: list[LostRound] = []
         self._is_lost = False
@@ -133,7 +132,6 @@ class _Draft:
         self._wall = _wall(start.paishan, *self.events) if num_seats == 4 else None
         self._doras = doras
         self._pons: dict[tuple[int, str], list[str]] = {}
-        """by seat and kind of tile"""
         self._riichi: int | None = None
         """the seat that has discarded with riichi and not paid yet"""
         self._offers: list[OfferDraft] = []

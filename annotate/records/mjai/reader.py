@@ -56,7 +56,6 @@ class _Draft:
     events: list[Event] = field(default_factory=list)
     """events of the round that is being read"""
     wall: tuple[str, ...] | None = None
-    """wall of that round"""
     end: Event | None = None
     error: str | None = None
     """the message by which the game ended before its end"""
@@ -64,7 +63,6 @@ class _Draft:
     is_round_lost: bool = False
     """whether events are passed over until the next round"""
     unknown: set[str] = field(default_factory=set)
-    """types of events that were passed over"""
     completion: Completion = field(default_factory=lambda: Completion(4))
 
     def lose_round(self, problem: str) -> None:
