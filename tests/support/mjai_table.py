@@ -40,7 +40,7 @@ def at_the_table(
 ) -> list[tuple[Any, ...]]:
     """The decisions of `seat` in one round: sparse, numeric, progression, actions."""
     return [
-        (writer.sparse(turn), writer.numeric(turn), tuple(table.progression), tuple(turn.options))
+        writer.observation(turn, table.progression)
         for table, event, turn in turns(seat, events, rules, writer.vocabulary)
         if len(turn.options) > 1 and event["type"] != "reach"
     ]

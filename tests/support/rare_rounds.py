@@ -172,6 +172,13 @@ ROUNDS_OF_THREE: dict[str, tuple[str, Sequence[str], dict[str, Any]]] = {
         ["111p456p789p567s1z", "19m147s258s23467z", "19m258s369s23567z"],
         {"draws": "9s..1p", "rinshan": "2z"},
     ),
+    "a call from across the empty seat": ("0 discard 1p; 2 pon", ["1p", "", "11p"], {"draws": "6z"}),
+    "a kan of another's tile, and one of a pon": (
+        "0 discard 1p; 2 pon; 2 discard 9m; 0 discard 9s; 1 kan; 1 cut; 2 kakan 1p",
+        ["1p9s", "999s", "11p9m"],
+        {"draws": "6z6z1p"},
+    ),
+    "a tsumo of three": ("1 tsumo", ["", "123p456p789s2255z", ""], {"draws": "6z5z"}),
 }
 """likewise, of three players"""
 

@@ -142,9 +142,7 @@ def played_again(recorded: Round, rules: Rules, writer: ObservationEncoder) -> l
         chosen = script.choose(table.turns)
         for turn in table.turns:
             if len(turn.options) > 1:
-                decided[turn.seat].append(
-                    (writer.sparse(turn), writer.numeric(turn), tuple(table.progression), tuple(turn.options))
-                )
+                decided[turn.seat].append(writer.observation(turn, table.progression))
         table.step({seat: choice.move for seat, choice in chosen.items()})
     return decided
 

@@ -10,27 +10,14 @@ from annotate.annotation import Annotation, format_line, parse_line
 from annotate.game.record import Game
 from annotate.records.reading import Record, read_record
 from annotate.replay.replay import annotate_game
+from tests.support.rare_rounds import ROUNDS_OF_THREE
 from tests.support.real_records import real_records
-from tests.support.rounds import DULL_3, V3
+from tests.support.rounds import V3
 from tests.support.writers.all_formats import WRITERS, of_tenhou
 from tests.support.writers.majsoul_made import MadeGame, made_round, simulated
 
 FORMATS = ("mjlog", "mjai", "tenhou.net/6")
 OF_MJSOUL = ("Mahjong Soul, version 0", "Mahjong Soul", "Mahjong Soul as JSON")
-NORTH = "4z19m147p258s1235z"
-WAITS_FOR_NORTH = "123p456p789s22z44z"
-ROUNDS: dict[str, tuple[str, list[str], str]] = {
-    "norths of all seats": ("0 kita; 0 cut; 1 kita; 2 kita", [NORTH, "4" + NORTH[1:], NORTH], "6z6z6z"),
-    "a north that is won": ("1 riichi 1m; 2 cut; 0 kita; 1 ron", [NORTH, WAITS_FOR_NORTH, DULL_3[2]], "6z1m7z7z"),
-    "a north that is called": ("0 discard 4z; 1 pon", [NORTH, "44z19m147p258s123z", ""], "6z"),
-    "a call from across the empty seat": ("0 discard 1p; 2 pon", ["1p", "", "11p"], "6z"),
-    "a kan of another's tile, and one of a pon": (
-        "0 discard 1p; 2 pon; 2 discard 9m; 0 discard 9s; 1 kan; 1 cut; 2 kakan 1p",
-        ["1p9s", "999s", "11p9m"],
-        "6z6z1p",
-    ),
-    "a tsumo": ("1 tsumo", ["", "123p456p789s2255z", ""], "6z5z"),
-}
 
 
 def read(content: bytes, name: str) -> Game:
@@ -40,8 +27,8 @@ def read(content: bytes, name: str) -> Game:
 
 @cache
 def made(name: str) -> MadeGame:
-    script, hands, draws = ROUNDS[name]
-    return of_tenhou(made_round(script, hands, draws, "tenhou", vocabulary=V3))
+    script, hands, wall = ROUNDS_OF_THREE[name]
+    return of_tenhou(made_round(script, hands, rules="tenhou", vocabulary=V3, **wall))
 
 
 @cache
@@ -56,7 +43,7 @@ def lines_of(game: Game) -> list[str]:
 
 
 @pytest.mark.parametrize("format_", FORMATS)
-@pytest.mark.parametrize("name", ROUNDS)
+@pytest.mark.parametrize("name", ROUNDS_OF_THREE)
 def test_a_round_of_three_is_annotated_as_it_was_played(name: str, format_: str) -> None:
     game = read(WRITERS[format_](made(name)), f"{made(name).id}.mjlog")
     known = [decision for decision in made(name).decisions if not decision.is_preempted]
@@ -83,10 +70,10 @@ def test_a_game_of_mahjong_soul_gives_the_lines_of_its_events(seed: int, format_
     assert lines_of(game) == lines_of(made_game.game)
 
 
-@pytest.mark.parametrize("name", [name for name in ROUNDS if name != "a tsumo"])
+@pytest.mark.parametrize("name", ROUNDS_OF_THREE)
 def test_a_round_of_mahjong_soul_is_annotated_as_it_was_played(name: str) -> None:
-    script, hands, draws = ROUNDS[name]
-    made_game = made_round(script, hands, draws, "mjsoul", vocabulary=V3)
+    script, hands, wall = ROUNDS_OF_THREE[name]
+    made_game = made_round(script, hands, vocabulary=V3, **wall)
     game = read(WRITERS["Mahjong Soul"](made_game), "game.bin")
     assert lines_of(game) == lines_of(made_game.game)
 

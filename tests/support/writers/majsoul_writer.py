@@ -22,7 +22,6 @@ MODE_IDS = {(2, 0): 8, (2, 1): 9, (3, 0): 11, (3, 1): 12, (4, 0): 15, (4, 1): 16
 """by room and style"""
 LEVELS = (*(10000 + 100 * tier + step for tier in range(1, 6) for step in (1, 2, 3)), 10703)
 """by grade"""
-NUM_DEALT = 52
 _NAMES = dict(zip(MJAI_NAMES, TILE_NAMES, strict=True))
 _CALLS = ("chi", "pon", "daiminkan")
 _ABORTS = {"kyushu_kyuhai": 1, "sufuurenta": 2, "suukansansen": 3, "suucha_riichi": 4, "sanchaho": 5}
@@ -30,20 +29,15 @@ _ABORTS = {"kyushu_kyuhai": 1, "sufuurenta": 2, "suukansansen": 3, "suucha_riich
 Json = dict[str, Any]
 
 
-def document(
-    made: MadeGame, version: int = 210715, offers: bool = True, inputs: bool = True, whole_walls: bool = False
-) -> Json:
-    """The JSON of the game's record: versions 0 and, from 210715, with what players pressed.
-
-    Args:
-        whole_walls: gives whole walls, as later records do, not only what is left of them after the first draw.
-    """
+def document(made: MadeGame, version: int = 210715, inputs: bool = True, whole_walls: bool = False) -> Json:
+    """The JSON of the game's record: versions 0 and, from 210715, with what players pressed. `whole_walls`: as later
+    records have them, not only what is left of them after the first draw."""
     windows = deque(made.windows)
     steps: list[Json] = [{"passed": 5, "type": 2, "user_input": {"seat": 1, "type": 7}}]
     for events in made.rounds:
         wall = [TILE_NAMES[TILE_OF_ID[i]] for i in wall_of(Round(tuple(events)), made.vocabulary)]
         paishan = "".join(wall if whole_walls else wall[13 * made.vocabulary.num_seats + 1 :])
-        steps += _Steps(events, windows, offers, inputs, paishan).steps()
+        steps += _Steps(events, windows, inputs, paishan).steps()
     if version:
         content: Json = {"version": version, "actions": steps}
     else:
@@ -90,12 +84,10 @@ def _head(made: MadeGame) -> Json:
 class _Steps:
     """The messages of one round."""
 
-    def __init__(
-        self, events: Sequence[Event], windows: deque[Window], offers: bool, inputs: bool, paishan: str
-    ) -> None:
+    def __init__(self, events: Sequence[Event], windows: deque[Window], inputs: bool, paishan: str) -> None:
         self._events = list(events)
         self._paishan = paishan
-        self._windows, self._has_offers, self._has_inputs = windows, offers, inputs
+        self._windows, self._has_inputs = windows, inputs
         self._doras = [_NAMES[events[0]["dora_marker"]]]
         self._pending: Json = {}
         """liqi or doras, for the next message"""
@@ -138,7 +130,7 @@ class _Steps:
         if is_claim is not None and self._windows and self._windows[0].is_claim == is_claim:
             window = self._windows.popleft()
         assert window or is_claim is not False, "each turn has its window"
-        if window and self._has_offers:
+        if window:
             data |= {"operations": window.operations} if is_claim else {"operation": window.operations[0]}
         self._steps.append({"passed": 10, "type": 1, "result": {"name": f".lq.{name}", "data": data}})
         if window and self._has_inputs:
