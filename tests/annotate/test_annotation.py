@@ -106,16 +106,5 @@ def test_a_value_that_cannot_be_is_refused_by_field_and_value(fields: dict, mess
 def test_a_line_is_of_the_vocabulary_that_has_as_many_numbers() -> None:
     assert vocabulary_of_line(LINE) is V
     assert vocabulary_of_line(f"{LINE}\t0,1\n") is V
-
-
-@pytest.mark.parametrize(
-    "line, message",
-    [
-        (with_field(2, "0,0,0"), "field 2 (numeric) must have 6 or 5 elements, not 3"),
-        (with_field(2, "0,x"), "field 2 (numeric) is not a comma-separated list of integers: '0,x'"),
-    ],
-)
-def test_a_line_of_no_vocabulary_is_refused_with_the_count_of_its_numbers(line: str, message: str) -> None:
-    with pytest.raises(ValueError) as error:
-        vocabulary_of_line(line)
-    assert str(error.value) == message
+    with pytest.raises(ValueError, match=r"field 2 \(numeric\) must have 6 or 5 elements, not 3"):
+        vocabulary_of_line(with_field(2, "0,0,0"))

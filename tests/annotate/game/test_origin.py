@@ -1,12 +1,11 @@
 """Who played a game, when and where, as records of every format have it."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from annotate.game.origin import Origin, Player, players_of
+from annotate.game.origin import Player, players_of
 from annotate.game.record import Game
 from annotate.records.reading import Record, read_record
 from tests.support.real_records import real_records
@@ -68,11 +67,6 @@ def test_names_that_cannot_be_shown_do_not_refuse_a_record() -> None:
     assert players_of(["a\u202eb", "  ", None, 7], 4)[0] == Player("a\ufffdb")
     assert players_of("abcd", 4) == players_of(None, 4) == players_of([None] * 4, 4) == ()
     assert players_of(["a"] * 4, 4, rates=["nan", "x", "1e99", "1500.5"])[3].rate == 1500.5
-
-
-def test_the_origin_does_not_distinguish_games() -> None:
-    game = simulated(0).game
-    assert replace(game, origin=Origin("tenhou", TENHOU_GAME)) == game and game.origin == Origin()
 
 
 @pytest.mark.records

@@ -104,15 +104,6 @@ def test_a_ron_before_any_discard_is_refused() -> None:
     assert "a win on a discard before any discard" in refused(lambda: read_majsoul_json(recorded))
 
 
-def test_moves_that_are_not_possible_leave_the_round_out() -> None:
-    recorded = short()
-    kan = {"name": ".lq.RecordAnGangAddGang", "data": {"seat": 1, "type": 2, "tiles": "5z"}}
-    recorded["data"]["data"]["actions"].insert(2, {"result": kan})
-    report = annotate_game(read_majsoul_json(recorded))
-    assert (report.annotations, report.num_rounds) == ([], 0)
-    assert len(report.left_out) == 1 and report.left_out[0].startswith("East 1-0: ")
-
-
 def test_a_riichi_that_was_declared_or_paid_alone_leaves_the_round_out() -> None:
     declared, paid = short(), short()
     result_of(paid, "RecordDiscardTile")["data"]["is_liqi"] = False

@@ -18,12 +18,6 @@ MJAI = RECORDS / "handmade.jsonl"
 ACCEPTED = f"accepted are {reading.ACCEPTED}"
 
 
-def test_grades_and_changes_of_the_handmade_game() -> None:
-    (game,) = read_games(str(MJLOG))
-    assert (game.id, game.style, game.room, game.grades) == ("2026010100gm-0001-0000-handmade", 0, 0, (0, 5, 6, 15))
-    assert game.grading_deltas == (0, 20, 10, 0)
-
-
 @pytest.mark.parametrize("record", [MJLOG, MJAI])
 def test_neither_suffix_nor_compression_matters(record: Path, tmp_path: Path) -> None:
     plain, packed = tmp_path / "plain.txt", tmp_path / "packed.txt"

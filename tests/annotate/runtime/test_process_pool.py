@@ -5,15 +5,13 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from annotate.runtime.process_pool import ProcessPool
 from annotate.runtime.signals import StopRequest
-from annotate.runtime.units import AHEAD, Serve, UnitError
+from annotate.runtime.units import Serve, UnitError
 from tests.support.paths import ROOT
 from tests.support.processes import is_alive, wait_until
 from tests.support.units_of_work import Broken, PairsOfSquares, Squares
@@ -59,21 +57,6 @@ def test_the_units_of_a_killed_process_are_done_by_another(tmp_path: Path, capsy
 def test_a_unit_that_always_kills_its_process_ends_the_run_and_is_named(tmp_path: Path) -> None:
     with pytest.raises(UnitError, match=r"^3: 3 workers were lost that had it \(killed, out of memory\?\)"):
         results_of(Squares(tmp_path, kills=(3,), is_once=False))
-
-
-def test_units_are_read_as_they_are_needed(tmp_path: Path) -> None:
-    read: list[int] = []
-
-    def units() -> Iterator[int]:
-        for number in range(100):
-            read.append(number)
-            yield number
-
-    with closing(ProcessPool([Squares(tmp_path)], 2).results(units(), StopRequest())) as results:
-        for num_results in range(1, 20):
-            next(results)
-            assert len(read) <= num_results + 2 * AHEAD
-    assert not multiprocessing.active_children()
 
 
 def test_a_stop_request_ends_the_results_and_the_workers(tmp_path: Path) -> None:
