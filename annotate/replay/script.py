@@ -15,10 +15,6 @@ _OPENING = ("tsumo", "chi", "pon")
 """after these a seat must discard or declare"""
 
 
-def _draw(tile: int | None) -> str:
-    return "a call" if tile is None else f"drawing {MJAI_NAMES[tile]}"
-
-
 class Script:
     """Makes the choices of a recorded round."""
 
@@ -78,7 +74,8 @@ class Script:
             if event.get("actor") != turn.seat or recorded != drawn:
                 # before any draw the last event is the start of the round, which is long
                 found = f"not after {in_words(event)}" if place else "but the record has no draw before that"
-                raise Disagreement(f"seat {turn.seat} is to act after {_draw(drawn)}, {found}")
+                what = "a call" if drawn is None else f"drawing {MJAI_NAMES[drawn]}"
+                raise Disagreement(f"seat {turn.seat} is to act after {what}, {found}")
         num_dora = 1 + bisect(self._dora, place)
         if num_dora != len(turn.dora_indicators):
             event = self._events[place]

@@ -19,7 +19,7 @@ from typing import get_args
 from tqdm import tqdm
 
 from annotate.annotation import Annotation
-from annotate.game.decisions import Choice, Decision, annotation_of, choice_of, play
+from annotate.game.decisions import Choice, annotation_of, choice_of, play
 from annotate.game.engine.table import Table, Turn
 from annotate.game.features import ObservationEncoder
 from annotate.game.grading import mjsoul_deltas, mjsoul_rooms, require_mjsoul_points
@@ -81,7 +81,12 @@ def simulate_game(
     grades = [room * _GRADES_PER_ROOM + place for place in places] if grades is None else list(grades)
     players = _players(rng, grades, vocabulary)
     table = Table.of_game(rules, style, table_seed(seed, index), vocabulary)
-    decisions = _play(table, players, ObservationEncoder(vocabulary, room, style, tuple(grades)) if annotated else None)
+    encoder = ObservationEncoder(vocabulary, room, style, tuple(grades), seats=None if annotated else ())
+
+    def choose(turns: list[Turn]) -> dict[int, Choice]:
+        return {turn.seat: choice_of(turn, players[turn.seat].choose(turn)) for turn in turns}
+
+    decisions = play(table, encoder, choose).decisions
     scores = table.scores
     deltas = list(mjsoul_deltas(scores, room, grades, style))
     id_ = game_id(seed, index, vocabulary)
@@ -104,19 +109,6 @@ def _players(rng: random.Random, grades: Sequence[int], vocabulary: Vocabulary) 
         )
         for temperament, grade in zip(temperaments, grades, strict=True)
     ]
-
-
-def _play(table: Table, players: Sequence[RuleBasedAgent], writer: ObservationEncoder | None) -> list[Decision]:
-    """Plays to the end of the game; returns the decision points if there is a writer for them."""
-
-    def choose(turns: list[Turn]) -> dict[int, Choice]:
-        return {turn.seat: choice_of(turn, players[turn.seat].choose(turn)) for turn in turns}
-
-    if writer is not None:
-        return play(table, writer, choose).decisions
-    while not table.done:
-        table.step({seat: choice.move for seat, choice in choose(table.turns).items()})
-    return []
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -48,21 +48,20 @@ def main() -> int:
 def draw(evaluation: Path, out: Path) -> None:
     """Draws the diagrams; raises ValueError if the file was not written by kanachan-evaluate, or holds no network."""
     networks = json.loads(evaluation.read_text(encoding="utf-8")).get("weights", [])
-    panels = {
-        title: found
+    panels = [
+        (title, what, found)
         for title, stage, what in _panels()
         if (found := [n for n in networks if stage in (None, n["stage"]) and n["reliability"].get(what)])
-    }
+    ]
     if not panels:
         raise ValueError(f"{evaluation}: holds no network that kanachan-evaluate --json has measured")
-    places = {title: what for title, _, what in _panels()}
     columns = min(_COLUMNS, len(panels))
     rows = -(-len(panels) // columns)
     figure = Figure(figsize=(columns * _INCHES, rows * _INCHES), layout="constrained")
-    for number, (title, found) in enumerate(panels.items()):
-        axes = figure.add_subplot(rows, columns, number + 1)
-        drawn = {_name(network, found): network["reliability"][places[title]] for network in found}
-        by_scores = found[0]["reliability"].get(_BY_SCORES.get(places[title], ""))
+    for number, (title, what, found) in enumerate(panels, start=1):
+        drawn = {_name(network, found): network["reliability"][what] for network in found}
+        by_scores = found[0]["reliability"].get(_BY_SCORES.get(what, ""))
+        axes = figure.add_subplot(rows, columns, number)
         _panel(axes, title, drawn | ({"scores and round only": by_scores} if by_scores else {}))
     with replacing(out) as temporary:
         figure.savefig(temporary, format=out.suffix.removeprefix(".") or "png", dpi=110)

@@ -22,28 +22,17 @@ _CELESTIAL_LEVELS = (6, 7)
 # A room states its own rules, or none (0 everywhere); a contest also those below.
 _ROOM_RULES = {"dora_count": 3, "init_point": 25000, "fandian": 30000, "shiduan": 1}
 _CONTEST_RULES = {
-    "can_jifei": True,
     "liqibang_value": 1000,
     "changbang_value": 300,
     "noting_fafu_1": 1000,
     "noting_fafu_2": 1500,
     "noting_fafu_3": 3000,
-    "have_liujumanguan": True,
-    "have_biao_dora": True,
-    "have_gang_biao_dora": True,
-    "have_li_dora": True,
-    "have_gang_li_dora": True,
-    "have_sifenglianda": True,
-    "have_sigangsanle": True,
-    "have_sijializhi": True,
-    "have_jiuzhongjiupai": True,
-    "have_helelianzhuang": True,
-    "have_helezhongju": True,
-    "have_tingpailianzhuang": True,
-    "have_tingpaizhongju": True,
-    "have_yifa": True,
-    "have_nanruxiru": True,
-}
+} | dict.fromkeys(
+    "can_jifei have_liujumanguan have_biao_dora have_gang_biao_dora have_li_dora have_gang_li_dora have_sifenglianda "
+    "have_sigangsanle have_sijializhi have_jiuzhongjiupai have_helelianzhuang have_helezhongju have_tingpailianzhuang "
+    "have_tingpaizhongju have_yifa have_nanruxiru".split(),
+    True,
+)
 # thinking time, the bonus for places, hints and the robots' strength, which do not change the play
 _FREE = (
     *("time_fixed", "time_add", "jingsuanyuandian", "shunweima_2", "shunweima_3", "shunweima_4"),
