@@ -104,7 +104,6 @@ def has_mjsoul_points(room: int, style: int, num_seats: int) -> bool:
 
 
 def mjsoul_rooms(style: int, num_seats: int) -> list[int]:
-    """Returns the rooms whose points are known."""
     return [room for room, bonus in enumerate(MJSOUL[num_seats].bonus[style]) if bonus]
 
 

@@ -54,7 +54,6 @@ class Origin:
 
     @property
     def has_names(self) -> bool:
-        """Whether the record names any player."""
         return any(player.name is not None for player in self.players)
 
     def seats_of(self, names: Container[str]) -> tuple[int, ...]:

@@ -27,8 +27,6 @@ class Yaku:
 
 @dataclass(frozen=True, slots=True)
 class Win:
-    """A win of one seat."""
-
     seat: int
     yaku: tuple[Yaku, ...]
     han: int

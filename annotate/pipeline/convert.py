@@ -47,7 +47,6 @@ class Conversion:
         return game.origin.seats_of(self.by) if self.by else None
 
     def annotated(self, game: Game) -> ReplayResult:
-        """Replays a game and annotates it."""
         return annotate_game(game, self.room, self.grades, self.writes_hidden, self.seats_of(game))
 
     def settings(self, output: Output) -> dict[str, Any]:
@@ -70,8 +69,6 @@ class Conversion:
 
 @dataclass
 class AnnotatedGame:
-    """One game's encoded annotations and its report."""
-
     id: str
     play: str
     """`Game.play`"""
@@ -134,5 +131,4 @@ def _annotated(game: Game, file: str, conversion: Conversion, encode: Encode) ->
 
 
 def lacks_end(game: Game) -> bool:
-    """Returns whether the game has rounds but no final scores."""
     return bool(game.rounds) and game.final_scores is None

@@ -57,7 +57,6 @@ class Output(ABC):
 
 
 def encode_text(annotations: Sequence[Annotation], summary: GameSummary | None) -> bytes:
-    """Encodes annotations as lines."""
     return "".join([f"{format_line(annotation)}\n" for annotation in annotations]).encode()
 
 
@@ -67,7 +66,6 @@ def encode_gzip(annotations: Sequence[Annotation], summary: GameSummary | None) 
 
 
 def encode_zstd(annotations: Sequence[Annotation], summary: GameSummary | None) -> bytes:
-    """Encodes annotations as lines in a zstandard frame with a checksum."""
     return zstandard.ZstdCompressor(level=3, write_checksum=True).compress(encode_text(annotations, summary))
 
 

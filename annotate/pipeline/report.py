@@ -61,14 +61,12 @@ class Report:
 
     @classmethod
     def of_json(cls, values: dict[str, Any]) -> "Report":
-        """Creates a report from the result of `as_json`."""
         report = cls()
         for name, value in values.items():
             setattr(report, name, Counter(value) if isinstance(value, dict) else value)
         return report
 
     def count(self, annotations: Sequence[Annotation], vocabulary: Vocabulary) -> None:
-        """Adds the decisions of a game."""
         self.decisions += len(annotations)
         kind = _kinds_of_actions(vocabulary).__getitem__
         self.chosen.update([kind(annotation.actions[annotation.chosen]) for annotation in annotations])

@@ -26,8 +26,6 @@ from annotate.replay.walls import wall_of
 
 @dataclass
 class ReplayResult:
-    """The result of replaying one recorded game."""
-
     id: str
     annotations: list[Annotation] = field(default_factory=list)
     summary: GameSummary | None = None
@@ -51,7 +49,6 @@ class ReplayResult:
 
     @property
     def num_rounds(self) -> int:
-        """How many rounds replayed."""
         return 0 if self.summary is None else len(self.summary.rounds)
 
     def count(self, recorded: Round, replayed: "Replayed") -> None:

@@ -38,7 +38,6 @@ class CommandParser(argparse.ArgumentParser):
 
 
 def add_force_option(parser: argparse._ActionsContainer) -> None:
-    """Adds --force."""
     parser.add_argument("--force", action="store_true", help="replace what exists under the name of an output")
 
 

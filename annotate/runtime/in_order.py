@@ -19,8 +19,6 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class _Numbered:
-    """A unit of work."""
-
     index: int
     name: str
     item: Any = field(default=None, compare=False)

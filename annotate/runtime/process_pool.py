@@ -29,8 +29,6 @@ _END_SECONDS = 10.0  # which a process has to close what it has opened
 
 @dataclass
 class _Member(Generic[Unit]):
-    """A process of the pool."""
-
     pipe: connection.Connection
     process: BaseProcess
     serve: Serve[Unit, Any]

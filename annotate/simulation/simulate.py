@@ -42,8 +42,6 @@ _NUM_GRADES = NUM_ROOMS * _GRADES_PER_ROOM
 
 @dataclass(frozen=True, slots=True)
 class SimulatedGame:
-    """One whole game."""
-
     id: str
     events: list[Event]
     """mjai, from start_game (with the settings under "kanachan") to end_game (with the final scores). start_kyoku has
@@ -113,8 +111,6 @@ def _players(rng: random.Random, grades: Sequence[int], vocabulary: Vocabulary) 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Options:
-    """The options of `run`."""
-
     vocabulary: Vocabulary
     folder: str
     num_games: int

@@ -143,6 +143,5 @@ def danger_of(kind: int, view: View) -> float:
 
 
 def without_kind(hand: Sequence[int], kind: int) -> list[int]:
-    """Returns the hand without one tile of the kind."""
     place = next(place for place, tile in enumerate(hand) if tile // 4 == kind)
     return [*hand[:place], *hand[place + 1 :]]

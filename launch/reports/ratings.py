@@ -64,7 +64,6 @@ def whole_games(records: Sequence[str]) -> Iterator[Game]:
 
 
 def ratings_of(game: Game, policy: Policy) -> list[float]:
-    """Returns the rating of each seat."""
     annotations = annotate_game(game).annotations
     (rows,) = reviewed_predictions([policy], annotations).predictions
     choices = [choices_of(annotation, game.vocabulary).annotation for annotation in annotations]

@@ -54,7 +54,6 @@ class OptionReader:
         """by physical tile: the place of its discard in the mask, its token and its move"""
 
     def options(self, observation: Any, hand: Sequence[int], drawn: int | None, target: int | None) -> Options:
-        """Returns what the seat may do."""
         if observation.forced_tedashi:
             drawn = None
         if target is None:
@@ -82,7 +81,6 @@ class OptionReader:
         return {token: options[token] for token in sorted(options)}
 
     def of_actions(self, observation: Any, hand: Sequence[int], drawn: int | None, target: int | None) -> Options:
-        """Returns the options from the engine's legal actions."""
         options: Options = {}
         for action in observation.legal_actions():
             kind = action.action_type

@@ -25,11 +25,9 @@ class Points:
 
     @property
     def are_withheld(self) -> bool:
-        """Whether the engine is without points."""
         return bool(self._withheld)
 
     def scores(self, env: Any) -> list[int]:
-        """Returns the points by seat."""
         return list(self._withheld or env.scores())
 
     def withhold(self, env: Any) -> None:
@@ -39,7 +37,6 @@ class Points:
             env.set_scores([0] * len(self._withheld))
 
     def give_back(self, env: Any) -> None:
-        """Gives the engine the points."""
         if self._withheld:
             assert not any(env.scores()), f"{env.scores()} were paid while the engine was without points"
             env.set_scores(self._withheld)

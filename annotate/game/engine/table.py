@@ -147,7 +147,6 @@ class Table:
 
     @property
     def winners(self) -> set[int]:
-        """The seats that won the round."""
         return set(self._env.win_results)
 
     @property
@@ -167,7 +166,6 @@ class Table:
 
     @property
     def deposits(self) -> int:
-        """Riichi sticks on the table."""
         return int(self._env.riichi_sticks)
 
     @property
