@@ -12,7 +12,7 @@ from annotate.pipeline.outputs import Encode, Output
 from annotate.pipeline.report import Report
 from annotate.records.finding import Shard
 from annotate.records.reading import Record, games_of
-from annotate.replay.replay import ReplayResult, annotate_game, fault_of_ours
+from annotate.replay.replay import annotate_game, fault_of_ours
 from annotate.runtime.garbage import no_search_for_cycles
 from annotate.runtime.journal import hash_of_sources
 from annotate.vocabulary import VOCABULARIES
@@ -45,9 +45,6 @@ class Conversion:
     def seats_of(self, game: Game) -> tuple[int, ...] | None:
         """Returns the seats whose decisions are annotated; None: all."""
         return game.origin.seats_of(self.by) if self.by else None
-
-    def annotated(self, game: Game) -> ReplayResult:
-        return annotate_game(game, self.room, self.grades, self.writes_hidden, self.seats_of(game))
 
     def settings(self, output: Output) -> dict[str, Any]:
         """Returns all that the output depends on, except for the records."""
@@ -91,7 +88,7 @@ def annotate_record(
                 record_report.leave_out(game.problem)
             elif conversion.num_players not in (None, game.vocabulary.num_seats):
                 annotated.append(_skipped(game, record.name, Report(notes=Counter([_OTHER_PLAYERS]))))
-            elif lacks_end(game) and not conversion.keeps_incomplete:
+            elif game.rounds and game.final_scores is None and not conversion.keeps_incomplete:
                 report = Report(games=1, notes=Counter([INCOMPLETE]))
                 report.leave_out(f"{record.name}: the whole game {game.id}: {game.incomplete}")
                 annotated.append(_skipped(game, record.name, report))
@@ -113,7 +110,8 @@ def _skipped(game: Game, file: str, report: Report) -> AnnotatedGame:
 
 def _annotated(game: Game, file: str, conversion: Conversion, encode: Encode) -> AnnotatedGame:
     try:
-        result = conversion.annotated(game)
+        seats = conversion.seats_of(game)
+        result = annotate_game(game, conversion.room, conversion.grades, conversion.writes_hidden, seats)
         data = encode(result.annotations, result.summary)
     except Exception as error:
         report = Report(games=1)
@@ -128,7 +126,3 @@ def _annotated(game: Game, file: str, conversion: Conversion, encode: Encode) ->
     report.num_differences = len(report.differences)
     report.count(result.annotations, game.vocabulary)
     return AnnotatedGame(game.id, game.play, file, data, report, game.vocabulary.num_seats)
-
-
-def lacks_end(game: Game) -> bool:
-    return bool(game.rounds) and game.final_scores is None

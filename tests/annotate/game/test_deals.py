@@ -1,8 +1,5 @@
 """Deals that agree with what a seat sees."""
 
-from collections import Counter
-from dataclasses import replace
-
 import pytest
 
 from annotate.game.deals import SeenDeal
@@ -41,16 +38,3 @@ def test_the_other_hands_differ_between_deals_and_are_the_same_for_the_same_seed
     assert len({of_kind(dealt(NOT_DEALER, wall).hands[0]) for wall in walls}) == 5
     assert walls[:3] == list(NOT_DEALER.walls(3, "a", V))
     assert walls != list(NOT_DEALER.walls(5, "b", V))
-
-
-def test_hidden_tiles_are_uniform() -> None:
-    deal = replace(NOT_DEALER, indicator=TILE_OF_ID[120])
-    tile, num = TILE_OF_ID[116], 2_000
-    held: Counter[int] = Counter()
-    for wall in deal.walls(num, "a", V):
-        for place, name in enumerate(map(TILE_OF_ID.__getitem__, wall)):
-            held[place] += name == tile
-    hidden = [held[place] for place in range(136) if held[place]]
-    assert len(hidden) == 122
-    expected = num * 4 / 122
-    assert sum((count - expected) ** 2 / expected for count in hidden) < 122 + 4 * (2 * 122) ** 0.5

@@ -10,7 +10,7 @@ from annotate.game.grading import mjsoul_delta
 from annotate.game.record import Event, Offer, Option, Round, Rules
 from annotate.records.reading import read_games
 from annotate.replay.replay import Disagreement, ReplayResult, annotate_game, replay_round
-from tests.golden.golden import LINES, RECORD, lines_text, record_text
+from tests.golden.golden import LINES, lines_text
 from tests.support.rare_rounds import KAKAN, ROUNDS, TENPAI, THREE_WINNERS, events_of
 from tests.support.real_records import real_records
 from tests.support.rounds import (
@@ -210,10 +210,6 @@ def test_without_an_end_ranks_and_scores_are_those_after_the_last_round_and_left
     assert ended.annotations == report.annotations
     assert report.left_out == ["the file is cut off"]
     assert report.notes == ["end of the game missing: ranks and scores are those after its last whole round"]
-
-
-def test_the_golden_record_is_played_as_it_was() -> None:
-    assert record_text() == RECORD.read_text()
 
 
 def test_the_golden_lines_are_what_they_were() -> None:
