@@ -31,7 +31,7 @@ from annotate.runtime.arguments import CommandParser
 from annotate.runtime.files import reading_text
 from annotate.runtime.in_order import in_order
 from annotate.runtime.resources import num_cores
-from annotate.runtime.terminal import run_cleanly
+from annotate.runtime.terminal import require_positive, run_cleanly
 from annotate.simulation.rule_agent import TEMPERAMENTS, RuleBasedAgent
 from annotate.vocabulary import NUMS_OF_SEATS, Vocabulary, vocabulary_of_seats
 
@@ -122,9 +122,6 @@ class Options:
     num_processes: int = 1
 
     def __post_init__(self) -> None:
-        for name, value in (("number of games", self.num_games), ("number of processes", self.num_processes)):
-            if value < 1:
-                raise ValueError(f"the {name} must be at least 1, not {value}")
         if self.seed < 0:
             raise ValueError(f"the seed must not be negative: {self.seed}")
         if self.room is not None:
@@ -203,6 +200,7 @@ def simulate(argv: Sequence[str] | None = None) -> int:
     """Runs the command kanachan-simulate; returns the exit status."""
     parser = _parser()
     arguments = parser.parse_args(argv)
+    require_positive(parser, arguments, "games", "processes")
 
     def body() -> int:
         options = Options(

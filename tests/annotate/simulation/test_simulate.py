@@ -131,12 +131,6 @@ def test_a_damaged_file_is_named(simulated: Path, tmp_path: Path) -> None:
         run(options(tmp_path))
 
 
-@pytest.mark.parametrize("wrong", [{"num_games": 0}, {"num_processes": 0}, {"seed": -1}])
-def test_impossible_settings_are_refused(tmp_path: Path, wrong: dict) -> None:
-    with pytest.raises(ValueError, match=str(*wrong.values())):
-        replace(options(tmp_path), **wrong)
-
-
 def test_the_command_simulates_three_players_beside_four(tmp_path: Path) -> None:
     command = ["-n", "1", "-o", str(tmp_path), "--style", "east", "-j", "1"]
     assert simulate([*command, "--players", "3"]) == 0
