@@ -29,8 +29,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _curves(patterns: Sequence[str], output: str, kind: str, *, force: bool) -> None:
-    from kanachan.training.curves import find_runs, read_runs
-    from kanachan.training.curves_picture import draw_picture
+    from kanachan.training.curves import draw_picture, find_runs, read_runs
 
     check_output(output, force=force)
     runs = read_runs(find_runs(patterns))

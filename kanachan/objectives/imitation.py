@@ -57,3 +57,17 @@ class Imitation(Objective):
     def calibratable(self, output: Output, batch: Batch) -> dict[str, Classes]:
         """Returns the candidates as classes, of which the player took one."""
         return {"temperature": Classes(self.score(output), batch.chosen_B)}
+
+
+class PolicyObjective(Imitation):
+    """The policy of reinforcement learning, whose probabilities are those of its own actions.
+
+    Its loss is the cross-entropy of actions taken: for evaluations, as it is trained by
+    `kanachan.reinforcement.policy_gradient`.
+    """
+
+    stage = "policy"
+    title = "Policy: the action that the policy takes, against the player's"
+    quantity = "action of the policy"
+    meaning = "probability that the policy takes it"
+    uses = frozenset()

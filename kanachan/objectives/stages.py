@@ -32,7 +32,7 @@ OTHER_KINDS: dict[str, str] = {
 """By the name of a stage outside the curriculum, the module that makes its data and its learner
 (`kanachan.training.learner.StageKind`)."""
 
-_OUTSIDE = {POLICY: "kanachan.reinforcement.policy_objective:PolicyObjective"}
+_OUTSIDE = {POLICY: "kanachan.objectives.imitation:PolicyObjective"}
 
 
 def scoring_stages() -> dict[str, str]:

@@ -1,24 +1,32 @@
-"""Stage critic: the oracle critic, on the decisions of self-play."""
+"""Stage critic: the oracle critic, on the decisions of self-play.
 
+Shapes: B decisions, S seats.
+"""
+
+from functools import partial
 from typing import Any
 
+import torch
+from torch import Tensor
+
 from annotate.vocabulary import Vocabulary
-from kanachan.config import TrainConfig
+from kanachan.config import ModelConfig, OptimConfig, TrainConfig
+from kanachan.data.batch import Batch
 from kanachan.models.learned_games import NONE, LearnedGames
 from kanachan.models.weights import lineage_of, load_tensors, read_weights
 from kanachan.objectives.networks import inherit_encoder
 from kanachan.objectives.stages import CRITIC, REWARD
 from kanachan.policy_config import needs_reward
-from kanachan.reinforcement.critic import CRITIC_KEY, build_critic, critic_card
-from kanachan.reinforcement.critic_module import CriticModule
-from kanachan.reinforcement.critic_network import CriticNetwork
-from kanachan.reinforcement.return_labels import ReturnLabelling
-from kanachan.reinforcement.returns import Utility
+from kanachan.reinforcement.critic import CRITIC_KEY, CriticNetwork, build_critic, critic_card
+from kanachan.reinforcement.returns import ReturnLabelling, Utility
 from kanachan.training.data_source import DataSource
 from kanachan.training.devices import Devices
+from kanachan.training.distributed_sums import DistributedSums, means_of
 from kanachan.training.initialization import inherited_lineage
 from kanachan.training.learner import Learner
+from kanachan.training.logged_module import PREFIX, LoggedModule, moments, with_explained_variance
 from kanachan.training.shard_source import ShardSource
+from kanachan.training.throughput import count_flops
 
 
 def open_data(config: TrainConfig, devices: Devices) -> DataSource:
@@ -42,6 +50,53 @@ def make_learner(config: TrainConfig, devices: Devices, data: DataSource, steps:
         ancestors_games=games,
         card={CRITIC_KEY: critic_card(labelling.utility, config.critic.reward, labelling.sha256)},
     )
+
+
+class CriticModule(LoggedModule):
+    """Trains a critic by the squared error of the returns of all seats, in squared units of the utility.
+
+    Decisions whose return is not known (NaN) count as predicted in training, so that a batch has the same loss however
+    it is shared out, and not at all in validations, which measure the loss and the explained variance of the actor's
+    return.
+
+    Args:
+        total_steps, log_every: as for `LoggedModule`.
+        model: the sizes of the network, from which its floating-point operations are computed for the log.
+    """
+
+    network: CriticNetwork
+
+    def __init__(
+        self, network: CriticNetwork, model: ModelConfig, optim: OptimConfig, total_steps: int, log_every: int
+    ) -> None:
+        super().__init__(network, optim, total_steps, log_every, partial(count_flops, model, has_decoder=False))
+        self._sums = DistributedSums()
+
+    def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
+        error_BS, _ = self._errors(batch)
+        loss = error_BS.square().mean()
+        self.add_losses({"loss": loss.detach()}, len(batch))
+        return loss
+
+    def validation_step(self, batch: Batch, batch_idx: int) -> None:
+        error_BS, is_known_B = self._errors(batch)
+        assert batch.label_BL is not None
+        count = int(is_known_B.sum())
+        target_B = batch.label_BL[:, 0].where(is_known_B, 0.0)
+        sums = {f"{PREFIX}loss": error_BS.square().mean(dim=1)}
+        sums |= moments(target_B, target_B.square(), error_BS[:, 0].square())
+        self._sums.add_means({name: of_B.sum() / max(count, 1) for name, of_B in sums.items()}, weight=count)
+
+    @torch.no_grad()
+    def on_validation_epoch_end(self) -> None:
+        row, count = means_of(self._sums.take(self.trainer))
+        self.log_validation({**with_explained_variance(row), f"{PREFIX}rows": count})
+
+    def _errors(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Returns error_BS, 0 where the return is not known, and where it is known [B]."""
+        assert batch.label_BL is not None
+        is_known_B = batch.label_BL.isfinite().all(dim=1)
+        return (self.network(batch) - batch.label_BL).where(is_known_B[:, None], 0.0), is_known_B
 
 
 class CriticSource(ShardSource):

@@ -18,8 +18,7 @@ from kanachan.policy_config import PolicyConfig
 from kanachan.reinforcement.behaviour import Behaviour
 from kanachan.reinforcement.critic import Critic
 from kanachan.reinforcement.learner_seats import LearnerSeats
-from kanachan.reinforcement.return_labels import ReturnLabelling
-from kanachan.reinforcement.returns import Utility
+from kanachan.reinforcement.returns import ReturnLabelling, Utility
 
 DOMINATING = 0.98
 """the probability above which an action that was taken has next to no gradient"""

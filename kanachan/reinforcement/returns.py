@@ -8,6 +8,7 @@ are credited with what followed in this round alone. Without a reward predictor,
 Shapes: N rounds, S seats, B decisions, O orders of the seats, R ranks.
 """
 
+import hashlib
 import math
 from dataclasses import dataclass
 from typing import get_args
@@ -17,8 +18,12 @@ from numpy.typing import NDArray
 
 from annotate.vocabulary import Vocabulary
 from kanachan.data.columns import Columns
+from kanachan.data.loader import Labeller
 from kanachan.data.round_columns import RoundColumns, RoundIndex
+from kanachan.data.round_shards import open_rounds
+from kanachan.data.shards import Shards
 from kanachan.inference.reward_predictor import RewardPredictor
+from kanachan.models.card import file_hash
 from kanachan.models.seat_orders import SeatOrders
 from kanachan.objectives.reward import Outcome
 from kanachan.objectives.value import Grading, RoundDelta
@@ -116,6 +121,27 @@ class RoundReturns:
         return_BS = np.full((len(columns), self._vocabulary.num_seats), np.nan, np.float32)
         return_BS[row_B >= 0] = self.return_NS[row_B[row_B >= 0]]
         return return_BS
+
+
+class ReturnLabelling:
+    """Makes the soft labels label_BS of a split: the returns of the actor, the next seat and so on, NaN if they are
+    unknown. `reward`: weights of a reward predictor; None if the utility needs none. Raises
+    ValueError: it is not one."""
+
+    def __init__(self, reward: str | None, utility: Utility) -> None:
+        self.utility = utility
+        self._predictor = None if reward is None else RewardPredictor.load(reward)
+        self.sha256 = None if reward is None else file_hash(reward)
+        """of the reward predictor's file"""
+
+    def __call__(self, shards: Shards) -> Labeller:
+        """Returns the labels of a split; raises ValueError if there are no rounds of it, or of another vocabulary."""
+        if self._predictor is not None:
+            shards.require(self._predictor.vocabulary, "the reward predictor")
+        rounds = open_rounds(shards.folder, shards.split)
+        returns = RoundReturns(rounds, self._predictor, self.utility, shards.vocabulary)
+        fingerprint = hashlib.sha256(f"{self.sha256} {self.utility}".encode()).hexdigest()
+        return Labeller(fingerprint, lambda columns: counted_from_actor(returns.of(columns), columns.seat))
 
 
 def counted_from_actor(value_BS: NDArray[np.float32], seat_B: NDArray[np.int64]) -> NDArray[np.float32]:

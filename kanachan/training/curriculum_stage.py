@@ -1,17 +1,28 @@
 """The stages of the curriculum: an encoder-decoder, its objective, and decisions of shards."""
 
-from kanachan.config import TrainConfig
+from functools import partial
+from typing import Any
+
+from torch import Tensor
+
+from kanachan.config import ModelConfig, OptimConfig, TrainConfig
+from kanachan.data.batch import Batch
 from kanachan.models.learned_games import NONE
+from kanachan.models.transformer import Network
 from kanachan.models.weights import PRIOR_KEY, TEACHER_KEY
+from kanachan.objectives.objective import Objective
 from kanachan.training.compilation import compile_network
 from kanachan.training.data_source import DataSource
 from kanachan.training.devices import Devices
-from kanachan.training.distillation import open_teacher
+from kanachan.training.distillation import Teacher, open_teacher
 from kanachan.training.initialization import initial_network
 from kanachan.training.learner import Learner
-from kanachan.training.module import StageModule
+from kanachan.training.logged_module import LoggedModule
 from kanachan.training.round_labels import RoundLabelling
 from kanachan.training.shard_source import ShardSource
+from kanachan.training.throughput import FlopCount, count_flops
+from kanachan.training.validation_metrics import ValidationMetrics
+from kanachan.training.wandb_run import log_reliability
 
 
 def open_data(config: TrainConfig, devices: Devices) -> DataSource:
@@ -45,3 +56,72 @@ def make_learner(config: TrainConfig, devices: Devices, data: DataSource, steps:
         card=card,
         previous_settings=initial.settings,
     )
+
+
+class StageModule(LoggedModule):
+    """Trains a network, of the sizes `model`, for an objective; `teacher`: its probabilities are learned in place of
+    the actions taken."""
+
+    network: Network
+
+    def __init__(
+        self,
+        network: Network,
+        objective: Objective,
+        optim: OptimConfig,
+        total_steps: int,
+        log_every: int,
+        model: ModelConfig,
+        teacher: Teacher | None = None,
+    ) -> None:
+        trains_encoder = optim.encoder_learning_rate != 0 and "encoder" not in optim.frozen
+        self._teacher = teacher
+        work_of = partial(self._work, model, trains_encoder)
+        super().__init__(network, optim, total_steps, log_every, work_of)
+        self.objective = objective
+        self.metrics = ValidationMetrics(objective)
+        for part in {*optim.frozen, *([] if trains_encoder else ["encoder"])}:
+            module = getattr(network, part)
+            if module is None:
+                raise ValueError(f"optim.frozen: the network of stage {objective.stage} has no {part}")
+            module.requires_grad_(False)
+
+    def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
+        if self._teacher is not None:
+            batch = self._teacher.labelled(batch)
+        parts = self.objective.loss_with_auxiliary(self.network(batch), batch)
+        self.add_losses(parts, len(batch))
+        return parts["loss"]
+
+    def validation_step(self, batch: Batch, batch_idx: int) -> None:
+        self.metrics.update(batch, self.network(batch))
+
+    def on_validation_epoch_end(self) -> None:
+        row = self.metrics.compute(self.trainer)
+        self.log_validation(row)
+
+    def on_fit_end(self) -> None:
+        if self.metrics.points and self.trainer.is_global_zero:
+            unit = self.objective.value_unit if self.objective.has_value else "probability"
+            log_reliability(self.trainer, self.metrics.points, unit, self.samples)
+
+    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        super().on_save_checkpoint(checkpoint)
+        checkpoint["teacher"] = self._teacher_hash
+
+    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        super().on_load_checkpoint(checkpoint)
+        before = checkpoint.get("teacher")  # checkpoints of earlier versions have none
+        if before != self._teacher_hash:
+            raise ValueError(
+                f"objective.teacher: the run was started with the weights {before}, now they are "
+                f"{self._teacher_hash}: it cannot be resumed with another teacher"
+            )
+
+    @property
+    def _teacher_hash(self) -> str | None:
+        return None if self._teacher is None else self._teacher.card["sha256"]
+
+    def _work(self, model: ModelConfig, trains_encoder: bool, batch: Batch) -> FlopCount:
+        work = count_flops(model, batch, trains_encoder=trains_encoder)
+        return work if self._teacher is None else self._teacher.added(work, batch)

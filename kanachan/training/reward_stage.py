@@ -1,12 +1,19 @@
 """Stage reward, outside the curriculum: the reward predictor."""
 
-from kanachan.config import TrainConfig
-from kanachan.objectives.reward import build_reward_predictor
+import torch
+from torch import Tensor
+
+from kanachan.config import OptimConfig, TrainConfig
+from kanachan.data.round_batch import RoundBatch
+from kanachan.models.reward_network import RewardNetwork
+from kanachan.objectives.reward import RewardObjective, build_reward_predictor
 from kanachan.training.data_source import DataSource
 from kanachan.training.devices import Devices
+from kanachan.training.distributed_sums import DistributedSums, means_of
 from kanachan.training.learner import Learner
-from kanachan.training.reward_module import RewardModule
+from kanachan.training.logged_module import PREFIX, LoggedModule, moments, with_explained_variance
 from kanachan.training.round_source import RoundSource
+from kanachan.training.throughput import FlopCount
 
 
 def open_data(config: TrainConfig, devices: Devices) -> DataSource:
@@ -17,3 +24,48 @@ def make_learner(config: TrainConfig, devices: Devices, data: DataSource, steps:
     network, objective = build_reward_predictor(config.reward, data.vocabulary)
     module = RewardModule(network, objective, config.optim, steps, config.run.log_every)
     return Learner(module, "network from scratch", samples="games")
+
+
+class RewardModule(LoggedModule):
+    """Trains a reward predictor on whole games. The loss of a step is a mean over its rounds. Validations measure
+    predictions, in which the seats' views are averaged: the parts of the loss, and the explained variance of the
+    grading points."""
+
+    network: RewardNetwork
+
+    def __init__(
+        self, network: RewardNetwork, objective: RewardObjective, optim: OptimConfig, total_steps: int, log_every: int
+    ) -> None:
+        num_parameters = sum(parameter.numel() for parameter in network.parameters())
+
+        def work_of(batch: RoundBatch) -> FlopCount:
+            num_rounds = int(batch.is_round_GT.sum())
+            num_views = num_rounds * batch.rank_GS.shape[1]
+            return FlopCount(len(batch), num_rounds, 6.0 * num_parameters * num_views)
+
+        super().__init__(network, optim, total_steps, log_every, work_of)
+        self.objective = objective
+        self._sums = DistributedSums()
+
+    def training_step(self, batch: RoundBatch, batch_idx: int) -> Tensor:
+        parts = self.objective.loss(self.network.views(batch.state), batch, self.network)
+        # a mean over all rounds of the step, however it is divided into micro-batches
+        parts = {name: part * batch.weight for name, part in parts.items()}
+        self.add_losses(parts, len(batch))
+        return parts["loss"]
+
+    def validation_step(self, batch: RoundBatch, batch_idx: int) -> None:
+        output = self.network(batch.state)
+        parts = self.objective.loss(output, batch, self.network)
+        is_round_GT = batch.is_round_GT
+        predicted_NS = self.objective.outcome(output).grading_points[is_round_GT]
+        target_NS = batch.grading_GS[:, None].expand(*is_round_GT.shape, -1)[is_round_GT]
+        means = {PREFIX + name: mean for name, mean in parts.items()}
+        error_NS = target_NS - predicted_NS
+        means |= moments(target_NS.mean(), target_NS.square().mean(), error_NS.square().mean())
+        self._sums.add_means(means, weight=int(is_round_GT.sum()))
+
+    @torch.no_grad()
+    def on_validation_epoch_end(self) -> None:
+        row, count = means_of(self._sums.take(self.trainer))
+        self.log_validation({**with_explained_variance(row), f"{PREFIX}rows": count})

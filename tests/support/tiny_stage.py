@@ -12,8 +12,8 @@ from kanachan.config import ModelConfig, ObjectiveConfig, OptimConfig, StageName
 from kanachan.data.batch import TokenLayout, batch_of_annotations
 from kanachan.models.transformer import Network
 from kanachan.objectives.networks import objective_class
+from kanachan.training.curriculum_stage import StageModule
 from kanachan.training.distillation import Teacher
-from kanachan.training.module import StageModule
 from tests.support.random_annotations import random_annotations
 
 ROWS_PER_BATCH = 4

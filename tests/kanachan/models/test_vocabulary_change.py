@@ -12,7 +12,7 @@ from kanachan.data.batch import TokenLayout
 from kanachan.models.transformer import Network
 from kanachan.models.vocabulary_change import VocabularyChange
 from kanachan.objectives.networks import build_network
-from kanachan.reinforcement.critic_network import CriticNetwork
+from kanachan.reinforcement.critic import CriticNetwork
 
 TINY = MODEL_SIZES["tiny"]
 NORTH, RED_FIVE = 33, 10

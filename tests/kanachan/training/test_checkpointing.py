@@ -13,7 +13,7 @@ import torch
 from kanachan.cli import pack, train
 from kanachan.data.batch import Batch
 from kanachan.training.checkpointing import Schedule, checkpoint_to_resume, read_checkpoint
-from kanachan.training.module import StageModule
+from kanachan.training.curriculum_stage import StageModule
 from kanachan.training.run_folder import load_config
 from tests.support.forked import made_by_one
 from tests.support.stopped import signal_after_rows, wait_for_rows

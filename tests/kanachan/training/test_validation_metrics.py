@@ -13,8 +13,8 @@ from kanachan.config import StageName
 from kanachan.data.batch import Batch
 from kanachan.evaluation.calibration import reliability
 from kanachan.evaluation.decision_metrics import DecisionMeter, DecisionRows, decision_metrics
+from kanachan.training.curriculum_stage import StageModule
 from kanachan.training.distributed_sums import DistributedSums
-from kanachan.training.module import StageModule
 from kanachan.training.validation_metrics import Values, kind_metrics, kind_sums
 from kanachan.training.wandb_run import ReliabilityPoint
 from tests.support.tiny_stage import Rows, batches, make_stage, make_trainer

@@ -14,8 +14,8 @@ from torch.utils.data import DataLoader
 from kanachan.config import OptimConfig, StageName
 from kanachan.data.batch import Batch
 from kanachan.training.checkpointing import DeterministicSeeding
+from kanachan.training.curriculum_stage import StageModule
 from kanachan.training.ema import EMA
-from kanachan.training.module import StageModule
 from kanachan.training.optimizers import learning_rate_factor, parameter_groups
 from kanachan.training.progress import Progress
 from kanachan.training.throughput import count_flops

@@ -21,17 +21,17 @@ from kanachan.objectives.reward import build_reward_predictor
 from kanachan.objectives.stages import STAGES
 from kanachan.policy_config import PolicyConfig
 from kanachan.reinforcement.critic import build_critic
-from kanachan.reinforcement.critic_module import CriticModule
+from kanachan.reinforcement.critic_stage import CriticModule
 from kanachan.reinforcement.policy_gradient import PolicyGradient
 from kanachan.reinforcement.policy_module import PolicyModule
 from kanachan.reinforcement.returns import Utility
 from kanachan.training.checkpointing import Wish, _Agreement
+from kanachan.training.curriculum_stage import StageModule
 from kanachan.training.distillation import Teacher
 from kanachan.training.logged_module import LoggedModule
-from kanachan.training.module import StageModule
 from kanachan.training.muon import MuonWithAdamW
 from kanachan.training.optimizers import BETAS, gradient_norms, parameter_groups
-from kanachan.training.reward_module import RewardModule
+from kanachan.training.reward_stage import RewardModule
 from kanachan.training.tempered_network import TemperedNetwork
 from tests.support.other_device import CopiesRefused, ListsRefused
 from tests.support.random_rounds import random_rounds
