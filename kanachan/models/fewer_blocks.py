@@ -22,16 +22,13 @@ def kept_blocks(layers: int, fewer: int) -> list[int]:
     return [(2 * place * (layers - 1) + fewer - 1) // (2 * (fewer - 1)) for place in range(fewer)]
 
 
-def _name_in_fewer(name: str, kept: list[int]) -> str | None:
-    """Returns the name that a tensor of an encoder has if only some blocks are kept; None if its block is not."""
-    match = _BLOCK.match(name)
-    if match is None:
-        return name
-    block = int(match[1])
-    return f"blocks.{kept.index(block)}.{name[match.end() :]}" if block in kept else None
-
-
 def with_fewer_blocks(tensors: Mapping[str, Tensor], kept: list[int]) -> dict[str, Tensor]:
     """Returns the tensors of an encoder, by their names in it, of which only some blocks are kept."""
-    names = {name: _name_in_fewer(name, kept) for name in tensors}
-    return {new: tensors[name] for name, new in names.items() if new is not None}
+    found = {}
+    for name, tensor in tensors.items():
+        match = _BLOCK.match(name)
+        if match is None:
+            found[name] = tensor
+        elif int(match[1]) in kept:
+            found[f"blocks.{kept.index(int(match[1]))}.{name[match.end() :]}"] = tensor
+    return found

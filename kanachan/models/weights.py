@@ -116,6 +116,21 @@ def load_tensors(module: nn.Module, tensors: Mapping[str, Tensor], path: Path) -
         raise ValueError(f"{path}: the tensors do not fit its card: {' '.join(str(error).split())}") from error
 
 
+def interpolated(old: Weights, new: Weights, share: float) -> Mapping[str, Tensor]:
+    """Returns the tensors that are `share` of the way from `old` to `new`, or beyond it, of the kinds of `new`: a step
+    of training, shortened or lengthened. Heads of auxiliary targets that only `old` has are left out. Raises ValueError
+    if `old` lacks a tensor of `new`, or has it in another shape."""
+    shape_of = {name: tensor.shape for name, tensor in old.tensors.items()}
+    if any(shape_of.get(name) != tensor.shape for name, tensor in new.tensors.items()):
+        raise ValueError(f"{old.path} and {new.path} are networks of different sizes or heads")
+    if share == 1:
+        return new.tensors
+    return {
+        name: tensor if not tensor.is_floating_point() else old.tensors[name].to(tensor.dtype).lerp(tensor, share)
+        for name, tensor in new.tensors.items()
+    }
+
+
 def lineage_of(weights: Weights) -> list[dict[str, Any]]:
     """Returns the stages that led to these weights, theirs last: file hash, length and metrics of each, and the name of
     weights of the package."""

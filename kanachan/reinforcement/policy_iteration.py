@@ -28,8 +28,7 @@ from kanachan.config import SPLITS, WEIGHTS_NAME, TrainConfig
 from kanachan.data.dataset_card import CARD_NAME as CARD_OF_SHARDS
 from kanachan.data.shard_folder import splits_in
 from kanachan.models.card import read_card
-from kanachan.models.interpolation import interpolated
-from kanachan.models.weights import CARD_NAME, read_weights, write_card, write_weights
+from kanachan.models.weights import CARD_NAME, interpolated, read_weights, write_card, write_weights
 from kanachan.policy_config import SelfPlayConfig, needs_reward
 from kanachan.reinforcement.phases import Phase, PhaseStopped, run_phase
 from kanachan.reinforcement.policy_gate import Gate

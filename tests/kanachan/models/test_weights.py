@@ -14,8 +14,9 @@ from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.config import MODEL_SIZES, ModelConfig, ObjectiveConfig, StageName
 from kanachan.data.batch import batch_of_annotations
 from kanachan.models.transformer import Network
-from kanachan.models.weights import commit_of_program, lineage_of, make_card, read_weights, write_weights
-from kanachan.objectives.networks import build_network, inherit_encoder, load_network
+from kanachan.models.weights import commit_of_program, interpolated, lineage_of, make_card, read_weights, write_weights
+from kanachan.objectives.networks import build_network, load_network
+from tests.support import tiny_weights
 from tests.support.paths import ROOT
 from tests.support.random_annotations import random_annotations
 
@@ -53,18 +54,6 @@ def test_a_file_cut_off_is_refused_by_name(length: int, tmp_path: Path) -> None:
         read_weights(path)
 
 
-def test_a_later_stage_inherits_the_encoder_and_nothing_else(tmp_path: Path) -> None:
-    earlier, later = fresh("imitation", seed=0), fresh("rank", seed=1)
-    untouched = fresh("rank", seed=1)
-    inherit_encoder(later.encoder, TINY, read_weights(written(tmp_path, "imitation", seed=0)), FOUR_PLAYERS)
-    assert all(torch.equal(later.encoder.state_dict()[name], t) for name, t in earlier.encoder.state_dict().items())
-    assert all(
-        torch.equal(later.state_dict()[name], t)
-        for name, t in untouched.state_dict().items()
-        if not name.startswith("encoder.")
-    )
-
-
 def test_lineage_lists_the_stages_in_order_with_the_hash_of_each_file(tmp_path: Path) -> None:
     first = lineage_of(read_weights(written(tmp_path / "a", "imitation", steps=3, metrics={"loss": 1.0})))
     second = lineage_of(read_weights(written(tmp_path / "b", "rank", lineage=first)))
@@ -72,6 +61,25 @@ def test_lineage_lists_the_stages_in_order_with_the_hash_of_each_file(tmp_path: 
     assert second[0] == first[0]
     assert (first[0]["steps"], first[0]["metrics"]) == (3, {"loss": 1.0})
     assert len({entry["sha256"] for entry in second}) == 2
+
+
+def test_a_share_of_a_step_lies_on_the_line_between_two_networks(tmp_path: Path) -> None:
+    old, new = (read_weights(written(tmp_path / str(seed), seed=seed)) for seed in (0, 1))
+    for name, tensor in interpolated(old, new, 0.25).items():
+        torch.testing.assert_close(tensor, 0.75 * old.tensors[name] + 0.25 * new.tensors[name])
+    whole = interpolated(old, new, 1.0)  # to the last bit
+    assert whole.keys() == new.tensors.keys()
+    assert all(torch.equal(whole[name], tensor) for name, tensor in new.tensors.items())
+
+
+def test_heads_that_only_the_old_network_has_are_left_out_of_a_step(tmp_path: Path) -> None:
+    old = read_weights(tiny_weights.written(tmp_path / "old", round_winner=1.0))
+    new = read_weights(tiny_weights.written(tmp_path / "new", seed=1))
+    assert old.tensors.keys() > new.tensors.keys()
+    for share in (0.5, 1.0):
+        assert interpolated(old, new, share).keys() == new.tensors.keys()
+    with pytest.raises(ValueError, match="different sizes or heads"):
+        interpolated(new, old, 0.5)
 
 
 @pytest.mark.skipif(not (ROOT / ".git").exists(), reason="the sources are not in a checkout")
