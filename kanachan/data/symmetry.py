@@ -33,18 +33,13 @@ class Tables:
 
     def apply(self, columns: ColumnsT, which_B: NDArray[np.integer]) -> ColumnsT:
         """Looks up the tokens of row i in permutation `which_B[i]`; the other columns stay."""
-        labels: dict[str, Any] = {}
-        if isinstance(columns, Columns) and columns.hidden is not None:
-            labels["hidden"] = _look_up(self.hidden, columns.hidden, which_B)
-        if isinstance(columns, Columns) and columns.wall is not None:
-            labels["wall"] = _look_up(self.hidden, columns.wall, which_B)
-        return replace(
-            columns,
-            sparse=_look_up(self.sparse, columns.sparse, which_B),
-            progression=_look_up(self.progression, columns.progression, which_B),
-            actions=_look_up(self.action, columns.actions, which_B),
-            **labels,
-        )
+        table_of = {"sparse": self.sparse, "progression": self.progression, "actions": self.action}
+        table_of |= {"hidden": self.hidden, "wall": self.hidden}
+        found = {name: getattr(columns, name, None) for name in table_of}
+        changed: dict[str, Any] = {
+            name: _look_up(table_of[name], column, which_B) for name, column in found.items() if column is not None
+        }
+        return replace(columns, **changed)
 
 
 def suit_permutations(vocabulary: Vocabulary) -> Tables:

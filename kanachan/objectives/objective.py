@@ -164,23 +164,14 @@ class Objective(nn.Module, ABC):
             found["situation"] = self.baseline_value(output, batch)
         return found
 
-    def cql_regularizer(self, score_BA: Tensor, chosen_B: Tensor) -> Tensor:
-        """Returns the mean of logsumexp of the normalised scores minus the normalised score of the action taken.
-
-        The regulariser CQL(H) of Kumar et al. 2020, "Conservative Q-Learning for Offline Reinforcement Learning"
-        (arXiv:2006.04779). It lowers the scores of actions that were not taken.
-        """
-        normalised_BA = score_BA / self.scale
-        chosen_score_B = normalised_BA.gather(1, chosen_B[:, None])[:, 0]
-        return (normalised_BA.logsumexp(dim=1) - chosen_score_B).mean()
-
     def _value_loss(self, output: Output, batch: Batch, target: Tensor, target_before: Tensor) -> dict[str, Tensor]:
         """Returns the loss and its parts: `cross_entropy` given the action taken, `conservative`, and `baseline`, the
         cross-entropy before the action, where the settings give them a weight."""
         loss = F.cross_entropy(of_chosen(output.candidate_BAK, batch.chosen_B).float(), target)
         parts = {"cross_entropy": loss.detach()}
         if self.config.conservative:
-            regularizer = self.cql_regularizer(self.score(output), batch.chosen_B)
+            # CQL(H) of Kumar et al. 2020 (arXiv:2006.04779): lowers the scores of actions that were not taken
+            regularizer = F.cross_entropy(self.score(output) / self.scale, batch.chosen_B)
             loss = loss + self.config.conservative * regularizer
             parts["conservative"] = regularizer.detach()
         if self.config.baseline:

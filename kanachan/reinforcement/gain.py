@@ -123,7 +123,6 @@ class GainMeter:
         returns: return_BS of the seats in the round of each decision, NaN where it is not known
             (`kanachan.reinforcement.returns.RoundReturns.of`).
         values: value_B, the return that is expected for the deciding seat before its action; None: 0.
-        batch: decisions of a forward pass.
     """
 
     def __init__(
@@ -133,13 +132,12 @@ class GainMeter:
         behaviour: Behaviour,
         returns: _OfDecisions,
         values: _OfDecisions | None = None,
-        batch: int = DEFAULT_BATCH,
     ) -> None:
         assert new.vocabulary is old.vocabulary
         self._new, self._old, self._behaviour = new, old, behaviour
         # many updates leave the encoder as it is, which is most of the work
         self._shares_encoder = new.actor_first == old.actor_first and have_same_encoder(new.network, old.network)
-        self._returns, self._values, self._batch = returns, values, batch
+        self._returns, self._values = returns, values
 
     def measure_all(
         self,
@@ -195,8 +193,8 @@ class GainMeter:
     def _log_probabilities(self, columns: Columns) -> tuple[Floats, Floats, Floats]:
         """Returns new_B and old_B, the log-probabilities of the actions taken, and divergence_B."""
         parts = []
-        for first in range(0, len(columns), self._batch):
-            rows = columns.rows(first, first + self._batch)
+        for first in range(0, len(columns), DEFAULT_BATCH):
+            rows = columns.rows(first, first + DEFAULT_BATCH)
             new_BA, old_BA = map(self._behaviour.log_probabilities, self._scores(rows))
             chosen_B1 = torch.from_numpy(rows.chosen.astype(np.int64)).to(new_BA.device)[:, None]
             taken = [log_BA.gather(1, chosen_B1)[:, 0] for log_BA in (new_BA, old_BA)]

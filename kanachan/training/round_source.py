@@ -3,13 +3,14 @@
 Shapes: G games of a batch or micro-batch, M micro-batches of a step.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from torch.utils.data import DataLoader
 
 from annotate.vocabulary import vocabulary_named
 from kanachan.config import DataConfig
@@ -60,7 +61,7 @@ class RoundSource:
         identity = {"rows": len(self._rounds["train"]), "checksum": self._shard["checksum"]}
         return RoundLoader(self._rounds["train"], self._games["train"], self.config, self.seed, share, identity)
 
-    def validation_batches(self, share: Share, limit: int | None) -> "GameBatches | list[RoundBatch]":
+    def validation_batches(self, share: Share, limit: int | None) -> Iterable[RoundBatch]:
         """Makes the batches of the validation split: none if there is no such split, at most `limit` if it is given."""
         if not self.num_validation_rows:
             return []
@@ -68,23 +69,10 @@ class RoundSource:
         count = count if limit is None else min(count, limit * size)
         if count < share.world:
             raise ValueError(f"{self.name}: {count} games to validate on, fewer than the {share.world} devices")
+        rounds, games = self._rounds["validation"], self._games["validation"]
         parts = batches_of_rank(count, size, share.rank, share.world)
-        return GameBatches(self._rounds["validation"], self._games["validation"], parts)
-
-
-class GameBatches:
-    """Batches of given games, always the same."""
-
-    def __init__(self, rounds: RoundColumns, games: Games, parts: list[NDArray[np.int64]]) -> None:
-        self._rounds = rounds
-        self._games = games
-        self._parts = parts
-
-    def __len__(self) -> int:
-        return len(self._parts)
-
-    def __iter__(self) -> Iterator[RoundBatch]:
-        return (RoundBatch.of(self._rounds, self._games, game_G) for game_G in self._parts)
+        batches = [RoundBatch.of(rounds, games, game_G) for game_G in parts]
+        return DataLoader(batches, batch_size=None)  # type: ignore[arg-type]
 
 
 class RoundLoader(StepLoader):

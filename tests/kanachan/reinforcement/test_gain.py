@@ -65,14 +65,17 @@ def test_over_all_actions_the_gain_of_a_planted_reward_is_exact(
     policies: tuple[Policy, Policy],
     values: Callable[[Columns], NDArray[np.float32]] | None,
     precision: float,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """`precision`: by how much the recorded probabilities differ from the network's, as in games played in bf16."""
     (new, old), (new_p, old_p) = policies, [probabilities(policy) for policy in policies]
     recorded = [p_A * np.exp(precision * np.cos(np.arange(len(p_A)))) for p_A in old_p]
     recorded = [p_A / p_A.sum() for p_A in recorded]
 
+    monkeypatch.setattr("kanachan.reinforcement.gain.DEFAULT_BATCH", 7)
+
     columns = all_actions(recorded)
-    found = GainMeter(new, old, BEHAVIOUR, first_action_pays, values, batch=7).measure(columns)
+    found = GainMeter(new, old, BEHAVIOUR, first_action_pays, values).measure(columns)
 
     assert columns.log_probability is not None and len(found) == len(columns)
     mean = (np.exp(columns.log_probability) * found.gain_R).sum()
