@@ -7,36 +7,23 @@ import pytest
 from kanachan.cli.pack import main
 from kanachan.data.dataset_card import CARD_NAME
 from kanachan.data.round_shards import open_rounds
+from kanachan.data.shards import open_shards
 from tests.support.packed import packed, write_lines
 from tests.support.random_annotations import random_annotations
 
 
-def test_datasets_loads_the_folder_with_the_splits_of_its_card(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("HF_DATASETS_DISABLE_PROGRESS_BARS", "1")
-    from datasets import Dataset, load_dataset
-
-    folder = packed(tmp_path / "shards", train=6, test=3)
-    found = load_dataset(str(folder), cache_dir=str(tmp_path / "cache"))
-    assert {split: len(rows) for split, rows in found.items()} == {"train": 6, "test": 3}
-    assert found["train"].features == Dataset.from_file(str(folder / "train-00000.arrow")).features
-    assert "malformed" not in capfd.readouterr().err
-
-
-def test_datasets_loads_the_rounds_by_name(
+def test_datasets_loads_decisions_and_rounds_with_the_splits_of_the_card(
     rule_games: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("HF_DATASETS_DISABLE_PROGRESS_BARS", "1")
     from datasets import Dataset, load_dataset
 
-    folder = rule_games
-    found = load_dataset(str(folder), "rounds", cache_dir=str(tmp_path / "cache"))
-    assert {split: rows["game"][:] for split, rows in found.items()} == {
-        split: open_rounds(folder, split).game.tolist() for split in ("train", "validation")
-    }
-    assert "`final_score`" in (folder / CARD_NAME).read_text()
-    assert found["train"].features == Dataset.from_file(str(folder / "rounds" / "train-00000.arrow")).features
+    for name, below, opened in (("default", "", open_shards), ("rounds", "rounds", open_rounds)):
+        found = load_dataset(str(rule_games), name, cache_dir=str(tmp_path / "cache"))
+        num_rows = {split: len(opened(rule_games, split)) for split in ("train", "validation")}
+        assert {split: len(rows) for split, rows in found.items()} == num_rows
+        assert found["train"].features == Dataset.from_file(str(rule_games / below / "train-00000.arrow")).features
+    assert "`final_score`" in (rule_games / CARD_NAME).read_text()
     assert "malformed" not in capfd.readouterr().err
 
 

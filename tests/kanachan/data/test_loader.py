@@ -86,12 +86,6 @@ def test_the_order_stays_within_windows_so_that_reading_is_local() -> None:
     assert len({row // 10 for row in order.tolist()}) == 20
 
 
-def test_neighbours_stay_together_in_units() -> None:
-    order = EpochSampler(1000, seed=0, unit=4, block=8, blocks_per_window=4).rows(0, 0, 1000).reshape(-1, 4)
-    assert (np.diff(order, axis=1) == 1).all()
-    assert np.mean(np.diff(order[:, 0]) == 4) < 0.3
-
-
 def test_neighbours_decide_how_many_rounds_are_in_a_batch(shards: Shards) -> None:
     rounds = {}
     for neighbours in (1, 16):
@@ -138,13 +132,6 @@ def test_epochs_differ_in_order_and_in_suits(shards: Shards) -> None:
     chosen = [Counter(row[4:] for batch in e for row in batch) for e in (first, second)]
     assert (chosen[0] & chosen[1]).total() > ROWS / 2  # the same decisions
     assert (Counter(sum(first, [])) & Counter(sum(second, []))).total() < ROWS / 2  # in other suits
-
-
-def test_suits_are_permuted_by_one_of_the_six_permutations(shards: Shards) -> None:
-    tables = suit_permutations(V)
-    columns = shards.gather(np.arange(ROWS))
-    possible = {row for which in range(6) for row in rows(collate(tables.apply(columns, np.full(ROWS, which)), LAYOUT))}
-    assert {row for batch in epoch(batches(shards)) for row in batch} <= possible
 
 
 @pytest.fixture(scope="module")
@@ -219,13 +206,6 @@ def test_fewer_rows_than_a_batch_are_an_error(shards: Shards) -> None:
     with pytest.raises(ValueError, match="330 decisions, fewer than one batch of data.batch=512"):
         batches(shards, batch=512)
     assert len(epoch(batches(shards, batch=330, micro_batch=330))) == 1
-
-
-def test_an_error_while_preparing_reaches_the_consumer(shards: Shards) -> None:
-    loader = batches(shards)
-    loader._shards = Shards(shards.folder, V, "train", {}, shards.checksum, shards.mapped[:1])
-    with pytest.raises(AssertionError):
-        epoch(loader)
 
 
 def test_rotated_seats_make_every_actor_seat_0(shards: Shards) -> None:

@@ -5,7 +5,7 @@ import pytest
 
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.data.columns import columns_of_annotations, token_value
-from kanachan.data.round_columns import RoundIndex, concatenated
+from kanachan.data.round_columns import RoundIndex
 from tests.support.random_annotations import random_annotations
 from tests.support.random_rounds import random_rounds, rounds_of
 
@@ -32,13 +32,6 @@ def test_a_missing_draw_without_payments_is_noticed_by_the_honba() -> None:
     row |= {"game": 1, "delta": [0] * 4, "deposits": 0, "score": [25_000] * 4, "final_score": [25_000] * 4}
     rows = [{**row, "number": honba, "honba": honba} for honba in (0, 1, 3)]
     assert rounds_of(rows).is_whole.tolist() == [True, False, True]
-
-
-def test_rows_are_cut_taken_and_joined() -> None:
-    parts = [ROUNDS.rows(0, 10), ROUNDS.take(np.arange(10, len(ROUNDS)))]
-    joined = concatenated(parts)
-    for name in type(ROUNDS).__slots__:
-        assert getattr(joined, name).tolist() == getattr(ROUNDS, name).tolist()
 
 
 def test_each_decision_finds_the_round_of_its_game_wind_dealer_and_honba() -> None:

@@ -1,6 +1,5 @@
 """The three back ends give the same outputs for the same decisions, whatever else is in the batch."""
 
-from collections.abc import Iterator
 from typing import Any, Literal
 
 import pytest
@@ -12,8 +11,7 @@ from annotate.annotation import Annotation
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.config import ModelConfig, ObjectiveConfig, RunConfig, StageName
 from kanachan.data.batch import Batch, TokenLayout, batch_of_annotations, with_varlen_layout
-from kanachan.models.attention import VarlenAttention
-from kanachan.models.transformer import Network, Output, attention_backend
+from kanachan.models.transformer import Network, Output
 from kanachan.objectives.networks import build_network
 from kanachan.objectives.stages import STAGES
 from tests.support.random_annotations import altered, random_annotations
@@ -138,34 +136,6 @@ def test_in_bf16_on_a_cpu_numbers_of_rows_repeat(network: Network) -> None:
     assert all(number % 256 == 0 for number in numbers[True])
 
 
-def slow_rows(batch: Batch) -> Iterator[tuple[list[int], list[int], list[int]]]:
-    """Yields for every decision its tiles, the events it sees, its candidates."""
-    for row in range(len(batch)):
-        events = batch.event_GE[batch.group_B[row], : batch.seen_B[row]]
-        yield (
-            [t for t in batch.tile_BT[row].tolist() if t],
-            events.tolist(),
-            [c for c in batch.candidate_BA[row].tolist() if c],
-        )
-
-
-def test_segments_hold_each_decision_and_what_it_sees() -> None:
-    batch = with_varlen_layout(batch_of(decisions(30)), LAYOUT)
-    layout, backend = batch.varlen, attention_backend(batch)
-    assert layout is not None and isinstance(backend, VarlenAttention)
-    seats = 5 * len(batch)
-    of_row = torch.cat((torch.full((seats,), -1), layout.tile_Y, layout.event_Z))[layout.row_X]
-    for row, (tiles, events, candidates) in enumerate(slow_rows(batch)):
-        own, seen, of_candidates = (
-            slice(*starts[row : row + 2].tolist()) for starts in (layout.own_N, layout.seen_N, layout.candidates_N)
-        )
-        assert of_row[own].tolist() == [-1] * 5 + tiles
-        assert of_row[layout.seen_V[seen]].tolist() == [-1] * 5 + tiles + events
-        assert backend.candidates[of_candidates].tolist() == candidates
-        assert layout.decision_C[of_candidates].unique().tolist() == [row]
-        assert layout.row_X[own][0] == row
-
-
 def test_padding_is_in_segments_that_are_not_longer_than_a_decision() -> None:
     for num in (2, 30, 300):
         layout = with_varlen_layout(batch_of(decisions(num)), LAYOUT).varlen
@@ -193,12 +163,6 @@ def test_shapes_repeat_from_batch_to_batch() -> None:
         lengths.add(int(batch.seen_B.sum()))
     assert len(lengths) == 10
     assert len(shapes) <= 5
-
-
-def test_a_packed_batch_moves_whole() -> None:
-    batch = with_varlen_layout(batch_of(decisions(4)), LAYOUT).to("meta")
-    assert batch.varlen is not None
-    assert {getattr(batch.varlen, name).device.type for name in TENSORS} == {"meta"}
 
 
 class KernelCalls(TorchDispatchMode):

@@ -1,17 +1,10 @@
 """The orders in which a game can end, counted from any seat."""
 
-from itertools import permutations
-
 import torch
 
 from kanachan.models.seat_orders import SeatOrders
 
 ORDERS = SeatOrders(4)
-
-
-def test_orders_are_numbered_as_permutations() -> None:
-    rank_OS = torch.tensor(list(permutations(range(4))))
-    assert ORDERS.number(rank_OS).tolist() == list(range(24))
 
 
 def test_values_seen_from_a_seat_are_those_of_the_same_orders() -> None:

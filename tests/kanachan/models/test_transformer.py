@@ -11,7 +11,7 @@ from kanachan.config import ModelConfig
 from kanachan.data.batch import Batch, TokenLayout, batch_of_annotations
 from kanachan.models.attention import PaddedAttention
 from kanachan.models.transformer import Encoder, Network, Output, attention_backend
-from tests.support.random_annotations import altered, random_annotations
+from tests.support.random_annotations import random_annotations
 
 LAYOUT = TokenLayout(FOUR_PLAYERS)
 CONFIG = ModelConfig(width=16, layers=2, heads=2, feedforward=32, decoder_layers=2)
@@ -53,44 +53,6 @@ def test_permuting_the_candidates_permutes_their_outputs(network: Network) -> No
     mask_BA = after.mask_BA
     assert_same(before.candidate_BAK[:, permutation][mask_BA], after.candidate_BAK[mask_BA])
     assert_same(before.summary_BK, after.summary_BK)
-
-
-def test_more_padding_changes_nothing(network: Network) -> None:
-    batch = random_batch(6)
-    pad = torch.nn.functional.pad
-    padded = replace(
-        batch,
-        tile_BT=pad(batch.tile_BT, (0, 5)),
-        event_GE=pad(batch.event_GE, (0, 9)),
-        candidate_BA=pad(batch.candidate_BA, (0, 4)),
-    )
-    before, after = outputs(network, batch), outputs(network, padded)
-    assert_same(before.candidate_BAK[before.mask_BA], after.candidate_BAK[after.mask_BA])
-    assert_same(before.summary_BK, after.summary_BK)
-
-
-def test_a_batch_of_one_equals_a_batch_of_many(network: Network) -> None:
-    annotations = random_annotations(6, seed=0)
-    together = outputs(network, batch_of_annotations(annotations, FOUR_PLAYERS))
-    for row, annotation in enumerate(annotations):
-        alone = outputs(network, batch_of_annotations([annotation], FOUR_PLAYERS))
-        assert_same(together.candidate_BAK[row, : len(annotation.actions)], alone.candidate_BAK[0])
-        assert_same(together.summary_BK[row], alone.summary_BK[0])
-
-
-def test_decisions_that_share_their_events_are_scored_as_each_alone(network: Network) -> None:
-    (base,) = random_annotations(1, seed=4)
-    events = base.progression
-    assert len(events) > 8
-    annotations = [altered(base, progression=events[:length]) for length in (1, 3, 3, 7, len(events))]
-    batch = batch_of_annotations(annotations, FOUR_PLAYERS)
-    assert batch.event_GE.shape == (1, len(events))
-    together = outputs(network, batch)
-    for row, annotation in enumerate(annotations):
-        alone = outputs(network, batch_of_annotations([annotation], FOUR_PLAYERS))
-        assert_same(together.candidate_BAK[row], alone.candidate_BAK[0])
-        assert_same(together.summary_BK[row], alone.summary_BK[0])
-    assert not torch.allclose(together.summary_BK[0], together.summary_BK[-1], atol=1e-3)
 
 
 def test_the_network_is_that_of_one_sequence_under_a_mask(network: Network) -> None:
@@ -137,17 +99,6 @@ def test_the_order_of_events_matters(network: Network) -> None:
     before, after = outputs(network, batch), outputs(network, replace(batch, event_GE=event_GE))
     assert rows.any()
     assert ((before.summary_BK - after.summary_BK).abs().amax(dim=1)[rows] > 1e-4).all()
-
-
-def test_later_events_change_nothing_of_earlier_decisions(network: Network) -> None:
-    (base,) = random_annotations(1, seed=4)
-    early = altered(base, progression=base.progression[:5])
-    batch = batch_of_annotations([early, base], FOUR_PLAYERS)
-    event_GE = batch.event_GE.clone()
-    event_GE[:, 5:] = LAYOUT.event_first
-    before, after = outputs(network, batch), outputs(network, replace(batch, event_GE=event_GE))
-    assert torch.equal(before.candidate_BAK[0], after.candidate_BAK[0])
-    assert not torch.equal(before.candidate_BAK[1], after.candidate_BAK[1])
 
 
 @pytest.mark.parametrize("number, change", [(0, 1), (1, 1), (2, 100), (5, 100)])

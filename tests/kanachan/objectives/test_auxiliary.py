@@ -4,22 +4,19 @@ import math
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 
-from annotate.annotation import Annotation, format_line
+from annotate.annotation import Annotation
 from annotate.game.results import relative_winner
 from annotate.vocabulary import FOUR_PLAYERS, HAND_SLOT_FIRST, NUM_TILES, tile34_of
-from kanachan.cli import pack
 from kanachan.config import MODEL_SIZES, ObjectiveConfig, StageName
-from kanachan.data.batch import Batch, TokenLayout, batch_of_annotations, collate
-from kanachan.data.columns import columns_of_annotations
-from kanachan.data.symmetry import SeatRotation, suit_permutations
+from kanachan.data.batch import Batch, TokenLayout, batch_of_annotations
 from kanachan.models.transformer import Network
 from kanachan.objectives.networks import build_network
 from kanachan.objectives.objective import Objective
 from kanachan.objectives.stages import STAGES
+from tests.support.packed import packed
 from tests.support.random_annotations import random_annotations, with_hidden
 from tests.support.tiny_runs import assert_resumable, rows_of, run
 
@@ -30,16 +27,14 @@ BOTH = ObjectiveConfig(hidden_hands=0.7, round_winner=0.3)
 ON = ("--objective.hidden_hands", "0.7", "--objective.round_winner", "0.3")
 
 
-def slow_counts(annotation: Annotation, suits: tuple[int, ...] = (0, 1, 2)) -> list[list[int]]:
-    """Tiles of each kind in each hand, one token at a time; `suits[suit]` is the suit after a permutation."""
+def slow_counts(annotation: Annotation) -> list[list[int]]:
+    """Tiles of each kind in each hand, one token at a time."""
     counts = [[0] * 34 for _ in range(3)]
     for token in annotation.hidden or ():
         name, at = V.hidden.describe(token)
         if name == "hand":
             tile = max(tile for tile in range(NUM_TILES) if HAND_SLOT_FIRST[tile] <= at["slot"])
-            suit, rank = divmod(tile34_of(tile), 9)
-            kind = suits[suit] * 9 + rank if suit < 3 else tile34_of(tile)
-            counts[at["relative_seat"]][kind] += 1
+            counts[at["relative_seat"]][tile34_of(tile)] += 1
     return counts
 
 
@@ -56,22 +51,6 @@ def batch() -> Batch:
 def test_hidden_hands_are_counted_by_kind_of_tile_and_red_fives_are_fives(batch: Batch) -> None:
     assert batch.hand_count_BHK is not None
     assert batch.hand_count_BHK.tolist() == [slow_counts(annotation) for annotation in ANNOTATIONS]
-
-
-@pytest.mark.parametrize("which", range(6))
-def test_permuting_suits_permutes_them_in_hidden_hands_too(which: int) -> None:
-    columns = columns_of_annotations(ANNOTATIONS, V)
-    permuted = suit_permutations(V).apply(columns, np.full(len(columns), which))
-    counts = collate(permuted, LAYOUT).hand_count_BHK
-    assert counts is not None
-    assert counts.tolist() == [slow_counts(annotation, V.suit_orders[which]) for annotation in ANNOTATIONS]
-
-
-def test_hidden_seats_are_relative_and_keep_their_places_when_seats_are_rotated() -> None:
-    rotated = SeatRotation(V).actor_first(columns_of_annotations(ANNOTATIONS, V))
-    counts = collate(rotated, LAYOUT).hand_count_BHK
-    assert counts is not None
-    assert counts.tolist() == [slow_counts(annotation) for annotation in ANNOTATIONS]
 
 
 def test_the_loss_of_hidden_hands_is_the_mean_over_seats_kinds_and_one_two_or_three_tiles(batch: Batch) -> None:
@@ -123,14 +102,7 @@ def test_the_rest_of_the_network_starts_with_the_same_values_with_and_without_th
 
 @pytest.fixture(scope="module")
 def shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Shards of random decisions with hidden hands."""
-    folder = tmp_path_factory.mktemp("hidden")
-    for split, count, seed in (("train", 600, 1), ("validation", 80, 2)):
-        annotations = with_hidden(random_annotations(count, seed), seed)
-        (folder / f"{split}.txt").write_text("".join(f"{format_line(a)}\n" for a in annotations))
-    files = [str(folder / "train.txt"), "--validation", str(folder / "validation.txt")]
-    assert pack.main(["--train", *files, "-o", str(folder / "shards")]) == 0
-    return folder / "shards"
+    return packed(tmp_path_factory.mktemp("hidden") / "shards", 600, 80, is_hidden=True)
 
 
 @pytest.fixture(scope="module")

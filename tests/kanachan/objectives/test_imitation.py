@@ -41,11 +41,3 @@ def test_with_the_probabilities_of_a_teacher_it_is_their_cross_entropy(batch: Ba
     assert float(parts["loss"]) == pytest.approx(sum(cross_entropies) / len(batch), abs=1e-5)
     assert float(parts["teacher_divergence"]) == pytest.approx(sum(divergences) / len(batch), abs=1e-5)
     assert torch.equal(parts["cross_entropy"], objective.loss(output, batch)["loss"])
-
-
-def test_a_teacher_that_is_sure_of_the_actions_taken_teaches_imitation(batch: Batch) -> None:
-    objective = objective_class("imitation")(ObjectiveConfig(), FOUR_PLAYERS)
-    output = random_output(objective, batch)
-    sure_BA = torch.nn.functional.one_hot(batch.chosen_B, batch.candidate_BA.shape[1]).float()
-    parts = objective.loss(output, batch.with_soft_labels(sure_BA))
-    torch.testing.assert_close(parts["loss"], objective.loss(output, batch)["loss"])

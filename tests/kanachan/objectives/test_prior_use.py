@@ -11,7 +11,6 @@ from annotate.annotation import format_line
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.cli import evaluate, export, predict
 from kanachan.data.columns import columns_of_annotations
-from kanachan.inference.onnx_export import export_onnx
 from kanachan.inference.policy import Policy
 from kanachan.inference.suit_averaging import SuitAverage
 from kanachan.play.policy_agent import CachedPolicy
@@ -58,13 +57,6 @@ def test_the_graph_of_the_onnx_file_contains_the_prior(policy: Policy) -> None:
     scores_BA = graph_outputs(policy, LINES)["scores"]
     for score_A, prediction in zip(scores_BA, policy.predictions(LINES), strict=True):
         np.testing.assert_allclose(score_A[: len(prediction.score)], prediction.score, rtol=1e-4, atol=1e-3)
-
-
-@pytest.mark.slow
-def test_the_onnx_file_contains_the_prior(policy: Policy, tmp_path: Path) -> None:
-    pytest.importorskip("onnxruntime", reason="the extra `onnx` is not installed")
-    checked = export_onnx(policy, tmp_path, COLUMNS)
-    assert {each.path.name for each in checked} == {"encoder.onnx", "policy.onnx"}
 
 
 def test_it_is_predicted_with_evaluated_and_exported(tmp_path: Path) -> None:

@@ -1,17 +1,15 @@
 """The objectives of round delta and grading points against numbers computed by hand."""
 
 import math
-from dataclasses import replace
 
 import pytest
 import torch
 
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.config import ObjectiveConfig
-from kanachan.data.batch import Batch, Labels
-from kanachan.models.transformer import Output
+from kanachan.data.batch import Batch
 from kanachan.objectives.networks import objective_class
-from kanachan.objectives.value import HLGauss, RoundDelta, ValueObjective
+from kanachan.objectives.value import HLGauss, ValueObjective
 from tests.support.random_outputs import random_batch
 
 
@@ -52,28 +50,3 @@ def test_a_perfect_prediction_gives_back_the_target_up_to_the_stated_bias(stage:
     target = objective.unit * torch.linspace(-9, 9, 997)
     error = (objective.bins.smooth(target) @ objective.bins.points_K - target).abs()
     assert (error <= share * (target.abs() + objective.unit)).all()
-
-
-def test_a_fitted_objective_predicts_the_mean_of_its_targets(batch: Batch) -> None:
-    """Outputs that are parameters, one situation, two outcomes: the score must become their mean."""
-    objective = RoundDelta(ObjectiveConfig(), FOUR_PLAYERS)
-    result_BR = batch.result_BR[:2].clone()
-    result_BR[:, 1:5] = torch.tensor([[8000], [-2000]])
-    two = replace(
-        batch,
-        **{name: getattr(batch, name)[:2] for name in ("table_BS", "candidate_BA", "seat_B")},
-        labels=Labels(batch.game_B[:2], batch.chosen_B[:2], result_BR),
-    )
-    chosen_K = torch.zeros(objective.num_candidate_outputs, requires_grad=True)
-    optimizer = torch.optim.Adam([chosen_K], lr=0.1)
-
-    def output() -> Output:
-        candidate_BAK = chosen_K.expand(2, two.candidate_BA.shape[1], -1)
-        return Output(candidate_BAK, chosen_K.expand(2, -1), two.candidate_BA != 0)
-
-    for _ in range(300):
-        optimizer.zero_grad()
-        objective.loss(output(), two)["loss"].backward()
-        optimizer.step()
-    assert objective.value(output(), two)[0].item() == pytest.approx(3000, abs=60)
-    assert objective.baseline_value(output(), two)[0].item() == pytest.approx(3000, abs=60)

@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from annotate.vocabulary import THREE_PLAYERS
 from kanachan.cli.selfplay import main
 from kanachan.data.shards import Shards, open_shards
 from kanachan.models.card import weights_hash
@@ -42,18 +41,6 @@ def test_the_decisions_of_a_network_are_those_drawn_in_its_seats(folder: Path, s
     assert not (ours_B & others_B).any() and ours_B.any() and others_B.any()
     is_drawn_B = ~np.isnan(columns.log_probability) & (columns.log_probability != 0)
     np.testing.assert_array_equal(ours_B | others_B, is_drawn_B)
-
-
-def test_of_three_players_each_has_its_seats(tmp_path: Path) -> None:
-    weights = written(tmp_path / "weights", layers=1, vocabulary=THREE_PLAYERS)
-    options = ["--style", "east", "--fractions", "0,0,1", "-j", "1"]
-    assert main([f"{weights}@2=0.5", "rule=0.5", "-n", "2", "-o", str(tmp_path / "shards"), *options]) == 0
-    shards = open_shards(tmp_path / "shards", "test", behaviour=True)
-    columns = shards.gather(np.arange(len(shards)))
-    assert columns.log_probability is not None
-    own_B = LearnerSeats(shards, str(weights)).are_of(columns)
-    np.testing.assert_array_equal(own_B, ~np.isnan(columns.log_probability))
-    assert own_B.any() and not own_B.all()
 
 
 @pytest.mark.parametrize(

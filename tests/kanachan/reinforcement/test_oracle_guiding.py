@@ -2,15 +2,13 @@
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.config import MODEL_SIZES, DataConfig, ObjectiveConfig
-from kanachan.data.batch import WALL_TILES, Batch, TokenLayout, collate, with_hidden
+from kanachan.data.batch import Batch
 from kanachan.data.loader import Share
-from kanachan.data.shards import open_shards
 from kanachan.objectives.networks import build_network
 from kanachan.reinforcement.oracle_guiding import hidden_share
 from kanachan.training.shard_source import ShardSource
@@ -53,21 +51,6 @@ def test_but_for_hidden_tokens_batches_are_those_of_an_ordinary_run(games: Path,
         for name in ("tile_BT", "event_GE", "chosen_B"):
             assert torch.equal(getattr(ours, name), getattr(theirs, name))
         assert not varlen or (ours.varlen is not None and torch.equal(ours.varlen.tile_Y, theirs.varlen.tile_Y))  # type: ignore[union-attr]
-
-
-def test_hidden_tokens_are_those_of_the_decision(games: Path) -> None:
-    shards = open_shards(games, "train", hidden=True, behaviour=True)
-    columns, layout = shards.gather(np.arange(50)), TokenLayout(FOUR_PLAYERS)
-    batch = with_hidden(collate(columns, layout), columns, layout, 1.0, np.random.default_rng(0))
-    assert columns.hidden is not None and columns.wall is not None and batch.hidden_BU is not None
-    hands, walls = (np.split(column.values, column.starts[1:-1]) for column in (columns.hidden, columns.wall))
-    num_hands = FOUR_PLAYERS.hidden["hand"].size
-    for row in range(len(columns)):
-        hand = 1 + hands[row].astype(int) - FOUR_PLAYERS.hidden["hand"].first
-        wall = walls[row][:WALL_TILES].astype(int) - FOUR_PLAYERS.hidden["wall"].first
-        places = 1 + num_hands + FOUR_PLAYERS.hidden["wall"].size * np.arange(len(wall)) + wall
-        assert [t for t in batch.hidden_BU[row].tolist() if t] == [*hand.tolist(), *places.tolist()]
-    assert int(batch.hidden_BU.max()) <= layout.num_hidden
 
 
 @pytest.mark.parametrize("varlen", [False, True])

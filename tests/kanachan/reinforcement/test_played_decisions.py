@@ -8,18 +8,16 @@ import pytest
 from numpy.typing import NDArray
 
 from annotate.vocabulary import FOUR_PLAYERS
-from kanachan.config import ObjectiveConfig
 from kanachan.data.columns import Columns
 from kanachan.data.round_shards import open_rounds
 from kanachan.data.shards import Shards, open_shards
 from kanachan.inference.reward_predictor import RewardPredictor
-from kanachan.models.weights import make_card, write_weights
 from kanachan.policy_config import PolicyConfig
-from kanachan.reinforcement.critic import CRITIC_KEY, Critic, build_critic, critic_card
+from kanachan.reinforcement.critic import Critic
 from kanachan.reinforcement.played_decisions import DOMINATING, PlayedDecisions
 from kanachan.reinforcement.returns import RoundReturns, Utility
 from tests.kanachan.conftest import EXPLORE, PlayedGames
-from tests.support.tiny_stage import MODEL
+from tests.support.tiny_critics import written_critic
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +69,7 @@ def test_a_decision_is_labelled_with_its_probability_and_the_return_of_its_seat(
 
 
 def test_a_critics_expectation_is_subtracted(played: PlayedGames, shards: Shards, tmp_path: Path) -> None:
-    critic = written_critic(tmp_path / "critic.safetensors")
+    critic = str(written_critic(tmp_path, "reward", Utility()))
     made = decisions(played, critic=critic)
     columns = columns_of(made.select(shards))
     value_B = Critic.load(critic).of(columns)[np.arange(len(columns)), columns.seat]
@@ -97,13 +95,3 @@ def own_probability(columns: Columns) -> NDArray[np.float64]:
     assert columns.log_probability is not None
     mixed_B = np.exp(columns.log_probability.astype(float))
     return np.asarray((mixed_B - EXPLORE / columns.actions.lengths) / (1 - EXPLORE))
-
-
-def written_critic(path: Path) -> str:
-    """The weights file of a critic that was never trained."""
-    network = build_critic(MODEL, Utility(), FOUR_PLAYERS)
-    for parameter in network.parameters():
-        parameter.data.normal_(std=0.3)
-    about = {CRITIC_KEY: critic_card(Utility(), "reward", "0" * 64)}
-    write_weights(path, network.state_dict(), make_card("critic", MODEL, ObjectiveConfig(), FOUR_PLAYERS, **about))
-    return str(path)

@@ -109,20 +109,3 @@ def test_a_decision_that_was_rejected_has_no_gradient_but_that_of_the_divergence
     held = PolicyGradient(replace(config, kl=1.0))(log, batch, 0.0, limit=1.5)
     (gradient_BA,) = torch.autograd.grad(held["loss"], score_BA)
     assert bool((gradient_BA[is_rejected_B] != 0).any(dim=1).all())
-
-
-def test_an_action_that_has_moved_far_enough_has_no_gradient() -> None:
-    batch = random_batch()
-    old_BA = log_probabilities(scores(batch, 0), 1.0)
-    score_BA = scores(batch, 1, spread=2.0).requires_grad_()
-    new_BA = log_probabilities(score_BA, 1.0)
-    config = PolicyConfig(clip=1e-6, kl=0.0, magnet_kl=0.0)
-    batch = played(batch, old_BA)
-    found = PolicyGradient(config)(LogProbabilities(new_BA, old_BA, old_BA), batch, 0.0)
-    (gradient_BA,) = torch.autograd.grad(found["loss"], score_BA)
-    assert batch.label_BL is not None
-    change_B = (new_BA - old_BA).detach().gather(1, batch.chosen_B[:, None])[:, 0]
-    is_moved_B = change_B * batch.label_BL[:, 1] > 0
-    assert 0 < int(is_moved_B.sum()) < len(batch)
-    assert ((gradient_BA == 0).all(dim=1) == is_moved_B).all()
-    assert bool(torch.isfinite(gradient_BA).all())

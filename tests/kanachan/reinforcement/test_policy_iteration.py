@@ -82,11 +82,6 @@ def test_an_iteration_consists_of_commands_that_a_user_could_type(tmp_path: Path
     ]
 
 
-def test_no_critic_is_fitted_unless_it_is_asked_for(tmp_path: Path) -> None:
-    given = replace(config(tmp_path), selfplay=SelfPlayConfig(games=6))
-    assert not any("--stage critic" in command for command in commands(Iteration(given, 0, "old")))
-
-
 def test_several_processes_are_refused_before_anything_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
