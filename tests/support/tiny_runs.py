@@ -2,8 +2,6 @@
 
 import csv
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import torch
@@ -49,12 +47,6 @@ def arguments(stage: StageName, shards: Path, out: Path, *more: str) -> list[str
 def run(stage: StageName, shards: Path, out: Path, *more: str) -> int:
     """Runs kanachan-train in this process; returns its exit status."""
     return train.main(arguments(stage, shards, out, *more))
-
-
-def started(stage: StageName, shards: Path, out: Path, *more: str) -> subprocess.Popen[str]:
-    """Starts kanachan-train in a separate process."""
-    command = [sys.executable, "-m", "kanachan", "train", *arguments(stage, shards, out, *more)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
 def same_weights(one: Path, other: Path) -> bool:

@@ -55,7 +55,8 @@ def test_a_run_trained_further_equals_one_planned_so_from_the_start(copy: Path, 
 
 def test_a_run_at_a_constant_rate_is_cooled_down_as_one_planned_so(shards: Path, tmp_path: Path) -> None:
     open_ended, planned = tmp_path / "open", tmp_path / "planned"
-    assert run("rank", shards, open_ended, *SETTINGS, "--optim.cooldown", "0") == 0
+    epoch = ("--run.steps", "18")
+    assert run("rank", shards, open_ended, *SETTINGS, *epoch, "--optim.cooldown", "0") == 0
     assert extended(open_ended, "--run.steps", "26", "--optim.cooldown", "6") == 0
     assert run("rank", shards, planned, *SETTINGS, "--run.steps", "26", "--optim.cooldown", "6") == 0
     assert losses_of(open_ended) == losses_of(planned)

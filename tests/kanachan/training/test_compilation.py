@@ -80,6 +80,11 @@ def test_without_a_compiler_it_is_refused(settings: RunConfig, is_gpu: bool, mon
     require_compiler(RunConfig(attention="flex"), is_gpu=False)
     with pytest.raises(ValueError, match="needs a C.. compiler, and no-such-compiler was not found"):
         require_compiler(settings, is_gpu=is_gpu)
+    monkeypatch.setenv("CXX", sys.executable)
+    monkeypatch.setattr(sysconfig, "get_path", lambda name: "nowhere")
+    if not is_gpu:
+        with pytest.raises(ValueError, match=r"needs the headers of Python, and nowhere/Python\.h does not exist"):
+            require_compiler(settings, is_gpu=is_gpu)
 
 
 def test_sharded_weights_are_refused(

@@ -1,7 +1,6 @@
 """The four stages of a tiny curriculum in their offline wandb files."""
 
 import json
-import shutil
 import subprocess
 from functools import cache
 from pathlib import Path
@@ -19,7 +18,7 @@ from kanachan.models.weights import read_weights
 from kanachan.objectives.networks import objective_class
 from kanachan.objectives.stages import STAGES
 from tests.support.random_annotations import altered, random_annotations
-from tests.support.tiny_runs import all_rows_of, arguments, rows_of, run
+from tests.support.tiny_runs import all_rows_of, rows_of, run
 
 CORE = Path(wandb.__file__).parent / "bin" / "wandb-core"
 """what `wandb leet` calls, after it has imported all of wandb"""
@@ -156,20 +155,6 @@ def test_the_reliability_chart_is_a_table_of_numbers(stage: StageName, curriculu
     assert chart["panelDefId"] == "wandb/line/v0"
     unit = "probability" if stage == "imitation" else objective_class(stage).value_unit
     assert chart["stringSettings"]["title"] == f"Reliability ({unit})"
-
-
-def test_a_run_is_resumed_though_the_stage_that_it_started_from_is_gone(
-    shards: Path, curriculum: dict[StageName, Path], tmp_path: Path
-) -> None:
-    init, out = tmp_path / "init", tmp_path / "rank"
-    shutil.copytree(curriculum["round_delta"], init)
-    assert run("rank", shards, out, *LENGTH, *WHOLE, "--init", str(init)) == 0
-    whole = rows_of(out)
-    (out / "weights.safetensors").unlink()
-    (out / "checkpoints" / "previous.ckpt").replace(out / "checkpoints" / "last.ckpt")
-    shutil.rmtree(init)
-    assert train.main([*arguments("rank", shards, out, *LENGTH, *WHOLE), "--init", str(init), "--resume", "auto"]) == 0
-    assert rows_of(out) == whole
 
 
 def test_settings_data_commit_and_lineage_are_in_the_config(curriculum: dict[StageName, Path]) -> None:

@@ -1,10 +1,7 @@
 """Every way to start processes: by Slurm, by torchrun, or plainly."""
 
 import os
-import subprocess
-import sys
 from importlib.util import find_spec
-from pathlib import Path
 
 import lightning as L
 import pytest
@@ -17,7 +14,6 @@ from kanachan.training.deepspeed import ZeroStrategy
 from kanachan.training.devices import Devices, devices_of
 from kanachan.training.processes import World, placement_of, this_rank
 from kanachan.training.strategies import make_strategy
-from tests.support.tiny_runs import arguments, rows_of
 
 NODE = {"SLURM_JOB_ID": "77", "SLURM_JOB_NODELIST": "n[1-2]", "SLURM_NNODES": "2", "SLURM_NTASKS": "16"}
 SBATCH = {**NODE, "SLURM_JOB_NAME": "train", "SLURM_PROCID": "0", "SLURM_LOCALID": "0"}
@@ -173,29 +169,6 @@ def test_gpus_that_are_hidden_on_purpose_are_not_expected(monkeypatch: pytest.Mo
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     monkeypatch.setenv("SLURM_GPUS_ON_NODE", "8")
     assert not devices_of(RunConfig()).is_gpu
-
-
-@pytest.mark.slow
-def test_processes_that_slurm_has_started_find_each_other(shards: Path, tmp_path: Path) -> None:
-    """In a job of salloc, without --ntasks-per-node."""
-    out = tmp_path / "slurm"
-    command = [sys.executable, "-m", "kanachan", "train", *arguments("imitation", shards, out, "--run.steps", "4")]
-    job = {"SLURM_JOB_ID": "77", "SLURM_JOB_NAME": "interactive", "SLURM_NTASKS": "2", "SLURM_NNODES": "1"}
-    job |= {"SLURM_JOB_NODELIST": "localhost", "SLURM_STEP_ID": "0", "OMP_NUM_THREADS": "1"}
-    processes = [
-        subprocess.Popen(
-            command,
-            env={**os.environ, **job, "SLURM_PROCID": str(rank), "SLURM_LOCALID": str(rank)},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        for rank in range(2)
-    ]
-    printed = [process.communicate(timeout=120)[0] for process in processes]
-    assert [process.returncode for process in processes] == [0, 0], printed
-    assert "2 x CPU, ddp (it fits: " in printed[0] and "devices:" not in printed[1]
-    assert len([row for row in rows_of(out) if row["train/loss"]]) == 4
 
 
 def test_a_cpu_has_no_number() -> None:

@@ -106,19 +106,6 @@ def source(folder: Path, reward: Path, *, actor_first: bool = True) -> ShardSour
     return ShardSource(config, 0, labelling=RoundLabelling("rank", settings(reward)))
 
 
-def test_ranks_share_the_labels_of_one_process(folder: Path, reward: Path) -> None:
-    def labels(share: Share) -> list[list[float]]:
-        batches = [
-            batch
-            for _, batch in zip(range(4 // share.world), source(folder, reward).train_batches(share), strict=False)
-        ]
-        return [row for batch in batches for row in batch.label_BL.tolist()]
-
-    alone = labels(Share(0, 1))
-    assert sorted(labels(Share(0, 2)) + labels(Share(1, 2))) == sorted(alone)
-    assert all(sum(row) == pytest.approx(1, abs=1e-5) for row in alone)
-
-
 def test_the_targets_are_the_same_whether_seats_are_rotated_or_not(folder: Path, reward: Path) -> None:
     objective = objective_class("rank")(settings(reward), FOUR_PLAYERS)
     of = {
@@ -132,16 +119,6 @@ def test_the_targets_are_the_same_whether_seats_are_rotated_or_not(folder: Path,
     zero_B = torch.zeros_like(of[True].seat_B)
     torch.testing.assert_close(objective.orders.rank_probability(order_BO, of[False].seat_B), rank_BR)
     torch.testing.assert_close(objective.orders.rank_probability(rotated_order_BO, zero_B), rank_BR)
-
-
-def test_the_labels_after_a_stop_are_those_of_an_undisturbed_run(folder: Path, reward: Path) -> None:
-    share = Share(0, 1)
-    whole, stopped, resumed = (source(folder, reward).train_batches(share) for _ in range(3))
-    expected = [batch.label_BL for _, batch in zip(range(8), whole, strict=False)]
-    list(zip(range(4), stopped, strict=False))
-    resumed.load_state_dict(stopped.state_dict())
-    found = [batch.label_BL for _, batch in zip(range(4), resumed, strict=False)]
-    assert all(torch.equal(ours, theirs) for ours, theirs in zip(found, expected[4:], strict=True))
 
 
 def test_labels_are_computed_once_in_a_file_and_once_more_for_another_predictor(folder: Path, tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from kanachan.objectives.stages import STAGES
 from kanachan.training.checkpointing import read_checkpoint
 from kanachan.training.devices import devices_of
 from kanachan.training.run_folder import load_config
-from tests.support.tiny_runs import CLOCKED, CONFIGS, LOSSES, all_rows_of, losses_of, rows_of, run, same_weights
+from tests.support.tiny_runs import CONFIGS, LOSSES, all_rows_of, losses_of, rows_of, run
 
 pytestmark = pytest.mark.usefixtures("threads")
 
@@ -130,15 +130,6 @@ def test_a_network_without_a_finite_validation_loss_ends_the_run(
     assert not (tmp_path / "run" / "weights.safetensors").exists()
 
 
-def test_every_row_of_training_holds_speed_work_waiting_and_memory(imitation: Path) -> None:
-    rows = [row for row in all_rows_of(imitation) if row["train/loss"]]
-    assert [float(row["train/samples"]) for row in rows] == [32 * step for step in range(1, 21)]
-    for row in rows:
-        metrics = {name: float(row[name]) for name in CLOCKED - {"train/share_of_peak"}}  # of longer runs
-        assert 0 <= metrics.pop("train/data_wait") <= 1
-        assert all(metric > 0 for metric in metrics.values()), metrics
-
-
 def test_all_gradient_norms_of_a_row_are_those_of_its_step(shards: Path, tmp_path: Path) -> None:
     assert run("rank", shards, tmp_path / "run", "--run.steps", "5", "--run.log_every", "3") == 0
     rows = [row for row in rows_of(tmp_path / "run") if row["train/loss"]]
@@ -146,14 +137,6 @@ def test_all_gradient_norms_of_a_row_are_those_of_its_step(shards: Path, tmp_pat
     for row in rows:
         encoder, decoder, whole = (float(row[f"train/gradient_norm{part}"]) for part in ("_encoder", "_decoder", ""))
         assert whole == pytest.approx((encoder**2 + decoder**2) ** 0.5, rel=1e-5)
-
-
-def test_recomputing_in_the_backward_pass_changes_no_loss_and_no_weight(
-    imitation: Path, shards: Path, tmp_path: Path
-) -> None:
-    assert run("imitation", shards, tmp_path / "run", "--run.recompute", "true") == 0
-    assert rows_of(tmp_path / "run") == rows_of(imitation)
-    assert same_weights(tmp_path / "run", imitation)
 
 
 @pytest.mark.slow
@@ -233,13 +216,3 @@ def test_a_damaged_shard_is_named_before_training_if_shards_are_verified(
     assert run("imitation", copied, tmp_path / "run", "--data.verify", "true") == 1
     assert "train-00000.arrow: the data differ from their checksum" in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
-
-
-def test_compiling_without_the_headers_of_python_is_refused_before_training(
-    shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("CXX", sys.executable)
-    monkeypatch.setattr(sysconfig, "get_path", lambda name: str(tmp_path / name))
-    assert run("imitation", shards, tmp_path / "run", "--run.compile", "true") == 1
-    assert f"{tmp_path / 'include' / 'Python.h'}" in capsys.readouterr().err
-    assert not (tmp_path / "run" / "metrics.csv").exists()
