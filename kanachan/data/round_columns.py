@@ -79,7 +79,6 @@ class RoundColumns:
 
 
 def rounds_of_game(game: int, summary: GameSummary) -> RoundColumns:
-    """Returns the rounds of the game with this key."""
     num_rounds = len(summary.rounds)
     wind, dealer, honba, deposits, score, delta = zip(*summary.rounds, strict=True)
 
@@ -115,25 +114,19 @@ class RoundIndex:
     """The places of rounds, by their game, wind, dealer and honba."""
 
     def __init__(self, rounds: RoundColumns) -> None:
-        self._game_N = rounds.game
-        self._place_N: tuple[NDArray[np.integer], ...] = (rounds.wind, rounds.dealer, rounds.honba)
         key_N = _keys(rounds.game, rounds.wind, rounds.dealer, rounds.honba)
         self._row_N = np.argsort(key_N, kind="stable")
         self._key_N = key_N[self._row_N]
 
     def rows_of(self, columns: Columns, vocabulary: Vocabulary) -> NDArray[np.int64]:
         """Returns the row of the round of each decision [B], -1 where there is none; before seats are rotated."""
-        game_B = columns.game
         wind_B, dealer_B = (token_value(columns.sparse, vocabulary, name) for name in ("wind", "round"))
         honba_B = columns.numeric[:, vocabulary.numeric.index("honba")]
         if len(self._row_N) == 0:
-            return np.full(len(game_B), -1)
-        place_B = np.searchsorted(self._key_N, _keys(game_B, wind_B, dealer_B, honba_B))
-        row_B = self._row_N[np.minimum(place_B, len(self._row_N) - 1)]
-        is_found_B = self._game_N[row_B] == game_B
-        for known_N, value_B in zip(self._place_N, (wind_B, dealer_B, honba_B), strict=True):
-            is_found_B &= known_N[row_B] == value_B
-        return np.where(is_found_B, row_B, -1)
+            return np.full(len(columns), -1)
+        key_B = _keys(columns.game, wind_B, dealer_B, honba_B)
+        place_B = np.minimum(np.searchsorted(self._key_N, key_B), len(self._row_N) - 1)
+        return np.where(self._key_N[place_B] == key_B, self._row_N[place_B], -1)
 
 
 def _keys(

@@ -19,7 +19,7 @@ from annotate.runtime.files import MISSING
 from annotate.vocabulary import Vocabulary
 from kanachan.config import MODEL_SIZES, StageName, TrainConfig
 from kanachan.objectives.stages import REWARD, STAGES, trained_stages
-from kanachan.training.default_files import files_of_players, stage_file, stage_path, vocabulary_of_run
+from kanachan.training.default_files import files_of_players, stage_path, vocabulary_of_run
 from kanachan.training.request_checks import (
     require_effect,
     require_init,
@@ -100,7 +100,7 @@ def stage_defaults(stage: StageName, vocabulary: Vocabulary) -> TrainConfig:
     """Returns the settings of a run that names its stage and, as the path of its data, the current folder.
     `vocabulary`: of its data."""
     given = _Given(["--data.path=."])
-    given.read_defaults([stage_file(stage), *files_of_players(stage, vocabulary)])
+    given.read_defaults([stage_path(stage), *files_of_players(stage, vocabulary)])
     return _config(given.merged())
 
 
@@ -154,7 +154,6 @@ class _Given:
         return next((layer[name] for layer in reversed(self._layers()) if name in layer), None)
 
     def has(self, name: str) -> bool:
-        """Returns whether the command line or a --config file has a setting."""
         return any(name in layer for layer in (*self._of_files, self.line))
 
     def merged(self, inherited: Layer | None = None) -> dict[str, Any]:
@@ -240,10 +239,10 @@ def _read_defaults(given: _Given, saved_file: Path | None) -> None:
     # a registered stage whose settings are all in --config files needs no file of its own
     if saved_file is not None or stage is None or (given.files and not stage_path(stage).is_file()):
         return
-    given.read_defaults([stage_file(stage)])
+    given.read_defaults([stage_path(stage)])
     vocabulary = vocabulary_of_run(stage, given.setting("data.path"), given.setting("init"))
     if vocabulary is not None:
-        given.read_defaults([stage_file(stage), *files_of_players(stage, vocabulary)])
+        given.read_defaults([stage_path(stage), *files_of_players(stage, vocabulary)])
 
 
 def _require_stage_and_data(given: _Given) -> None:

@@ -16,14 +16,6 @@ def stage_path(stage: str) -> Path:
     return folder / f"{stage}.yaml"
 
 
-def stage_file(stage: str) -> Path:
-    """Returns the file of the stage's default settings; raises ValueError if it is missing."""
-    path = stage_path(stage)
-    if not path.is_file():
-        raise ValueError(f"{path} is missing: the installation is incomplete")
-    return path
-
-
 def files_of_players(stage: str, vocabulary: Vocabulary) -> list[Path]:
     """Returns the file of the defaults that a stage has for so many players, if there is one."""
     path = _path_of_players(stage, vocabulary)

@@ -31,16 +31,8 @@ _LENGTH = 0.2
 
 class MuonWithAdamW(AdamW):
     """Muon and AdamW as one optimiser, which is constructed, saved, scheduled and made to skip a step (`found_inf`) as
-    AdamW is.
-
-    Args:
-        groups: as `optimizers.parameter_groups` makes them; those in which `is_muons` is true are updated
-            by Muon. In each, a step shrinks what decays by `lr` x `weight_decay`.
-        betas: of AdamW.
-    """
-
-    def __init__(self, groups: list[dict[str, Any]], betas: tuple[float, float]) -> None:
-        super().__init__(groups, betas=betas, fused=True)
+    AdamW is: of groups as `optimizers.parameter_groups` makes them, those in which `is_muons` is true are updated by
+    Muon. In each, a step shrinks what decays by `lr` x `weight_decay`."""
 
     @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:

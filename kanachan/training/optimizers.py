@@ -17,11 +17,8 @@ _MUON_FACTOR = 3.0
 
 
 def make_optimizer(network: nn.Module, optim: OptimConfig) -> torch.optim.Optimizer:
-    """Makes the configured optimiser for the trainable parameters."""
-    groups = parameter_groups(network, optim)
-    if optim.optimizer == "muon":
-        return MuonWithAdamW(groups, BETAS)
-    return torch.optim.AdamW(groups, betas=BETAS, fused=True)
+    kind = MuonWithAdamW if optim.optimizer == "muon" else torch.optim.AdamW
+    return kind(parameter_groups(network, optim), betas=BETAS, fused=True)
 
 
 def parameter_groups(network: nn.Module, optim: OptimConfig) -> list[dict[str, Any]]:

@@ -120,7 +120,7 @@ def test_a_step_of_base(world: int, figure: Figure) -> None:
         batch = packed(batch_of_annotations(annotations, FOUR_PLAYERS, actor_first=True)).to("meta")
         trainee.objective.loss(trainee.network(batch), batch)["loss"].backward()
     matrices = parameter_groups(trainee.network, replace(OptimConfig(), optimizer="muon"))
-    optimizer = MuonWithAdamW([group for group in matrices if group["is_muons"]], (0.9, 0.98))
+    optimizer = MuonWithAdamW([group for group in matrices if group["is_muons"]])
     optimizer.step()  # makes its state
     with Operations() as operations, FlopCounterMode(display=False) as flops:
         optimizer.step()

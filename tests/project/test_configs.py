@@ -11,7 +11,7 @@ import yaml
 
 from kanachan.objectives.stages import trained_stages
 from kanachan.training.command_line import requested
-from kanachan.training.default_files import stage_file
+from kanachan.training.default_files import stage_path
 from tests.support.paths import CONFIGS
 
 SWEEP = CONFIGS / "sweep.yaml"
@@ -26,7 +26,7 @@ def test_a_configuration_file_is_accepted(path: Path) -> None:
 
 @pytest.mark.parametrize("stage", trained_stages())
 def test_the_file_of_a_stage_names_the_stage_and_a_folder_of_its_own(stage: str) -> None:
-    config = requested(["--config", str(stage_file(stage)), "--data.path", "."]).config
+    config = requested(["--config", str(stage_path(stage)), "--data.path", "."]).config
     assert (config.stage, config.run.out) == (stage, f"runs/{stage}")
 
 

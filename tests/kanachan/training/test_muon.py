@@ -76,7 +76,7 @@ def test_matrices_of_one_shape_move_as_each_alone_would_in_few_operations() -> N
 
     together, alone = ([nn.Parameter(torch.ones(6, 4)) for _ in range(20)] for _ in range(2))
     group = {"lr": 0.1, "weight_decay": 0.1, "is_muons": True}
-    optimizers = [MuonWithAdamW([{"params": ps, **group}], (0.9, 0.98)) for ps in (together, *([p] for p in alone))]
+    optimizers = [MuonWithAdamW([{"params": ps, **group}], fused=True) for ps in (together, *([p] for p in alone))]
     for seed in range(3):
         for parameters in (together, alone):
             generator = torch.Generator().manual_seed(seed)

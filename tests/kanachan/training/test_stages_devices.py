@@ -30,7 +30,7 @@ from kanachan.training.curriculum_stage import StageModule
 from kanachan.training.distillation import Teacher
 from kanachan.training.logged_module import LoggedModule
 from kanachan.training.muon import MuonWithAdamW
-from kanachan.training.optimizers import BETAS, gradient_norms, parameter_groups
+from kanachan.training.optimizers import gradient_norms, parameter_groups
 from kanachan.training.reward_stage import RewardModule
 from kanachan.training.tempered_network import TemperedNetwork
 from tests.support.other_device import CopiesRefused, ListsRefused
@@ -108,7 +108,7 @@ def test_muon(batch: Batch) -> None:
     module, settings = stage_module("imitation"), replace(OPTIM, optimizer="muon")
     train_elsewhere(module, batch)
     groups = [group for group in parameter_groups(module.network, settings) if group["is_muons"]]
-    optimizer = MuonWithAdamW(groups, BETAS)
+    optimizer = MuonWithAdamW(groups)
     for _ in range(2):
         module.skipped.clip(optimizer, 1.0)
         optimizer.step()
