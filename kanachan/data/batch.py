@@ -191,7 +191,6 @@ class Batch:
         return self._labelled().label_BL
 
     def with_soft_labels(self, label_BL: Tensor) -> Self:
-        """Returns a copy with these soft labels."""
         return replace(self, labels=replace(self._labelled(), label_BL=label_BL))
 
     def _labelled(self) -> Labels:
@@ -209,7 +208,6 @@ PartT = TypeVar("PartT", bound=Labels | Batch | VarlenLayout)
 
 
 def with_each(part: PartT, change: Callable[[Tensor], Tensor]) -> PartT:
-    """Returns a copy with `change` applied to every tensor."""
     changed: dict[str, Any] = {}
     for field in fields(part):
         value = getattr(part, field.name)

@@ -57,7 +57,6 @@ class RoundBatch:
 
     @classmethod
     def of(cls, rounds: RoundColumns, games: Games, game_G: NDArray[np.int64], weight: float = 1.0) -> "RoundBatch":
-        """Collects some games."""
         row_GT, is_round_GT = games.grid(game_G)
         row_G = games.first_G[game_G]
         return cls(

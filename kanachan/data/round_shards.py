@@ -20,7 +20,6 @@ _PACK_AGAIN = "kanachan-annotate RECORDS --pack NEW writes them beside the decis
 
 
 def round_schema(vocabulary: Vocabulary) -> pa.Schema:
-    """Returns the columns of a shard of rounds."""
     by_seat = {
         name: pa.list_(number, vocabulary.num_seats)
         for name, number in (
@@ -46,7 +45,6 @@ def round_schema(vocabulary: Vocabulary) -> pa.Schema:
 
 
 def rows_of_rounds(rounds: RoundColumns, vocabulary: Vocabulary) -> pa.RecordBatch:
-    """Converts columns to rows of `round_schema`."""
     schema = round_schema(vocabulary)
     arrays = [array_of(getattr(rounds, field.name), field.type) for field in schema]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)

@@ -62,7 +62,6 @@ class RoundState(NamedTuple):
         return self.each(lambda column: column[index])
 
     def each(self, change: Callable[[Tensor], Tensor]) -> "RoundState":
-        """Returns a copy with `change` applied to every tensor."""
         return RoundState(*map(change, self))
 
 

@@ -61,7 +61,6 @@ def schema(vocabulary: Vocabulary, names: Collection[str] = ()) -> pa.Schema:
 
 
 def rows_of_columns(columns: Columns, vocabulary: Vocabulary) -> pa.RecordBatch:
-    """Converts columns to rows of `schema`."""
     made = schema(vocabulary, [name for name in OPTIONAL if getattr(columns, name) is not None])
     arrays = []
     for field in made:

@@ -64,7 +64,6 @@ def metric_lines(evaluation: Mapping[str, Any]) -> list[str]:
 
 
 def _metrics_of_rounds(evaluation: Mapping[str, Any]) -> list[str]:
-    """Formats the metrics of a reward predictor."""
     likelihood, explained = evaluation["log_likelihood"], evaluation["explained_variance"]
     return [
         *(f"log-likelihood of the order, {name}: {_interval(likelihood[name], 3)} nats" for name in explained),

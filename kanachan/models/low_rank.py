@@ -58,7 +58,6 @@ class LowRankNetwork(Network):
         self.auxiliary_head = network.auxiliary_head
 
     def set_additions(self, additions: Additions | None) -> None:
-        """Sets the additions of all decisions."""
         layers = low_rank_layers(self.decoder)
         for layer, factors in zip(layers, additions or [None] * len(layers), strict=True):
             layer.factors = factors
@@ -95,7 +94,6 @@ class CachedLowRankNetwork(CachedNetwork):
 
     @torch.inference_mode()
     def set_additions(self, slot: int, additions: Additions | None) -> None:
-        """Sets the additions of the decisions of a slot."""
         for stored, factors in zip(self._of_slots, additions or [None] * len(self._of_slots), strict=True):
             stored.down[slot] = 0.0 if factors is None else factors.down
             stored.up[slot] = 0.0 if factors is None else factors.up
@@ -108,7 +106,6 @@ class CachedLowRankNetwork(CachedNetwork):
 
 
 def low_rank_layers(decoder: nn.Module) -> list[LowRankLinear]:
-    """Returns the layers of a decoder that can have additions."""
     return [module for module in decoder.modules() if isinstance(module, LowRankLinear)]
 
 

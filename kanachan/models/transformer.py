@@ -87,7 +87,6 @@ class Encoder(nn.Module):
         self.hidden_embedding = nn.Embedding(len(zeros), config.width, layout.PAD, _weight=zeros) if is_guided else None
 
     def set_up(self, run: RunConfig) -> None:
-        """Sets how a run computes."""
         self.recomputes = run.recompute
         self.uses_flex = run.attention == "flex"
         self.has_bf16_residual = run.precision == "bf16-residual"

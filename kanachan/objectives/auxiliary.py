@@ -97,5 +97,4 @@ class AuxiliaryTargets(nn.Module):
         return {name: self.targets[name](part_BO, batch) for name, part_BO in self.outputs(output_BO).items()}
 
     def outputs(self, output_BO: Tensor) -> dict[str, Tensor]:
-        """Returns the outputs of each target by its name."""
         return dict(zip(self.targets, torch.split(output_BO, self._sizes, dim=1), strict=True))

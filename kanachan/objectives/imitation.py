@@ -47,7 +47,6 @@ class Imitation(Objective):
         return {"loss": cross_entropy, "cross_entropy": cross_entropy.detach()}
 
     def score(self, output: Output) -> Tensor:
-        """Returns the logits, -inf at padding."""
         return output.candidate_BAK[:, :, 0].float().masked_fill(~output.mask_BA, -math.inf)
 
     def predictions(self, output: Output) -> dict[str, Tensor]:

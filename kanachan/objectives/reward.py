@@ -29,7 +29,6 @@ class Outcome(NamedTuple):
     """[…, K] of the bins of grading points"""
 
     def each(self, change: Callable[[Tensor], Tensor]) -> "Outcome":
-        """Returns a copy with `change` applied to every tensor."""
         return Outcome(*map(change, self))
 
 

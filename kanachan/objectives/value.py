@@ -41,7 +41,6 @@ class ValueObjective(Objective):
         return self._value_loss(output, batch, target_BK, target_BK)
 
     def score(self, output: Output) -> Tensor:
-        """Returns the expected points, -inf at padding."""
         return self._points(output.candidate_BAK).masked_fill(~output.mask_BA, -math.inf)
 
     def baseline_value(self, output: Output, batch: Batch) -> Tensor:

@@ -52,12 +52,10 @@ class LearnerSeats:
 
     @property
     def behaviour(self) -> Behaviour:
-        """How its actions were sampled."""
         return Behaviour(next(iter(self._sampled.values())), self.selfplay.explore)
 
     @property
     def player(self) -> str:
-        """The player, as the games name it."""
         return self.selfplay.letters[next(iter(self._sampled))]
 
     @cached_property

@@ -58,7 +58,6 @@ class PlayedDecisions:
 
     @property
     def behaviour(self) -> Behaviour:
-        """How the decisions that were selected were drawn."""
         assert self._behaviour is not None
         return self._behaviour
 

@@ -95,7 +95,6 @@ class Iteration:
         return Phase("evaluate", self._gain(share, report), report.is_file), report
 
     def candidate(self, share: float) -> Path:
-        """Returns the weights file of a share of the update."""
         return self.folder / "gate" / f"share-{share:g}.safetensors"
 
     def _selfplay(self) -> list[str]:

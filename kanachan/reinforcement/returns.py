@@ -65,7 +65,6 @@ class Utility:
 
     @property
     def needs_reward(self) -> bool:
-        """Whether the return of a round is known only by a reward predictor."""
         return needs_reward(self.kind)
 
     def require(self, num_seats: int) -> None:

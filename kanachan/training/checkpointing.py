@@ -147,7 +147,6 @@ def _newest_checkpoint(folder: Path, names: Sequence[str]) -> tuple[Path, dict[s
 
 
 def remove_unfinished(folder: Path) -> None:
-    """Removes the unfinished files of a killed run."""
     for path in folder.glob(".*.part"):
         path.unlink()
 

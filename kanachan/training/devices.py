@@ -25,7 +25,6 @@ class Devices:
 
     @property
     def dtype(self) -> torch.dtype:
-        """The type of matrix products."""
         return torch.bfloat16 if self.use_bf16 else torch.float32
 
     @property

@@ -97,7 +97,6 @@ class LoggedModule(L.LightningModule):
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
 
     def _rate_factor(self) -> Callable[[int], float]:
-        """Returns the schedule of the learning rate."""
         return learning_rate_factor(self.optim, self.total_steps)
 
     def transfer_batch_to_device(self, batch: Any, device: torch.device, dataloader_idx: int) -> Any:
@@ -232,7 +231,6 @@ class LoggedModule(L.LightningModule):
         self.meter.start_waiting()
 
     def write(self, row: Mapping[str, float]) -> None:
-        """Writes a row of metrics for the current step."""
         for logger in self.trainer.loggers:
             logger.log_metrics({**row, "train/samples": float(self.samples)}, step=self.trainer.global_step)
 

@@ -57,12 +57,10 @@ class RoundSource:
         return keys_of_games([] if is_own else [self._rounds["train"].game])
 
     def train_batches(self, share: Share) -> "RoundLoader":
-        """Makes the micro-batches of a process."""
         identity = {"rows": len(self._rounds["train"]), "checksum": self._shard["checksum"]}
         return RoundLoader(self._rounds["train"], self._games["train"], self.config, self.seed, share, identity)
 
     def validation_batches(self, share: Share, limit: int | None) -> Iterable[RoundBatch]:
-        """Makes the batches of the validation split: none if there is no such split, at most `limit` if it is given."""
         if not self.num_validation_rows:
             return []
         size, count = self.config.validation_batch, self.num_validation_rows

@@ -96,7 +96,6 @@ class ShardSource:
         )
 
     def validation_batches(self, share: Share, limit: int | None) -> EvalLoader | list[Batch]:
-        """Makes the batches of the validation split: none if there is no such split, at most `limit` if it is given."""
         if "validation" not in self._shards:
             return []
         size = self.config.validation_batch

@@ -43,7 +43,6 @@ class ValidationMetrics:
         self._sums, self._values = DistributedSums(), Values()
 
     def update(self, batch: Batch, output: Output) -> None:
-        """Adds a batch."""
         objective = self._objective
         parts = objective.loss_with_auxiliary(output, batch)
         score_BA = objective.score(output)

@@ -33,7 +33,6 @@ class WeightsWriter:
         self._more = more
 
     def write_best(self, path: Path, tensors: Mapping[str, Tensor], metrics: dict[str, float], step: int) -> None:
-        """Writes the network as it was after a step."""
         write_weights(path, _blind(tensors), self._card(metrics, step))
 
     def write_last(self, metrics: dict[str, float], last_step: int, best_step: int | None) -> list[dict[str, Any]]:
