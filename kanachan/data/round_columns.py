@@ -16,6 +16,15 @@ from annotate.game.results import GameSummary
 from annotate.vocabulary import Vocabulary
 from kanachan.data.columns import Columns, splitmix64, token_value
 
+TYPES: dict[str, type[np.integer]] = {
+    "game": np.uint64,
+    **dict.fromkeys(("number", "wind", "dealer", "room", "style", "grade", "rank"), np.uint8),
+    **dict.fromkeys(("honba", "deposits", "score", "delta", "final_score", "grading_delta"), np.int32),
+}
+"""of the columns of rounds"""
+BY_SEAT = frozenset({"grade", "score", "delta", "final_score", "rank", "grading_delta"})
+"""those with a number for each seat"""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoundColumns:
@@ -79,28 +88,20 @@ class RoundColumns:
 
 
 def rounds_of_game(game: int, summary: GameSummary) -> RoundColumns:
-    num_rounds = len(summary.rounds)
     wind, dealer, honba, deposits, score, delta = zip(*summary.rounds, strict=True)
-
-    def repeated(value: object, dtype: type[np.number]) -> NDArray[Any]:
-        return np.array([value] * num_rounds, dtype)
-
-    return RoundColumns(
-        game=repeated(game, np.uint64),
-        number=np.array(range(num_rounds), np.uint8),
-        wind=np.array(wind, np.uint8),
-        dealer=np.array(dealer, np.uint8),
-        honba=np.array(honba, np.int32),
-        deposits=np.array(deposits, np.int32),
-        room=repeated(summary.room, np.uint8),
-        style=repeated(summary.style, np.uint8),
-        grade=repeated(summary.grades, np.uint8),
-        score=np.array(score, np.int32),
-        delta=np.array(delta, np.int32),
-        final_score=repeated(summary.final_scores, np.int32),
-        rank=repeated(ranks_of(summary.final_scores), np.uint8),
-        grading_delta=repeated(summary.grading_deltas, np.int32),
-    )
+    of_game = {
+        "game": game,
+        "room": summary.room,
+        "style": summary.style,
+        "grade": summary.grades,
+        "final_score": summary.final_scores,
+        "rank": ranks_of(summary.final_scores),
+        "grading_delta": summary.grading_deltas,
+    }
+    columns: dict[str, Any] = {name: [value] * len(wind) for name, value in of_game.items()}
+    columns |= {"number": range(len(wind)), "wind": wind, "dealer": dealer, "honba": honba}
+    columns |= {"deposits": deposits, "score": score, "delta": delta}
+    return RoundColumns(**{name: np.array(column, TYPES[name]) for name, column in columns.items()})
 
 
 def concatenated(parts: Sequence[RoundColumns]) -> RoundColumns:

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from annotate.vocabulary import Vocabulary, vocabulary_named
-from kanachan.data.round_columns import RoundColumns, concatenated
+from kanachan.data.round_columns import BY_SEAT, TYPES, RoundColumns, concatenated
 from kanachan.data.shard_file import array_of, describe_shard, open_shard_file, require_one_packing, write_shard_file
 from kanachan.data.shard_folder import ROUNDS, SPLIT_ADVICE, shard_name, splits_in
 
@@ -20,28 +20,12 @@ _PACK_AGAIN = "kanachan-annotate RECORDS --pack NEW writes them beside the decis
 
 
 def round_schema(vocabulary: Vocabulary) -> pa.Schema:
-    by_seat = {
-        name: pa.list_(number, vocabulary.num_seats)
-        for name, number in (
-            ("grade", pa.uint8()),
-            ("score", pa.int32()),
-            ("delta", pa.int32()),
-            ("final_score", pa.int32()),
-            ("rank", pa.uint8()),
-            ("grading_delta", pa.int32()),
-        )
-    }
-    plain = {
-        "game": pa.uint64(),
-        "number": pa.uint8(),
-        "wind": pa.uint8(),
-        "dealer": pa.uint8(),
-        "honba": pa.int32(),
-        "deposits": pa.int32(),
-        "room": pa.uint8(),
-        "style": pa.uint8(),
-    }
-    return pa.schema([pa.field(name, type_, nullable=False) for name, type_ in (plain | by_seat).items()])
+    fields = []
+    for name in RoundColumns.__slots__:
+        number = pa.from_numpy_dtype(TYPES[name])
+        type_ = pa.list_(number, vocabulary.num_seats) if name in BY_SEAT else number
+        fields.append(pa.field(name, type_, nullable=False))
+    return pa.schema(fields)
 
 
 def rows_of_rounds(rounds: RoundColumns, vocabulary: Vocabulary) -> pa.RecordBatch:

@@ -57,12 +57,7 @@ class CriticModule(LoggedModule):
 
     Decisions whose return is not known (NaN) count as predicted in training, so that a batch has the same loss however
     it is shared out, and not at all in validations, which measure the loss and the explained variance of the actor's
-    return.
-
-    Args:
-        total_steps, log_every: as for `LoggedModule`.
-        model: the sizes of the network, from which its floating-point operations are computed for the log.
-    """
+    return. `model`: the sizes of the network, from which its operations are counted."""
 
     network: CriticNetwork
 

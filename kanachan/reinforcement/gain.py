@@ -69,9 +69,8 @@ class SeatRounds:
     def halves(self) -> "tuple[SeatRounds, SeatRounds]":
         """Divides the games in two, in the order of their hashes: every second one is in the second half."""
         _, game_index_R = np.unique(self.game_R, return_inverse=True)
-        columns = {f.name: getattr(self, f.name) for f in fields(self)}
         first, second = (
-            SeatRounds(**{name: column[game_index_R % 2 == half] for name, column in columns.items()})
+            SeatRounds(**{f.name: getattr(self, f.name)[game_index_R % 2 == half] for f in fields(self)})
             for half in range(2)
         )
         return first, second

@@ -41,6 +41,9 @@ class PlayedDecisions:
     """Selects the decisions of self-play of the learner, named by its weights, and labels them with advantages. Raises
     ValueError if weights are missing or of another kind, or the critic expects another utility."""
 
+    behaviour: Behaviour
+    """how the decisions that were selected were drawn"""
+
     def __init__(self, config: PolicyConfig, weights: str, device: torch.device | str = "cpu") -> None:
         self._config = config
         self._weights = weights
@@ -53,19 +56,13 @@ class PlayedDecisions:
                 f"and policy.points name ({utility})"
             )
         self._scales: Scales | None = None
-        self._behaviour: Behaviour | None = None
         self._returns: dict[str, Labeller] = {}
-
-    @property
-    def behaviour(self) -> Behaviour:
-        assert self._behaviour is not None
-        return self._behaviour
 
     def select(self, shards: Shards) -> Shards:
         """Returns the learner's decisions whose return is known, of those with a dominating action only a share. Raises
         ValueError: there are none, or the shards are not of self-play of the learner."""
         seats = LearnerSeats(shards, self._weights)
-        self._behaviour = seats.behaviour
+        self.behaviour = seats.behaviour
         returns = self._returns[shards.split] = self._labelling(shards)
         rows = []
         for first in range(0, len(shards), _ROWS_AT_ONCE):

@@ -37,8 +37,7 @@ class PolicyModule(LoggedModule):
         policy: is trained.
         old: the policy that it started from.
         magnet: a further one that it is held near to; None: the same.
-        total_steps, log_every: as for `LoggedModule`.
-        model: the sizes of the network, from which its floating-point operations are computed for the log.
+        model: the sizes of the network, from which its operations are counted.
         init: the weights of `old`, which the run's folder gets a copy of.
         hidden_share: of a step, the probability of a hidden token in its batches; None: the policy is not guided.
     """

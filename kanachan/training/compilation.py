@@ -37,10 +37,7 @@ def require_compiler(run: RunConfig, *, is_gpu: bool) -> None:
 def compile_network(network: Network, *, is_gpu: bool, backend: str = "inductor") -> None:
     """Sets the network to be compiled at its first use, in training and in validation, for batches of all shapes: on a
     CPU as a whole, which is quicker there, on a GPU by blocks, where those of one kind share what is compiled.
-
-    Args:
-        backend: of torch.compile, that makes code of the graphs.
-    """
+    `backend`: of torch.compile."""
     # otherwise lengths that are equal in the first batch are assumed to be always equal, which causes recompilation
     torch.fx.experimental._config.use_duck_shape = False
     torch._dynamo.config.optimize_ddp = False  # would cut blocks, which are compiled one by one already

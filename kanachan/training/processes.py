@@ -76,11 +76,7 @@ def gpu_of_this_process(num_gpus: int) -> int:
 
 class SameChoices(L.Callback):
     """Ends a run at its start if its processes have chosen differently, as GPUs of two kinds make them: they would
-    wait for each other for ever.
-
-    Args:
-        choices: of this process, by the setting that makes them.
-    """
+    wait for each other for ever. `choices`: of this process, by the setting that makes them."""
 
     def __init__(self, choices: Mapping[str, object]) -> None:
         self._choices = dict(choices)

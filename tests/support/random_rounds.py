@@ -7,7 +7,7 @@ import numpy as np
 
 from annotate.game.grading import mjsoul_deltas, ranks_of
 from kanachan.data.columns import game_key
-from kanachan.data.round_columns import RoundColumns
+from kanachan.data.round_columns import TYPES, RoundColumns
 
 
 def random_rounds(games: int, seed: int) -> RoundColumns:
@@ -20,12 +20,7 @@ def random_rounds(games: int, seed: int) -> RoundColumns:
 
 def rounds_of(rows: list[dict[str, Any]]) -> RoundColumns:
     """The columns of rounds that are given as mappings."""
-    small = ("number", "wind", "dealer", "room", "style", "grade", "rank")
-    columns = {}
-    for name in RoundColumns.__slots__:
-        type_ = np.uint64 if name == "game" else np.uint8 if name in small else np.int32
-        columns[name] = np.array([row[name] for row in rows], type_)
-    return RoundColumns(**columns)
+    return RoundColumns(**{name: np.array([row[name] for row in rows], type_) for name, type_ in TYPES.items()})
 
 
 def _rounds_of_game(rng: random.Random, game: int) -> list[dict[str, Any]]:
