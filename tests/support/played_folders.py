@@ -28,6 +28,16 @@ def played_folder(folder: Path, *players: str, games: int = 4, fractions: str = 
     return folder
 
 
+def train_policy(shards: Path, weights: Path, reward: Path, out: Path, *more: str) -> int:
+    """Trains the policy of these weights for 8 steps; returns the exit status."""
+    data = ["--data.path", str(shards), "--data.batch", "32", "--data.micro_batch", "16"]
+    run = ["-o", str(out), "--run.wandb", "disabled", "--run.threads", "1", "--run.precision", "fp32"]
+    length = ["--run.steps", "8", "--run.validation_interval", "128", "--run.checkpoint_minutes", "0"]
+    length += ["--run.log_every", "1", "--run.validate_batches", "2"]
+    given = ["--stage", "policy", "--init", str(weights), "--policy.reward", str(reward)]
+    return train.main([*given, *data, *run, *length, *more])
+
+
 def train_critic(shards: Path, reward: Path, out: Path, *more: str) -> int:
     """Trains a tiny critic for 20 steps; returns the exit status."""
     data = ["--data.path", str(shards), "--data.batch", "16", "--data.micro_batch", "16"]

@@ -6,7 +6,7 @@ from annotate.observation import Observation
 from annotate.vocabulary import CHI_TILES, FOUR_PLAYERS, HAND_SLOT_FIRST, THREE_PLAYERS, TILE_NAMES, tile34_of
 from kanachan.data.columns import Columns, columns_of_annotations
 from kanachan.data.symmetry import SeatRotation, seat_rotations, suit_permutations
-from tests.support.random_annotations import altered, random_annotations
+from tests.support.random_annotations import random_annotations
 
 V = FOUR_PLAYERS
 TILE = {name: tile for tile, name in enumerate(TILE_NAMES)}
@@ -103,26 +103,6 @@ def test_rotating_seats_gives_the_annotation_with_the_actor_as_seat_0(actor: int
 
     assert lists(rotated) == lists(columns_of_annotations([situation("mps", dealer=3, actor=actor, names=names)], V))
     assert rotated.seat.tolist() == [0]
-
-
-def test_rotating_seats_moves_these_columns() -> None:
-    annotation = altered(
-        situation("mps", actor=3), numeric=(1, 2, 100, 200, 300, 400), results=(7, 1, 2, 3, 4, 3, 2, 1, 0, 0, 9, 8)
-    )
-
-    rotated = SeatRotation(V).actor_first(columns_of_annotations([annotation], V))
-
-    assert rotated.numeric.tolist() == [[1, 2, 400, 100, 200, 300]]
-    assert rotated.results.tolist() == [[7, 4, 1, 2, 3, 0, 3, 2, 1, 0, 9, 8]]
-
-
-def test_actor_first_preserves_the_rotation_so_that_the_round_is_still_known() -> None:
-    columns = columns_of_annotations([situation("mps", dealer=1, actor=3)], V)
-
-    sparse = lists(SeatRotation(V).actor_first(columns))[0]
-
-    assert V.sparse["seat"].token(3) in sparse
-    assert V.sparse["round"].token(2) in sparse  # seat 1 sits two places after seat 3; 2 + 3 = 1 modulo 4
 
 
 @pytest.mark.parametrize("field", ["sparse", "progression", "action"])

@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from annotate.vocabulary import FOUR_PLAYERS, THREE_PLAYERS
+from annotate.vocabulary import THREE_PLAYERS
 from kanachan.config import MODEL_SIZES
 from kanachan.inference.reward_predictor import RewardPredictor
-from kanachan.models import reference
 from kanachan.models.card import weights_file
 from kanachan.models.reference import FOLDER, is_reference_name, name_of, resolved, shipped_name, shipped_weights
 from kanachan.models.weights import lineage_of, read_weights
@@ -16,8 +15,6 @@ from kanachan.objectives.networks import load_network
 from kanachan.play.agent_spec import parse_agent
 from kanachan.training.command_line import requested
 from tests.support.three_players import packed_three
-from tests.support.tiny_rewards import written_reward
-from tests.support.tiny_weights import written
 
 SIZES = ("micro", "mini")
 
@@ -80,33 +77,14 @@ def test_the_lineage_has_the_name_and_the_hash_of_weights_of_the_package(tmp_pat
     assert "name" not in lineage_of(read_weights(tmp_path / "copy.safetensors"))[-1]
 
 
-@pytest.fixture
-def of_three(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of the package, with weights of three players in it."""
-    folder = tmp_path / "reference"
-    (folder / "3p").mkdir(parents=True)
-    for name in ("imitation.safetensors", "reward.safetensors"):
-        (folder / name).write_bytes((FOLDER / name).read_bytes())
-    written(tmp_path / "made", vocabulary=THREE_PLAYERS).rename(folder / "3p" / "imitation.safetensors")
-    written_reward(folder / "3p" / "reward.safetensors", vocabulary=THREE_PLAYERS)
-    monkeypatch.setattr(reference, "FOLDER", folder)
-    return folder
-
-
-def test_placing_a_file_is_enough_for_its_name(of_three: Path) -> None:
-    assert list(shipped_weights()) == ["reference", "reference/reward", "reference/3p", "reference/3p/reward"]
-    assert resolved("reference/3p") == resolved("reference/3p/imitation") == of_three / "3p" / "imitation.safetensors"
-    assert read_weights("reference/3p").vocabulary is THREE_PLAYERS
-    assert read_weights("reference").vocabulary is FOUR_PLAYERS
-    assert name_of(of_three / "3p" / "reward.safetensors") == "reference/3p/reward"
+def test_weights_of_three_players_have_names_of_their_own(tmp_path: Path) -> None:
+    assert resolved("reference/3p") == resolved("reference/3p/imitation") == FOLDER / "3p" / "imitation.safetensors"
     assert parse_agent("reference/3p@0.5").files == ["reference/3p"]
     with pytest.raises(ValueError, match="reference/3p/rank: not among the weights of this package, which are ref"):
         resolved("reference/3p/rank")
-
-
-def test_the_reward_predictor_of_three_is_their_prior_and_their_baseline(of_three: Path, tmp_path: Path) -> None:
     assert shipped_name("reward", 3) == "reference/3p/reward" and shipped_name("reward", 4) == "reference/reward"
     shards = packed_three(tmp_path / "shards", games=6)
     request = requested(["--stage", "rank", "--data.path", str(shards), "--init", "reference/3p", "-o", str(tmp_path)])
     assert request.config.objective.prior == "reference/3p/reward"
-    assert request.config.model.width == 16 and not any("prior" in warning for warning in request.warnings)
+    assert request.config.model == read_weights("reference/3p").model
+    assert not any("prior" in warning for warning in request.warnings)

@@ -28,16 +28,31 @@ def searched(reports: Mapping[float, Mapping[str, object]]) -> Gate:
     return gate
 
 
-def test_a_step_that_is_better_for_sure_is_doubled_as_long_as_that_gains_more() -> None:
-    gate = searched({1.0: reported(0.01, 0.005), 2.0: reported(0.019, 0.01), 4.0: reported(0.015, 0.001)})
-    assert (list(gate.reports), gate.chosen) == ([1, 2, 4], 2)
-    gate = searched({1.0: reported(0.01, 0.005), 2.0: reported(0.009, 0.001)})
-    assert (list(gate.reports), gate.chosen) == ([1, 2], 1)
+BETTER = {1.0: reported(0.01, 0.005), 2.0: reported(0.02, 0.01)}
+UNSURE = reported(0.02, -0.01)
+SMALL = {0.5: reported(0.01, -0.01), 0.25: reported(0.008, 0.001)}
 
 
-def test_the_search_ends_at_four_times_the_update() -> None:
-    gate = searched({1.0: reported(0.01, 0.005), 2.0: reported(0.02, 0.01), 4.0: reported(0.04, 0.02)})
-    assert (list(gate.reports), gate.chosen) == ([1, 2, 4], 4)
+@pytest.mark.parametrize(
+    ("reports", "measured", "chosen"),
+    [
+        ({**BETTER, 4.0: reported(0.015, 0.001)}, [1, 2, 4], 2),  # doubled as long as that gains more
+        ({1.0: reported(0.01, 0.005), 2.0: reported(0.009, 0.001)}, [1, 2], 1),
+        ({**BETTER, 4.0: reported(0.04, 0.02)}, [1, 2, 4], 4),  # at most four times the update
+        ({1.0: BETTER[1.0], 2.0: UNSURE, 4.0: reported(0.015, -0.01)}, [1, 2, 4], 1),
+        ({**BETTER, 4.0: TOO_FAR, 3.0: reported(0.028, 0.012)}, [1, 2, 4, 3], 3),  # the middle, if that is too far
+        ({**BETTER, 4.0: TOO_FAR, 3.0: TOO_FAR}, [1, 2, 4, 3], 2),
+        ({1.0: UNSURE, 0.5: reported(0.012, 0.002)}, [1, 0.5], 0.5),  # halved until it is better for sure
+        ({1.0: TOO_FAR, 0.5: reported(0.012, 0.002)}, [1, 0.5], 0.5),
+        ({1.0: UNSURE, **SMALL}, [1, 0.5, 0.25], 0.25),
+        ({1.0: TOO_FAR, **SMALL}, [1, 0.5, 0.25], 0.25),
+    ],
+)
+def test_the_share_with_the_highest_gain_is_searched(
+    reports: Mapping[float, Mapping[str, object]], measured: list[float], chosen: float
+) -> None:
+    gate = searched(reports)
+    assert (list(gate.reports), gate.chosen) == (measured, chosen)
 
 
 def test_the_gain_that_is_reported_is_of_games_that_did_not_choose() -> None:
@@ -46,27 +61,6 @@ def test_the_gain_that_is_reported_is_of_games_that_did_not_choose() -> None:
     assert gate.in_words() == (
         "gate: 100% of the update is taken: +0.0010 [-0.0020, +0.0040] ranks a game in the games that did not choose it"
     )
-
-
-def test_between_a_step_that_is_better_and_one_that_is_too_far_the_middle_is_measured() -> None:
-    better = {1.0: reported(0.01, 0.005), 2.0: reported(0.02, 0.01)}
-    gate = searched({**better, 4.0: TOO_FAR, 3.0: reported(0.028, 0.012)})
-    assert (list(gate.reports), gate.chosen) == ([1, 2, 4, 3], 3)
-    gate = searched({**better, 4.0: TOO_FAR, 3.0: TOO_FAR})
-    assert (list(gate.reports), gate.chosen) == ([1, 2, 4, 3], 2)
-
-
-def test_a_longer_step_whose_gain_is_not_sure_is_not_taken() -> None:
-    gate = searched({1.0: reported(0.01, 0.005), 2.0: reported(0.02, -0.001), 4.0: reported(0.015, -0.01)})
-    assert gate.chosen == 1
-
-
-@pytest.mark.parametrize("whole", [reported(0.02, -0.01), TOO_FAR], ids=["not sure", "too far"])
-def test_a_step_that_is_not_better_for_sure_is_halved_until_it_is(whole: Mapping[str, object]) -> None:
-    gate = searched({1.0: whole, 0.5: reported(0.012, 0.002)})
-    assert (list(gate.reports), gate.chosen) == ([1, 0.5], 0.5)
-    gate = searched({1.0: whole, 0.5: reported(0.01, -0.01), 0.25: reported(0.008, 0.001)})
-    assert (list(gate.reports), gate.chosen) == ([1, 0.5, 0.25], 0.25)
 
 
 def test_the_policy_stays_where_no_share_is_better_for_sure() -> None:

@@ -9,7 +9,6 @@ from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.cli import calibrate, evaluate, predict
 from kanachan.cli.review import main as review
 from kanachan.config import MODEL_SIZES, DataConfig, StageName, TrainConfig
-from kanachan.inference.policy import Policy
 from kanachan.models.weights import read_weights
 from kanachan.objectives.stages import POLICY
 from kanachan.training.initialization import initial_network
@@ -31,12 +30,6 @@ def weights(tmp_path_factory: pytest.TempPathFactory) -> dict[StageName, Path]:
 @pytest.fixture(scope="module")
 def shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return packed(tmp_path_factory.mktemp("data") / "shards", 60, validation=60, test=60)
-
-
-def test_predictions_are_those_of_imitation(weights: dict[StageName, Path]) -> None:
-    annotations = random_annotations(40, seed=3)
-    one, other = (Policy.load(weights[stage]).predictions(annotations) for stage in STAGES)
-    assert [a.shown.tolist() for a in one] == [b.shown.tolist() for b in other]
 
 
 def test_it_is_evaluated_calibrated_and_predicted_as_imitation_is(

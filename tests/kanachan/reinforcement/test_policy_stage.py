@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import torch
 
-from kanachan.cli import train
 from kanachan.config import DataConfig, TrainConfig
 from kanachan.data.batch import TokenLayout, collate, with_hidden
 from kanachan.data.columns import Ragged
@@ -24,27 +23,15 @@ from kanachan.training.devices import Devices
 from kanachan.training.processes import World
 from kanachan.training.tempered_network import TemperedNetwork
 from tests.kanachan.conftest import CARD_TEMPERATURE, EXPLORE, TEMPERATURE, PlayedGames
+from tests.support.played_folders import train_policy
 from tests.support.tiny_runs import assert_resumable, rows_of, same_weights
 from tests.support.tiny_weights import written
 
 ON_CPU = Devices(is_gpu=False, use_bf16=False, use_varlen=False, world=World(1, 1))
 
 
-def run(played: PlayedGames, out: Path, *more: str, init: Path | None = None) -> int:
-    data = ["--data.path", str(played.shards), "--data.batch", "32", "--data.micro_batch", "16"]
-    kept = ["-o", str(out), "--run.wandb", "disabled", "--run.threads", "1"]
-    length = [
-        "--run.steps",
-        "8",
-        "--run.validation_interval",
-        "128",
-        "--run.checkpoint_minutes",
-        "0",
-        "--run.log_every",
-        "1",
-    ]
-    more = ("--run.validate_batches", "2", "--run.precision", "fp32", "--policy.reward", str(played.reward), *more)
-    return train.main(["--stage", "policy", "--init", str(init or played.weights), *data, *kept, *length, *more])
+def run(played: PlayedGames, out: Path, *more: str) -> int:
+    return train_policy(played.shards, played.weights, played.reward, out, *more)
 
 
 @pytest.fixture(scope="module")

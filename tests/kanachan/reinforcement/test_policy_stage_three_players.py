@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from annotate.vocabulary import THREE_PLAYERS
-from kanachan.cli import evaluate, train
+from kanachan.cli import evaluate
 from kanachan.data.shards import open_shards
 from kanachan.models.weights import read_weights
 from kanachan.reinforcement.critic import Critic
 from kanachan.reinforcement.policy_iteration import Iteration
 from kanachan.training.command_line import requested
-from tests.support.played_folders import played_folder, train_critic
+from tests.support.played_folders import played_folder, train_critic, train_policy
 from tests.support.tiny_rewards import written_reward
 from tests.support.tiny_weights import written
 
@@ -49,20 +49,8 @@ def critic(played: ThreePlayers) -> Path:
 @pytest.fixture(scope="module")
 def policy(played: ThreePlayers, critic: Path) -> Path:
     out = played.shards.parent / "policy"
-    data = ["--data.path", str(played.shards), "--data.batch", "32", "--data.micro_batch", "16"]
-    kept = ["-o", str(out), "--run.wandb", "disabled", "--run.threads", "1"]
-    length = [
-        "--run.steps",
-        "8",
-        "--run.validation_interval",
-        "128",
-        "--run.log_every",
-        "1",
-        "--run.validate_batches",
-        "2",
-    ]
-    by = ["--policy.reward", str(played.reward), "--policy.critic", str(critic), "--policy.kl_limit", "1"]
-    assert train.main(["--stage", "policy", "--init", str(played.weights), *data, *kept, *length, *by]) == 0
+    more = ("--policy.critic", str(critic), "--policy.kl_limit", "1")
+    assert train_policy(played.shards, played.weights, played.reward, out, *more) == 0
     return out
 
 

@@ -22,14 +22,7 @@ from tests.support.tiny_runs import all_rows_of, rows_of, run
 
 CORE = Path(wandb.__file__).parent / "bin" / "wandb-core"
 """what `wandb leet` calls, after it has imported all of wandb"""
-LENGTH = (
-    "--run.steps",
-    "4",
-    "--run.validation_interval",
-    "64",
-    "--run.checkpoint_minutes",
-    "0",
-)
+LENGTH = ("--run.steps", "4", "--run.validation_interval", "64", "--run.checkpoint_minutes", "0")
 WHOLE = ("--data.validation_batch", "64", "--run.validate_batches", "null")
 BOTH = ("loss", "cross_entropy")
 OF_VALUES = ("conservative", "baseline")

@@ -81,12 +81,8 @@ def test_a_row_of_skipped_steps_continues_after_a_checkpoint() -> None:
 @pytest.mark.slow
 def test_steps_that_deepspeed_skips_are_counted(tmp_path: Path) -> None:
     wild = ("--optim.learning_rate", "1e30")
-    steps = (
-        "--run.checkpoint_minutes",
-        "0",
-        "--run.validation_interval",
-        "640",
-    )  # validation would find the loss first
+    # validation would find the loss first
+    steps = ("--run.checkpoint_minutes", "0", "--run.validation_interval", "640")
     out = tmp_path / "run"
     shards = pack_decisions(tmp_path)
     command = arguments("round_delta", shards, out, *wild, *steps, "--run.strategy", "zero2")

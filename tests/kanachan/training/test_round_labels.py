@@ -30,13 +30,8 @@ from tests.support.tiny_runs import run
 
 
 @pytest.fixture(scope="module")
-def folder(rule_games: Path) -> Path:
-    return rule_games
-
-
-@pytest.fixture(scope="module")
-def shards(folder: Path) -> Shards:
-    return open_shards(folder, "train")
+def shards(rule_games: Path) -> Shards:
+    return open_shards(rule_games, "train")
 
 
 @pytest.fixture(scope="module")
@@ -54,10 +49,10 @@ def settings(reward: Path, **more: str) -> ObjectiveConfig:
 
 
 def test_a_decision_is_labelled_with_the_outcome_predicted_at_the_start_of_the_next_round(
-    folder: Path, shards: Shards, columns: Columns, reward: Path
+    rule_games: Path, shards: Shards, columns: Columns, reward: Path
 ) -> None:
     label_BL = RoundLabelling("rank", settings(reward))(shards).labels_of(columns)
-    rounds = open_rounds(folder, "train")
+    rounds = open_rounds(rule_games, "train")
     predicted_NSO = RewardPredictor.load(reward).of_rounds(rounds).order_log_probability.exp().numpy()
     round_B = RoundIndex(rounds).rows_of(columns, FOUR_PLAYERS)
     num_last = 0
@@ -70,12 +65,12 @@ def test_a_decision_is_labelled_with_the_outcome_predicted_at_the_start_of_the_n
 
 
 def test_after_the_last_round_the_label_is_the_outcome_itself(
-    folder: Path, shards: Shards, columns: Columns, reward: Path
+    rule_games: Path, shards: Shards, columns: Columns, reward: Path
 ) -> None:
     objective = objective_class("rank")(settings(reward), FOUR_PLAYERS)
     label_BL = RoundLabelling("rank", settings(reward))(shards).labels_of(columns)
     true_BL = objective.label_of_results(Results.of_columns(columns, FOUR_PLAYERS)).numpy()
-    rounds = open_rounds(folder, "train")
+    rounds = open_rounds(rule_games, "train")
     is_last_B = rounds.is_last[RoundIndex(rounds).rows_of(columns, FOUR_PLAYERS)]
     np.testing.assert_array_equal((label_BL == true_BL).all(axis=1), is_last_B)
 
@@ -106,10 +101,10 @@ def source(folder: Path, reward: Path, *, actor_first: bool = True) -> ShardSour
     return ShardSource(config, 0, labelling=RoundLabelling("rank", settings(reward)))
 
 
-def test_the_targets_are_the_same_whether_seats_are_rotated_or_not(folder: Path, reward: Path) -> None:
+def test_the_targets_are_the_same_whether_seats_are_rotated_or_not(rule_games: Path, reward: Path) -> None:
     objective = objective_class("rank")(settings(reward), FOUR_PLAYERS)
     of = {
-        rotated: next(iter(source(folder, reward, actor_first=rotated).train_batches(Share(0, 1))))
+        rotated: next(iter(source(rule_games, reward, actor_first=rotated).train_batches(Share(0, 1))))
         for rotated in (False, True)
     }
     rank_BR, order_BO = objective._targets(of[False])
@@ -121,8 +116,8 @@ def test_the_targets_are_the_same_whether_seats_are_rotated_or_not(folder: Path,
     torch.testing.assert_close(objective.orders.rank_probability(rotated_order_BO, zero_B), rank_BR)
 
 
-def test_labels_are_computed_once_in_a_file_and_once_more_for_another_predictor(folder: Path, tmp_path: Path) -> None:
-    copy = Path(shutil.copytree(folder, tmp_path / "shards", ignore=shutil.ignore_patterns("*.npy")))
+def test_labels_are_computed_once_in_a_file_and_again_for_another_predictor(rule_games: Path, tmp_path: Path) -> None:
+    copy = Path(shutil.copytree(rule_games, tmp_path / "shards", ignore=shutil.ignore_patterns("*.npy")))
     shards = open_shards(copy, "train")
     columns = shards.gather(np.arange(len(shards)))
     made = []
@@ -141,9 +136,9 @@ def test_labels_are_computed_once_in_a_file_and_once_more_for_another_predictor(
 
 
 def test_labels_computed_in_parts_are_those_computed_at_once(
-    folder: Path, columns: Columns, reward: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    rule_games: Path, columns: Columns, reward: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    copy = Path(shutil.copytree(folder, tmp_path / "shards", ignore=shutil.ignore_patterns("*.npy")))
+    copy = Path(shutil.copytree(rule_games, tmp_path / "shards", ignore=shutil.ignore_patterns("*.npy")))
     labelling, shards = RoundLabelling("grading", settings(reward)), open_shards(copy, "train")
     at_once = labelling(shards).labels_of(columns)
     for path in (copy / "rounds").glob("train-labels-*.npy"):
@@ -153,11 +148,11 @@ def test_labels_computed_in_parts_are_those_computed_at_once(
 
 
 def test_a_run_is_not_resumed_with_another_reward_predictor(
-    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    rule_games: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     reward = written_reward(tmp_path / "reward.safetensors")
     given = ("--objective.reward", str(reward), "--objective.target", "round")
-    assert run("rank", folder, tmp_path / "run", *given, "--run.steps", "2") == 0
+    assert run("rank", rule_games, tmp_path / "run", *given, "--run.steps", "2") == 0
     written_reward(reward, seed=1)
     assert train.main(["--resume", str(tmp_path / "run"), "--run.steps", "3"]) != 0
     assert "was started with labels=" in capsys.readouterr().err
