@@ -11,12 +11,7 @@ from annotate.runtime.arguments import CommandParser, add_force_option
 from annotate.runtime.files import check_output
 from annotate.runtime.terminal import require_positive, run_cleanly
 from kanachan.cli.environment import set_environment
-from kanachan.cli.options import (
-    WEIGHTS_HELP,
-    add_bootstrap_option,
-    add_device_option,
-    require_policies,
-)
+from kanachan.cli.options import WEIGHTS_HELP, add_bootstrap_option, add_device_option, require_policies
 from kanachan.config import SPLITS
 from kanachan.data.shard_folder import shards_of
 

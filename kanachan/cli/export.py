@@ -68,9 +68,12 @@ def _export(arguments: argparse.Namespace) -> None:
     require_policies(arguments.weights)
     if arguments.check is not None:
         shards_of(arguments.check, "validation")
-    for folder in (arguments.output, arguments.onnx):
-        if folder is not None and not arguments.force and Path(folder).is_dir() and any(Path(folder).iterdir()):
+    for folder, own in ((arguments.output, "model.safetensors"), (arguments.onnx, "policy.onnx")):
+        there = {path.name for path in Path(folder).glob("*")} if folder is not None else set()
+        if there and not arguments.force:
             raise ValueError(f"{folder}: not empty: name another folder, or replace files in it with --force")
+        if "README.md" in there and own not in there:
+            raise ValueError(f"{folder}/README.md is not of an export, and would be overwritten: name another folder")
     # Heavy imports come only now, after the arguments have been found valid.
     if arguments.onnx is not None:
         require("onnx", ("onnx", "onnxscript", "onnxruntime"), "--onnx")

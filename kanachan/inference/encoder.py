@@ -93,14 +93,9 @@ class KanachanEncoder(PreTrainedModel):  # type: ignore[no-untyped-call]
         return BaseModelOutputWithPooling(last_hidden_state=own_BOD, pooler_output=own_BOD[:, 0])
 
     def inputs_of(self, rows: Rows) -> dict[str, Tensor]:
-        """Converts decisions to the keyword arguments of `forward`, in their order, on the encoder's device.
-
-        Args:
-            rows: annotation lines; or rows of a shard, as a list of mappings, a mapping from columns to lists
-                (`dataset[:100]` of `datasets`), or an Arrow record batch or table.
-
-        Raises:
-            ValueError: a row is not a decision; gives its number, from 1, and the reason.
-        """
+        """Converts decisions to the keyword arguments of `forward`, in their order, on the encoder's device: annotation
+        lines; or rows of a shard, as a list of mappings, a mapping from columns to lists (`dataset[:100]` of
+        `datasets`), or an Arrow record batch or table. Raises ValueError: a row is not a decision; gives its number,
+        from 1, and the reason."""
         inputs = inputs_of_rows(rows, self.vocabulary, actor_first=self.config.actor_first)
         return {name: inputs[name].to(self.device) for name in SITUATION_INPUTS}

@@ -14,18 +14,14 @@ from kanachan.inference.source_copy import copied_sources
 from kanachan.models.card_text import card_sections
 from kanachan.models.weights import CARD_NAME, write_card
 
-ABOUT_NAME = "README.md"
+_ABOUT = "README.md"
 _CODE = "modeling_kanachan"
-_WEIGHTS = "model.safetensors"
 _AUTO_MAP = {"AutoConfig": f"{_CODE}.{KanachanConfig.__name__}", "AutoModel": f"{_CODE}.{KanachanEncoder.__name__}"}
 
 
 def export_encoder(policy: Policy, folder: Path, name: str | None = None) -> int:
     """Writes the encoder of a network to a folder, which is made if it is missing; returns its number of parameters.
-    The model card opens it by `name`, if that is not the folder's. Raises ValueError if the folder holds a README.md of
-    something else."""
-    if (folder / ABOUT_NAME).exists() and not (folder / _WEIGHTS).exists():
-        raise ValueError(f"{folder / ABOUT_NAME} is not of an export, and would be overwritten: name another folder")
+    The model card opens it by `name`, if that is not the folder's."""
     sizes = {key: size for key, size in policy.card["model"].items() if key != "decoder_layers"}
     config = KanachanConfig(
         **sizes,
@@ -45,7 +41,7 @@ def export_encoder(policy: Policy, folder: Path, name: str | None = None) -> int
             raise OSError(f"{folder}: the weights could not be written ({error})") from error
         for module, text in copied_sources(encoder.__name__, _CODE).items():
             Path(temporary, f"{module}.py").write_text(text, encoding="utf-8")
-        Path(temporary, ABOUT_NAME).write_text(_about(policy, name or folder.resolve().name), encoding="utf-8")
+        Path(temporary, _ABOUT).write_text(_about(policy, name or folder.resolve().name), encoding="utf-8")
         write_card(Path(temporary, CARD_NAME), policy.card)
         mode = Path(temporary, CARD_NAME).stat().st_mode  # of usual files; those of safetensors only the owner can read
         for file in Path(temporary).iterdir():

@@ -94,9 +94,7 @@ class _Graph:
         scale_J = (matrix_KJ.abs().amax(dim=0) / 127).clamp(min=1e-12)
         weight = self.constant((matrix_KJ / scale_J).round().to(torch.int8).numpy())
         scales = scale, self.constant(scale_J), zero
-        if bias:
-            return self.node("MatMulIntegerToFloat", quantized, weight, *scales, "", *bias, domain=_MICROSOFT)
-        return self.node("MatMulIntegerToFloat", quantized, weight, *scales, domain=_MICROSOFT)
+        return self.node("MatMulIntegerToFloat", quantized, weight, *scales, "", *bias, domain=_MICROSOFT)
 
     def _quantize(self, hidden: str, bounds: tuple[float, float]) -> tuple[str, str, str]:
         if hidden not in self._quantized:

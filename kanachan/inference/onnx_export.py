@@ -22,17 +22,12 @@ from kanachan.data.columns import Columns, columns_of_annotations
 from kanachan.inference.policy import Policy, scale_logits
 from kanachan.inference.situation_inputs import DECISION_INPUTS, SITUATION_INPUTS, encoded
 
-ENCODER_NAME, POLICY_NAME, ABOUT_NAME = "encoder.onnx", "policy.onnx", "README.md"
+_ENCODER, _POLICY, _ABOUT = "encoder.onnx", "policy.onnx", "README.md"
 MOST_CHECKED = 512  # decisions
 TOLERANCE = 1e-4
 _BATCHES_CHECKED = (1, 2, 13, 64)  # then the rest in one batch; the other sizes vary with the decisions
-_TRACED = {
-    "decisions": 5,
-    "tiles": 17,
-    "groups": 3,
-    "events": 7,
-    "candidates": 11,
-}  # arbitrary sizes, all different, except 0 and 1
+_TRACED = {"decisions": 5, "tiles": 17, "groups": 3, "events": 7, "candidates": 11}
+"""arbitrary sizes, all different, except 0 and 1"""
 
 
 class _Input(NamedTuple):
@@ -130,18 +125,16 @@ def export_onnx(policy: Policy, folder: Path, columns: Columns) -> list[Checked]
     """Writes `encoder.onnx`, `policy.onnx` and a README.md that explains them into `folder`, all or none; the policy is
     on the CPU, and there are two decisions or more. Raises ValueError if a file differs from the network on them by
     more than `TOLERANCE` (`Checked.difference`)."""
-    if (folder / ABOUT_NAME).exists() and not (folder / POLICY_NAME).exists():
-        raise ValueError(f"{folder / ABOUT_NAME} is not of an export, and would be overwritten: name another folder")
     found = []
     with ExitStack() as stack:
-        for name, graph in ((ENCODER_NAME, EncoderGraph(policy)), (POLICY_NAME, PolicyGraph(policy))):
+        for name, graph in ((_ENCODER, EncoderGraph(policy)), (_POLICY, PolicyGraph(policy))):
             temporary = stack.enter_context(replacing(folder / name))
             _write(graph, temporary, policy)
             try:
                 found.append(Checked(folder / name, check(temporary, graph, policy, columns), len(columns)))
             except ValueError as error:
                 raise ValueError(f"{folder / name}: {error}; nothing is written") from None
-        about = stack.enter_context(replacing(folder / ABOUT_NAME))
+        about = stack.enter_context(replacing(folder / _ABOUT))
         about.write_text(_about(policy), encoding="utf-8")
     return found
 
@@ -199,29 +192,22 @@ def _quiet() -> Iterator[None]:
 def _inputs(vocabulary: Vocabulary) -> dict[str, _Input]:
     """Returns the type, sizes and meaning of each of `DECISION_INPUTS`."""
     layout = TokenLayout(vocabulary)
-    sparse, event = layout.sparse_first, layout.event_first
-    of_decision = ("decisions",)
+    token, of_decision = f"{layout.sparse_first} + the token of field 1", ("decisions",)
     return {
-        "table": _Input(
-            torch.int32,
-            (*of_decision, len(TABLE)),
-            f"{', '.join(TABLE)}: {sparse} + the token of field 1",
-        ),
+        "table": _Input(torch.int32, (*of_decision, len(TABLE)), f"{', '.join(TABLE)}: {token}"),
         "standing": _Input(
-            torch.int32,
-            (*of_decision, vocabulary.num_seats, 2),
-            f"grade and rank of each seat: {sparse} + the token of field 1",
+            torch.int32, (*of_decision, vocabulary.num_seats, 2), f"grade and rank of each seat: {token}"
         ),
         "tiles": _Input(
             torch.int32,
             (*of_decision, "tiles"),
-            f"dora indicators, hand and drawn tile, in any order: {sparse} + the token of field 1; 0 is padding",
+            f"dora indicators, hand and drawn tile, in any order: {token}; 0 is padding",
         ),
         "numbers": _Input(torch.float32, (*of_decision, len(vocabulary.numeric)), "field 2"),
         "events": _Input(
             torch.int32,
             ("groups", "events"),
-            f"the round so far, for a group of decisions: {event} + the tokens of field 3; 0 is padding",
+            f"the round so far, for a group of decisions: {layout.event_first} + the tokens of field 3; 0 is padding",
         ),
         "groups": _Input(torch.int64, of_decision, "the row of `events` of a decision"),
         "seen": _Input(torch.int64, of_decision, "how many events of its row a decision sees, the first ones"),
@@ -266,7 +252,7 @@ def _about(policy: Policy) -> str:
         for name, (dtype, sizes, meaning) in _inputs(policy.vocabulary).items()
     ]
     outputs = [
-        f"| `{POLICY_NAME}` | `{name}` | {sizes} | {meaning} |"
+        f"| `{_POLICY}` | `{name}` | {sizes} | {meaning} |"
         for name, (sizes, meaning) in policy.objective.prediction_fields.items()
     ]
     own_tokens = f"(1 + {policy.vocabulary.num_seats} + tiles)"
@@ -276,8 +262,8 @@ def _about(policy: Policy) -> str:
     )
     return f"""# A network of kanachan as ONNX
 
-`{POLICY_NAME}` scores the possible actions of decisions in riichi mahjong (stage {policy.stage}: {policy.meaning}).
-`{ENCODER_NAME}` is the part of it that encodes the situation. `card.json` describes their training.
+`{_POLICY}` scores the possible actions of decisions in riichi mahjong (stage {policy.stage}: {policy.meaning}).
+`{_ENCODER}` is the part of it that encodes the situation. `card.json` describes their training.
 
 | input | type | size | content |
 | --- | --- | --- | --- |
@@ -293,8 +279,8 @@ group, which costs less.
 
 {rotation if policy.actor_first else ""}| file | output | size | content |
 | --- | --- | --- | --- |
-| `{ENCODER_NAME}` | `situation` | decisions × width | the situation as a whole |
-| `{ENCODER_NAME}` | `tokens` | decisions × {own_tokens} × width | the situation, its seats and its tiles |
+| `{_ENCODER}` | `situation` | decisions × width | the situation as a whole |
+| `{_ENCODER}` | `tokens` | decisions × {own_tokens} × width | the situation, its seats and its tiles |
 {chr(10).join(outputs)}
 
 At padding of the inputs, scores are minus infinity, probabilities are 0, and other outputs are undefined.

@@ -65,18 +65,14 @@ class Policy:
 
     @staticmethod
     def load(weights: str | Path, device: torch.device | str = "cpu") -> "Policy":
-        """Loads the policy of a weights file or of the folder of a run that has ended.
-
-        Raises ValueError, naming the file, if it is missing, cut off, of another vocabulary or of a size that differs
-        from its card.
-        """
+        """Loads the policy of a weights file or of the folder of a run that has ended. Raises ValueError: the file is
+        missing, cut off, of another vocabulary or of a size that differs from its card."""
         network, objective, card = load_network(weights, device)
         actor_first = card["config"]["data"]["actor_first"]
         return Policy(network, objective, actor_first=actor_first, card=card, device=device)
 
     @property
     def stage(self) -> StageName:
-        """The stage of the objective."""
         return self.objective.stage
 
     @property
@@ -139,11 +135,10 @@ class Policy:
         *,
         explore: float = 0.0,
         seats: Sequence[Hashable] | None = None,
-        batch: int = DEFAULT_BATCH,
     ) -> list[Action]:
-        """Chooses an action for each observation, for the arena, the bot and the review. `temperature`, `explore` and,
-        for each observation, a random number: as of `choose`; `seats` and `batch`: as of `evaluate`."""
-        predictions = self.evaluate(observations, seats, batch)
+        """Chooses an action for each observation. `temperature`, `explore` and, for each observation, a random number:
+        as of `choose`; `seats`: as of `evaluate`."""
+        predictions = self.evaluate(observations, seats)
         drawn = [None] * len(observations) if uniforms is None else uniforms
         return [
             choose(observation.actions, prediction, temperature, uniform, explore)
@@ -151,16 +146,13 @@ class Policy:
         ]
 
     def evaluate(
-        self,
-        observations: Sequence[Observation],
-        seats: Sequence[Hashable] | None = None,
-        batch: int = DEFAULT_BATCH,
+        self, observations: Sequence[Observation], seats: Sequence[Hashable] | None = None
     ) -> list[Prediction]:
-        """Returns the prediction for each observation, in their order; `batch` are evaluated at once. `seats`, keys of
-        the table and seat of each, are required only by policies that cache a seat's events."""
+        """Returns the prediction for each observation, in their order. `seats`, keys of the table and seat of each, are
+        required only by policies that cache a seat's events."""
         predictions: list[Prediction] = []
-        for first in range(0, len(observations), batch):
-            columns = columns_of_observations(observations[first : first + batch], self.vocabulary)
+        for first in range(0, len(observations), DEFAULT_BATCH):
+            columns = columns_of_observations(observations[first : first + DEFAULT_BATCH], self.vocabulary)
             predictions += self.predict(self.batch(columns))
         return predictions
 

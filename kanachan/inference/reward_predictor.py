@@ -3,7 +3,7 @@
 Shapes: N rounds, B decisions, S seats, O orders of the seats, K bins.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -48,24 +48,26 @@ class RewardPredictor:
         load_tensors(network, weights.tensors, weights.path)
         return cls(network.to(device), objective.to(device), vocabulary, weights.card)
 
-    @torch.no_grad()
     def of_rounds(self, rounds: RoundColumns) -> Outcome:
         """Predicts the outcome for every seat at the start of each round [N, S, …]."""
-        state = RoundState.of_rounds(rounds)
-        firsts = range(0, len(rounds), _ROWS_AT_ONCE)
-        return _joined([self.of_states(state.at(slice(first, first + _ROWS_AT_ONCE))) for first in firsts])
+        return self._in_parts(RoundState.of_rounds(rounds), None)
 
-    @torch.no_grad()
     def of_observations(self, columns: ObservationColumns) -> Outcome:
         """Predicts the outcome for the deciding seat at each decision [B, …], from the scores as they are then.
         `columns`: as annotated: seats not canonicalised."""
-        whole, seat_B = RoundState.of_observations(columns, self.vocabulary), torch.from_numpy(columns.seat)
+        return self._in_parts(RoundState.of_observations(columns, self.vocabulary), torch.from_numpy(columns.seat))
+
+    def _in_parts(self, state: RoundState, seat_X: Tensor | None) -> Outcome:
+        """Predicts the outcome, some rows at a time, for the given seats, or for every seat."""
         parts = []
-        for first in range(0, len(columns), _ROWS_AT_ONCE):
+        for first in range(0, len(state.wind_X), _ROWS_AT_ONCE):
             rows = slice(first, first + _ROWS_AT_ONCE)
-            of_seats, seats = self.of_states(whole.at(rows)), seat_B[rows]
-            parts.append(_at(of_seats, (torch.arange(len(seats)), seats)))
-        return _joined(parts)
+            outcome = self.of_states(state.at(rows))
+            if seat_X is not None:
+                index = torch.arange(len(seat_X[rows])), seat_X[rows]
+                outcome = Outcome(*(tensor[index] for tensor in outcome))
+            parts.append(outcome)
+        return Outcome(*map(torch.cat, zip(*parts, strict=True)))
 
     @torch.no_grad()
     def of_states(self, state: RoundState) -> Outcome:
@@ -73,12 +75,3 @@ class RewardPredictor:
         device = next(self.network.parameters()).device
         outcome = self.objective.outcome(self.network(state.each(lambda column: column.to(device))))
         return outcome.each(Tensor.cpu)
-
-
-def _at(outcome: Outcome, index: Any) -> Outcome:
-    return outcome.each(lambda tensor: tensor[index])
-
-
-def _joined(parts: Sequence[Outcome]) -> Outcome:
-    """Joins the outcomes of some rows, of which there must be some parts."""
-    return Outcome(*map(torch.cat, zip(*parts, strict=True)))

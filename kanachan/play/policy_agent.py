@@ -21,7 +21,7 @@ from annotate.observation import Observation
 from annotate.vocabulary import Vocabulary
 from kanachan.inference.choice import Action, Prediction
 from kanachan.inference.int8_network import Int8Network
-from kanachan.inference.policy import DEFAULT_BATCH, Policy
+from kanachan.inference.policy import Policy
 from kanachan.models.device import chosen_device
 from kanachan.models.kv_cache import CachedNetwork, IncrementalBatch
 from kanachan.models.low_rank import Additions, CachedLowRankNetwork
@@ -56,7 +56,6 @@ class CachedPolicy(Policy):
     """
 
     def __init__(self, policy: Policy, *, use_bf16: bool = False, rank: int = 0) -> None:
-        # of the device that computes
         self.is_remote = isinstance(policy.network, RemoteNetwork)
         """whether a server computes, which merges rows of several workers"""
         kind = policy.network.device_type if isinstance(policy.network, RemoteNetwork) else policy.device.type
@@ -72,15 +71,11 @@ class CachedPolicy(Policy):
         self._seats: dict[Hashable, _Seat] = {}
         self._num_slots = 0
         """of seats"""
-        self._num_places = self.vocabulary.num_places
         self._free: list[int] = []
 
     @torch.inference_mode()
     def evaluate(
-        self,
-        observations: Sequence[Observation],
-        seats: Sequence[Hashable] | None = None,
-        batch: int = DEFAULT_BATCH,
+        self, observations: Sequence[Observation], seats: Sequence[Hashable] | None = None
     ) -> list[Prediction]:
         """Returns the prediction for each observation, equal up to rounding to that without cached events; requires
         `seats`."""
@@ -122,7 +117,7 @@ class CachedPolicy(Policy):
 
     def _fitting(self, observation: Observation, start: int) -> Shape:
         num_seen = len(observation.progression)
-        num_tiles = len(observation.sparse) - self._num_places
+        num_tiles = len(observation.sparse) - self.vocabulary.num_places
         size = num_seen - start, num_seen, num_tiles, len(observation.actions)
         for shape in self._shapes:
             if shape.fits(*size):
@@ -173,10 +168,8 @@ def _with_cache(
     if isinstance(network, RemoteNetwork):
         return network.with_cache(num_events, num_rows, use_bf16=use_bf16)
     if rank:
-        cached: CachedNetwork = CachedLowRankNetwork(network, num_events, num_rows, use_bf16=use_bf16, rank=rank)
-    else:
-        cached = CachedNetwork(network, num_events, num_rows, use_bf16=use_bf16)
-    return cached
+        return CachedLowRankNetwork(network, num_events, num_rows, use_bf16=use_bf16, rank=rank)
+    return CachedNetwork(network, num_events, num_rows, use_bf16=use_bf16)
 
 
 def seat_of(request: ActRequest) -> tuple[GameKey, int]:
@@ -185,12 +178,8 @@ def seat_of(request: ActRequest) -> tuple[GameKey, int]:
 
 
 class PolicyAgent(Agent):
-    """Plays by the scores of a policy.
-
-    Args:
-        temperature: scores are divided by it, and their softmax is sampled from; None takes the highest score.
-        explore: the share of actions that are drawn from all with equal probabilities; needs a temperature.
-    """
+    """Plays by the scores of a policy: samples the softmax of the scores divided by the temperature, without one takes
+    the highest. `explore`: the share of actions that are drawn from all with equal probabilities."""
 
     def __init__(
         self, policy: CachedPolicy, sampler: SeededSampler, temperature: float | None = None, explore: float = 0.0

@@ -58,11 +58,8 @@ class Reviewed(NamedTuple):
     """for each decision and candidate: whether imitation takes it with at least FLOOR; True without imitation"""
 
 
-def reviewed_predictions(
-    policies: Sequence[Policy], annotations: Sequence[Annotation], chunk: int = DEFAULT_BATCH
-) -> Reviewed:
-    """Returns the predictions of each policy for the choices of each of `annotations` (kanachan.review.choices);
-    `chunk` of them pass a network at once.
+def reviewed_predictions(policies: Sequence[Policy], annotations: Sequence[Annotation]) -> Reviewed:
+    """Returns the predictions of each policy for the choices of each of `annotations` (kanachan.review.choices).
 
     Values are compared among the action taken and those that the first policy with probabilities takes with at least
     FLOOR: values of actions that people do not take have been learnt from next to no examples.
@@ -73,8 +70,7 @@ def reviewed_predictions(
     observations = [annotation.observation for annotation in annotations]
     choices = [choices_of(annotation, policies[0].vocabulary) for annotation in annotations]
     predictions = [
-        [of.of(one) for of, one in zip(choices, policy.evaluate(observations, batch=chunk), strict=True)]
-        for policy in policies
+        [of.of(one) for of, one in zip(choices, policy.evaluate(observations), strict=True)] for policy in policies
     ]
     situations, annotations = annotations, [of.annotation for of in choices]
     weights = [_one_hot(annotation) for annotation in annotations]
@@ -85,7 +81,7 @@ def reviewed_predictions(
         plausible = [probability >= FLOOR for probability in weights]
     found = []
     for policy, predicted in zip(policies, predictions, strict=True):
-        before = _expected_ranks(policy, situations, chunk)
+        before = _expected_ranks(policy, situations)
         rows = []
         for i, (annotation, prediction) in enumerate(zip(annotations, predicted, strict=True)):
             expected: float | None = None
@@ -111,14 +107,15 @@ def _reviewed(
     is_compared = np.ones_like(plausible)
     if prediction.probability is None:
         is_compared = plausible | (_one_hot(annotation) > 0)
-    compared = np.where(is_compared, prediction.score, -np.inf)
-    loss = _loss(compared, prediction.probability, chosen)
     highest, lowest = shown[is_compared].max(), shown[is_compared].min()
+    loss = gap = float(highest - shown[chosen])
+    if prediction.probability is not None:
+        loss = -math.log(max(float(shown[chosen]), float(np.finfo(np.float32).tiny)))
     return ReviewedPrediction(
         shown=shown,
-        best=int(compared.argmax()),
+        best=int(np.where(is_compared, prediction.score, -np.inf).argmax()),
         loss=loss,
-        gap=loss if prediction.probability is None else float(highest - shown[chosen]),
+        gap=gap,
         spread=float(highest - lowest),
         rank_probability=prediction.rank_probability,
         expected=expected,
@@ -133,8 +130,6 @@ def policy_index(policies: Sequence[Policy]) -> int | None:
 
 def kinds_offered(annotations: Sequence[Annotation], vocabulary: Vocabulary) -> list[list[str]]:
     """Returns the kinds of each decision, by what is on offer (see kanachan.evaluation.decision_metrics)."""
-    if not annotations:
-        return []
     batch = batch_of_annotations(annotations, vocabulary)
     score_BA = torch.zeros(batch.candidate_BA.shape)
     offered_BK = DecisionMeter(vocabulary).measure(score_BA, batch).is_offered_BK.tolist()
@@ -147,21 +142,15 @@ def _one_hot(annotation: Annotation) -> Numbers:
     return taken
 
 
-def _loss(score: Numbers, probability: Numbers | None, chosen: int) -> float:
-    if probability is None:
-        return float(score.max() - score[chosen])
-    return -math.log(max(float(probability[chosen]), float(np.finfo(np.float32).tiny)))
-
-
 @torch.inference_mode()
-def _expected_ranks(policy: Policy, annotations: Sequence[Annotation], chunk: int) -> Numbers | None:
+def _expected_ranks(policy: Policy, annotations: Sequence[Annotation]) -> Numbers | None:
     """Evaluates the summary token [B, R]; None for a network that predicts no ranks from it."""
     objective = policy.objective
     if not isinstance(objective, Rank) or not objective.num_summary_outputs:
         return None
     ranks = []
-    for first in range(0, len(annotations), chunk):
-        columns = columns_of_annotations(annotations[first : first + chunk], policy.vocabulary)
+    for first in range(0, len(annotations), DEFAULT_BATCH):
+        columns = columns_of_annotations(annotations[first : first + DEFAULT_BATCH], policy.vocabulary)
         batch = policy.batch(columns).to(policy.device)
         ranks.append(objective.baseline_rank_probability(policy.output(batch), batch).cpu())
     return torch.cat(ranks).numpy()

@@ -16,28 +16,19 @@ def test_without_a_temperature_the_highest_score_is_chosen_with_certainty() -> N
     assert choose(ACTIONS, PREDICTION) == (30, 0.0, 7.0, PREDICTION)
 
 
-@pytest.mark.parametrize("temperature", [0.5, 1.0, 3.0])
-def test_sampled_frequencies_and_log_probabilities_are_those_of_the_softmax(temperature: float) -> None:
-    softmax = np.exp(SCORE.astype(float) / temperature)
-    softmax /= softmax.sum()
-    drawn = [choose(ACTIONS, PREDICTION, temperature, uniform) for uniform in (np.arange(10_000) + 0.5) / 10_000]
-    for action, probability in zip(ACTIONS, softmax, strict=True):
-        of_it = [found for found in drawn if found.token == action]
-        assert len(of_it) / len(drawn) == pytest.approx(probability, abs=2e-4)
-        assert all(found.log_probability == pytest.approx(math.log(probability), abs=1e-6) for found in of_it)
-
-
 def test_a_number_near_1_chooses_a_possible_action() -> None:
     score = np.array([0.0, -2000.0], np.float32)
     assert choose((1, 2), Prediction(score, None, None, None), 1.0, math.nextafter(1.0, 0.0)).token == 1
 
 
-@pytest.mark.parametrize("explore", [0.1, 1.0])
-def test_a_share_of_the_actions_is_drawn_from_all_alike(explore: float) -> None:
-    softmax = np.exp(SCORE.astype(float) / 0.5)
+@pytest.mark.parametrize(("temperature", "explore"), [(0.5, 0.0), (3.0, 0.0), (0.5, 0.1), (0.5, 1.0)])
+def test_actions_follow_the_softmax_but_for_a_share_that_is_drawn_from_all_alike(
+    temperature: float, explore: float
+) -> None:
+    softmax = np.exp(SCORE.astype(float) / temperature)
     mixed = (1 - explore) * softmax / softmax.sum() + explore / len(SCORE)
     uniforms = (np.arange(10_000) + 0.5) / 10_000
-    drawn = [choose(ACTIONS, PREDICTION, 0.5, uniform, explore) for uniform in uniforms]
+    drawn = [choose(ACTIONS, PREDICTION, temperature, uniform, explore) for uniform in uniforms]
     for action, probability in zip(ACTIONS, mixed, strict=True):
         of_it = [found for found in drawn if found.token == action]
         assert len(of_it) / len(drawn) == pytest.approx(probability, abs=2e-4)

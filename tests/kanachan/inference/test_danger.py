@@ -111,17 +111,6 @@ def test_melds_are_near_a_win_and_closed_hands_against_a_riichi_are_not() -> Non
     assert quiet.tenpai_BH[0, 0] < called.tenpai_BH[0, 0] < declared.tenpai_BH[0, 1] == 1
 
 
-def test_the_hidden_hands_of_an_annotation_change_nothing() -> None:
-    (annotation,) = random_annotations(1, seed=1)
-    hidden = tuple(V.hidden["hand"].token(seat, slot) for seat in range(3) for slot in (3, 40, 90))
-    policy = policy_of()
-    one, other = (
-        estimate_danger(policy, columns_of_annotations([a], V))
-        for a in (annotation, annotation._replace(hidden=hidden))
-    )
-    assert torch.equal(one.deal_in_BHK, other.deal_in_BHK)
-
-
 @pytest.mark.parametrize("missing", ["hidden_hands", "round_winner"])
 def test_a_network_without_one_of_the_heads_predicts_no_danger(missing: str) -> None:
     assert predicts_danger(policy_of())

@@ -1,7 +1,6 @@
 """The folder that is written for `transformers`: it opens where this program is not installed, and explains itself."""
 
 import os
-import re
 import resource
 import subprocess
 import sys
@@ -16,6 +15,7 @@ from kanachan.data.columns import columns_of_annotations
 from kanachan.data.shards import open_shards
 from kanachan.inference.policy import Policy
 from kanachan.models.transformer import attention_backend
+from tests.support.examples import run_example
 from tests.support.packed import packed
 from tests.support.paths import ROOT
 from tests.support.random_annotations import random_annotations
@@ -62,14 +62,11 @@ def test_a_process_without_this_program_gets_the_summary_vectors_of_the_network(
 
 
 def test_the_example_of_the_model_card_runs(exported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = re.search(r"```python\n(.*?)```", (exported / "README.md").read_text(), re.DOTALL)
-    assert found is not None
     (tmp_path / "encoder").symlink_to(exported)
     (tmp_path / "annotations.txt").write_text("".join(f"{format_line(a)}\n" for a in ANNOTATIONS))
     monkeypatch.chdir(tmp_path)
-    names: dict[str, object] = {}
-    exec(compile(found[1], "README.md", "exec"), names)
-    assert isinstance(names["situation"], torch.Tensor) and names["situation"].shape == (6, 16)
+    situation = run_example(exported / "README.md")["situation"]
+    assert isinstance(situation, torch.Tensor) and situation.shape == (6, 16)
 
 
 def test_a_full_disk_is_an_error_in_one_line(weights: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,6 +1,5 @@
 """The encoder as `transformers` loads it: the same outputs, and a custom head on top of it."""
 
-import re
 from pathlib import Path
 
 import pytest
@@ -19,12 +18,12 @@ from kanachan.inference.policy import Policy
 from kanachan.models.transformer import attention_backend
 from kanachan.models.weights import make_card, write_weights
 from kanachan.objectives.networks import build_network, load_network
+from tests.support.examples import run_example
 from tests.support.paths import ROOT
 from tests.support.random_annotations import random_annotations
 from tests.support.three_players import decisions_of_three
 from tests.support.tiny_weights import written
 
-README = ROOT / "README.md"
 LINES = [format_line(annotation) for annotation in random_annotations(6, seed=3)]
 
 
@@ -96,12 +95,8 @@ def test_seats_are_rotated_for_an_encoder_that_was_trained_so(exported: Path) ->
 def test_the_downstream_example_of_the_readme_learns(
     exported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = re.search(r"<!-- downstream -->\s*```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
-    assert found is not None
     (tmp_path / "encoder").symlink_to(exported)
     (tmp_path / "annotations.txt").write_text("".join(line + "\n" for line in LINES))
     monkeypatch.chdir(tmp_path)
-    names: dict[str, object] = {}
-    exec(compile(found[1], str(README), "exec"), names)
-    losses = names["losses"]
+    losses = run_example(ROOT / "README.md", "<!-- downstream -->")["losses"]
     assert isinstance(losses, list) and losses[-1] < losses[0]

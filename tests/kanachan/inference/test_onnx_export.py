@@ -21,6 +21,7 @@ from kanachan.inference.policy import Policy
 from kanachan.inference.situation_inputs import inputs_of_rows
 from kanachan.models.transformer import attention_backend
 from kanachan.models.weights import read_weights, write_weights
+from tests.support.examples import run_example
 from tests.support.graph_outputs import graph_outputs
 from tests.support.packed import packed
 from tests.support.paths import ROOT
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 else:
     InferenceSession = pytest.importorskip("onnxruntime", reason="the extra `onnx` is not installed").InferenceSession
 
-EXAMPLE = ROOT / "docs" / "export.md"
 ANNOTATIONS = random_annotations(40, seed=6, games=3)
 LINES = [format_line(annotation) for annotation in ANNOTATIONS]
 
@@ -141,14 +141,10 @@ def test_nothing_is_left_where_a_file_differs_by_more_than_the_tolerance(
 
 
 def test_the_example_of_the_documents_runs(exported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = re.search(r"<!-- onnx -->\s*```python\n(.*?)```", EXAMPLE.read_text(encoding="utf-8"), re.DOTALL)
-    assert found is not None
     (tmp_path / "onnx").symlink_to(exported)
     (tmp_path / "annotations.txt").write_text("".join(line + "\n" for line in LINES))
     monkeypatch.chdir(tmp_path)
-    names: dict[str, object] = {}
-    exec(compile(found[1], str(EXAMPLE), "exec"), names)
-    probabilities = names["probabilities"]
+    probabilities = run_example(ROOT / "docs" / "export.md", "<!-- onnx -->")["probabilities"]
     assert isinstance(probabilities, np.ndarray)
     np.testing.assert_allclose(probabilities.sum(axis=1), 1, rtol=1e-5)
 

@@ -1,8 +1,5 @@
 """Predictions of a policy do not depend on how it is evaluated."""
 
-import math
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -14,10 +11,8 @@ from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.config import StageName
 from kanachan.data.batch import batch_of_annotations
 from kanachan.data.columns import columns_of_annotations
-from kanachan.data.shards import open_shards
 from kanachan.inference.policy import Policy
 from kanachan.objectives.stages import STAGES
-from tests.support.packed import packed
 from tests.support.random_annotations import random_annotations
 from tests.support.tiny_weights import written
 
@@ -60,19 +55,6 @@ def test_a_batch_of_one_equals_a_batch_of_many(policies: dict[StageName, Policy]
     assert_close(scores_of(policy, ANNOTATIONS, batch=7), many, scale)
 
 
-def test_scores_from_a_shard_equal_scores_from_annotations(policies: dict[StageName, Policy], tmp_path: Path) -> None:
-    policy = policies["rank"]
-    shards = open_shards(packed(tmp_path / "shards", train=30), "train")
-    columns = shards.gather(np.arange(30))
-    from_shard = {
-        tuple(columns.actions.rows(row, row + 1).values): prediction.score
-        for row, prediction in enumerate(policy.predict(policy.batch(columns)))
-    }
-    annotations = [a for a in random_annotations(30, seed=0) if len(a.actions) > 3]  # distinguished by their candidates
-    found = [from_shard[a.actions] for a in annotations]
-    assert_close(found, scores_of(policy, annotations), policy.objective.scale)
-
-
 def test_probabilities_are_those_of_the_scores_and_only_imitation_has_them(
     policies: dict[StageName, Policy],
 ) -> None:
@@ -107,16 +89,6 @@ def test_no_annotations_no_scores(policies: dict[StageName, Policy]) -> None:
     assert scores_of(policies["imitation"], []) == []
 
 
-@pytest.mark.slow
-def test_playing_needs_neither_lightning_nor_deepspeed() -> None:
-    program = (
-        "import sys, kanachan.inference.policy\n"
-        "print([name for name in ('lightning', 'deepspeed', 'transformers', 'wandb') if name in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"
-
-
 @pytest.mark.parametrize("stage", STAGES)
 def test_acting_without_a_temperature_takes_the_highest_score(
     policies: dict[StageName, Policy], stage: StageName
@@ -124,24 +96,12 @@ def test_acting_without_a_temperature_takes_the_highest_score(
     policy = policies[stage]
     observations = [annotation.observation for annotation in ANNOTATIONS]
     for annotation, action, score in zip(
-        ANNOTATIONS, policy.act(observations, batch=7), scores_of(policy, ANNOTATIONS), strict=True
+        ANNOTATIONS, policy.act(observations), scores_of(policy, ANNOTATIONS), strict=True
     ):
         place = annotation.actions.index(action.token)
         assert score[place] >= score.max() - 1e-4
         assert action.log_probability == 0
         assert (action.value is None) == (stage == "imitation")
-
-
-def test_sampled_actions_follow_the_given_random_numbers(policies: dict[StageName, Policy]) -> None:
-    policy, annotation = policies["imitation"], max(ANNOTATIONS, key=lambda a: len(a.actions))
-    (prediction,) = policy.predictions([annotation])
-    assert prediction.probability is not None
-    uniforms = ((np.arange(500) + 0.5) / 500).tolist()
-    actions = policy.act([annotation.observation] * 500, 1.0, uniforms)
-    for token, probability in zip(annotation.actions, prediction.probability, strict=True):
-        of_it = [action for action in actions if action.token == token]
-        assert len(of_it) / 500 == pytest.approx(probability, abs=2 / 500 + 1e-4)
-        assert all(math.exp(action.log_probability or 0) == pytest.approx(probability, abs=1e-4) for action in of_it)
 
 
 def test_the_value_is_what_the_summary_predicts(policies: dict[StageName, Policy]) -> None:

@@ -54,12 +54,7 @@ def test_a_prior(stage: str, batch: Batch, tmp_path: Path, monkeypatch: pytest.M
     evaluate_elsewhere(Policy.load(written(tmp_path / "weights", stage, prior=str(reward)), ELSEWHERE), batch)
 
 
-def policies(folder: Path) -> tuple[Policy, Policy]:
-    """Returns imitation and values."""
-    found = (Policy.load(written(folder / stage, stage), ELSEWHERE) for stage in ("imitation", "round_delta"))
-    return next(found), next(found)
-
-
-def test_the_mean_of_suit_permutations(batch: Batch, tmp_path: Path) -> None:
-    for policy in policies(tmp_path):
-        evaluate_elsewhere(policy.with_network(SuitAverage(policy.network, policy.vocabulary)), batch)
+@pytest.mark.parametrize("stage", ["imitation", "round_delta"])
+def test_the_mean_of_suit_permutations(stage: str, batch: Batch, tmp_path: Path) -> None:
+    policy = Policy.load(written(tmp_path, stage), ELSEWHERE)
+    evaluate_elsewhere(policy.with_network(SuitAverage(policy.network, policy.vocabulary)), batch)

@@ -9,8 +9,8 @@ import torch
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.config import RewardConfig
 from kanachan.data.columns import columns_of_annotations
-from kanachan.data.round_columns import concatenated
 from kanachan.data.round_state import RoundState
+from kanachan.inference import reward_predictor
 from kanachan.inference.reward_predictor import RewardPredictor
 from kanachan.models.weights import read_weights, write_weights
 from kanachan.objectives.reward import build_reward_predictor
@@ -29,31 +29,14 @@ def predictor() -> RewardPredictor:
     return RewardPredictor(built, objective, FOUR_PLAYERS, {})
 
 
-def test_games_are_predicted_one_by_one_as_together() -> None:
-    made = predictor()
-    whole = made.of_rounds(ROUNDS)
-    games = [ROUNDS.take(ROUNDS.game == game) for game in dict.fromkeys(ROUNDS.game.tolist())]
-    assert concatenated(games).game.tolist() == ROUNDS.game.tolist()
-    parts = [made.of_rounds(game) for game in games]
-    for name in ("order_log_probability", "grading_points", "grading_logit"):
-        joined = torch.cat([getattr(part, name) for part in parts])
-        assert torch.allclose(getattr(whole, name), joined, atol=1e-4)
-
-
-def test_probabilities_and_sizes_are_those_of_every_seat() -> None:
+def test_probabilities_and_sizes_are_those_of_every_seat(monkeypatch: pytest.MonkeyPatch) -> None:
     outcome = predictor().of_rounds(ROUNDS)
+    monkeypatch.setattr(reward_predictor, "_ROWS_AT_ONCE", 7)
+    assert all(map(torch.allclose, outcome, predictor().of_rounds(ROUNDS)))
     assert outcome.order_log_probability.shape == (len(ROUNDS), 4, 24)
     assert torch.allclose(outcome.order_log_probability.exp().sum(dim=-1), torch.ones(len(ROUNDS), 4))
     assert outcome.grading_logit.shape == (len(ROUNDS), 4, 101)
     assert outcome.grading_points.shape == (len(ROUNDS), 4) and outcome.grading_points.abs().max() < 1000
-
-
-def test_a_decision_is_predicted_for_its_seat() -> None:
-    made = predictor()
-    outcome = made.of_observations(COLUMNS)
-    one = made.of_observations(COLUMNS.rows(7, 8))
-    assert outcome.order_log_probability.shape == (50, 24)
-    assert torch.allclose(outcome.order_log_probability[7], one.order_log_probability[0], atol=1e-5)
 
 
 def test_a_decision_at_the_start_of_a_round_is_predicted_as_the_round() -> None:

@@ -42,17 +42,6 @@ def test_outputs_are_the_mean_over_the_permutations_of_the_annotations(stage: St
     assert float((found.candidate_BAK - outputs[0].candidate_BAK)[mask_BA].abs().max()) > 1e-3
 
 
-@torch.inference_mode()
-def test_a_suit_permutation_does_not_change_the_outputs(tmp_path: Path) -> None:
-    policy = Policy.load(written(tmp_path))
-    average = SuitAverage(policy.network, FOUR_PLAYERS)
-    columns = columns_of_annotations(random_annotations(20, seed=1), FOUR_PLAYERS)
-    first, second = (average(policy.batch(TABLES.apply(columns, np.full(20, number)))) for number in (0, 4))
-    torch.testing.assert_close(
-        first.candidate_BAK[first.mask_BA], second.candidate_BAK[first.mask_BA], rtol=0, atol=1e-5
-    )
-
-
 def test_a_network_that_was_trained_without_suit_permutations_is_refused(
     shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
