@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tqdm import tqdm
 
-from annotate.annotation import Annotation, parse_line
+from annotate.annotation import Annotation
 from annotate.runtime.arguments import CommandParser, add_force_option
 from annotate.runtime.files import check_output, require_exists, writing_text
 from annotate.runtime.terminal import run_cleanly
@@ -108,6 +108,7 @@ def _chunks(path: str, vocabulary: Vocabulary, *, shows_bar: bool) -> Iterator[l
     Raises ValueError: "file:line: ..." for a line that is not an annotation; a file without lines.
     """
     from kanachan.data.text import read_blocks
+    from kanachan.evaluation.predictions_file import parsed_line
 
     name = "standard input" if path == "-" else path
     num_bytes: list[int] = []  # of the file, block by block; unknown for standard input
@@ -120,7 +121,7 @@ def _chunks(path: str, vocabulary: Vocabulary, *, shows_bar: bool) -> Iterator[l
             num_bytes.clear()
             for first in range(0, len(lines), _LINES_AT_ONCE):
                 chunk = lines[first : first + _LINES_AT_ONCE]
-                yield [_parsed(name, first_line + first + i, line, vocabulary) for i, line in enumerate(chunk)]
+                yield [parsed_line(name, first_line + first + i, line, vocabulary) for i, line in enumerate(chunk)]
                 num_lines += len(chunk)
                 bar.set_postfix_str(f"{num_lines:,} lines", refresh=False)
                 bar.update(read * len(chunk) / len(lines))
@@ -128,22 +129,11 @@ def _chunks(path: str, vocabulary: Vocabulary, *, shows_bar: bool) -> Iterator[l
         raise ValueError(f"{name}: empty; annotation lines expected, one decision each")
 
 
-def _parsed(name: str, number: int, line: bytes, vocabulary: Vocabulary) -> tuple[str, Annotation]:
-    try:
-        text = line.decode()
-        return text, parse_line(text, vocabulary)
-    except ValueError as error:
-        raise ValueError(f"{name}:{number}: {error}") from None
-
-
 def explained(annotation: Annotation, prediction: "Prediction", policy: "Policy") -> str:
     """Describes a decision in words: its candidates from the best to the worst, with an arrow at the one taken."""
     names = [describe_action(action, policy.vocabulary) for action in annotation.actions]
-    digits = max(1, policy.objective.digits)
-    numbers = [
-        f"{score:+,.{digits}f}" if prediction.probability is None else f"{prediction.probability[i]:.1%}"
-        for i, score in enumerate(prediction.score)
-    ]
+    form = f"+,.{max(1, policy.objective.digits)}f" if prediction.probability is None else ".1%"
+    numbers = [format(number, form) for number in prediction.shown]
     name_width, number_width = max(map(len, names)), max(map(len, numbers))
     lines = [f"   ({policy.meaning})"]
     for i in sorted(range(len(names)), key=lambda i: -prediction.score[i]):

@@ -48,22 +48,15 @@ class ScoreBaseline:
         self.num_classes = num_classes
 
     def fit(self, columns: Columns, target_B: NDArray[np.generic]) -> "ScoreBaseline":
-        """Fits the network to the rows; a tenth of the games is held out for early stopping.
-
-        Returns:
-            The baseline itself.
-
-        Raises:
-            ValueError: all rows are of one game.
-        """
+        """Fits the network to the rows, of two games at least, and returns the baseline; a tenth of the games is held
+        out for early stopping."""
         situations = _Situations(columns, self.vocabulary)
         first_U, which_B = situations.distinct(columns.game)
         feature_UF = situations.features(first_U)
         target_U = torch.from_numpy(np.asarray(target_B, np.float64 if self.num_classes is None else np.int64)[first_U])
         weight_U = torch.from_numpy(np.bincount(which_B).astype(np.float32))
         games = np.unique(columns.game)  # sorted by a hash, so the first ones are a random sample
-        if len(games) < 2:
-            raise ValueError("fitting the baseline of scores needs decisions of at least two games")
+        assert len(games) > 1
         held_out = games[: max(1, len(games) // _HELD_OUT)]
         is_held_out_U = torch.from_numpy(np.isin(columns.game[first_U], held_out))
         fitted = ~is_held_out_U

@@ -1,11 +1,16 @@
-"""Calibration error, and reliability by groups of similar predictions."""
+"""Calibration error, and reliability by groups of similar predictions.
 
-from collections.abc import Callable
-from typing import NamedTuple
+Shapes: B decisions, R ranks.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from annotate.vocabulary import Vocabulary
+from kanachan.data.columns import Columns
 from kanachan.evaluation.bootstrap import (
     REPLICATES,
     Column,
@@ -15,6 +20,9 @@ from kanachan.evaluation.bootstrap import (
     cluster_bootstrap,
     ratio_statistic,
 )
+from kanachan.objectives.targets import Results, final_rank
+
+Mask = NDArray[np.bool_]
 
 CALIBRATION_BINS = 15
 NUM_TENTHS = 10
@@ -62,3 +70,33 @@ def reliability(
             outcome = cluster_bootstrap(game_B[rows], {"": ratio_statistic(target_B[rows])}, replicates)[""]
             bins.append(Bin(float(value_B[rows].mean()), outcome))
     return bins
+
+
+def reliability_of_ranks(
+    columns: Columns, probability_BR: Floats, vocabulary: Vocabulary, groups: Mapping[str, Mask], replicates: int
+) -> dict[str, list[Bin]]:
+    """Groups the probabilities of all ranks in each group of decisions, against how often the actor reached them."""
+    rank_B = final_rank(Results.of_columns(columns, vocabulary)).numpy()
+    is_reached_BR = rank_B[:, None] == np.arange(probability_BR.shape[1])
+    game_B = columns.game.view(np.int64)
+    return {
+        name: reliability(
+            np.repeat(game_B[where_B], probability_BR.shape[1]),
+            probability_BR[where_B].ravel(),
+            is_reached_BR[where_B].ravel().astype(np.float64),
+            replicates,
+        )
+        for name, where_B in groups.items()
+        if where_B.any()
+    }
+
+
+def is_last_round(wind_B: NDArray[Any], dealer_B: NDArray[Any], style_B: NDArray[Any], num_seats: int) -> Mask:
+    """Returns [B] whether the round is the last regular one of the game or a later one."""
+    # style 0 ends with East, 1 with South
+    return wind_B.astype(np.int64) * num_seats + dealer_B >= (style_B.astype(np.int64) + 1) * num_seats - 1
+
+
+def is_round_start(columns: Columns) -> Mask:
+    """Returns [B] whether nothing has happened yet in the round: the dealer's first decision."""
+    return columns.progression.lengths == 1

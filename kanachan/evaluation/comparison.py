@@ -21,9 +21,9 @@ from kanachan.evaluation.bootstrap import (
     cluster_bootstrap,
     ratio_statistic,
 )
+from kanachan.evaluation.calibration import Mask
 from kanachan.evaluation.decision_metrics import decision_statistics
 from kanachan.evaluation.evaluator import Predictions
-from kanachan.evaluation.reliability import Mask
 from kanachan.evaluation.separate_questions import QUESTIONS, question_statistics
 from kanachan.evaluation.tables import MISSING, PREDICTORS, decision_rows, question_label, table, with_interval
 from kanachan.evaluation.value_metrics import explained_variance_statistic
@@ -53,15 +53,8 @@ def compared(
     starts: Mapping[str, Mask] | None = None,
     replicates: int = REPLICATES,
 ) -> dict[str, Difference]:
-    """Computes the differences of all metrics that two networks share, named as in the JSON of an evaluation.
-
-    Networks of all stages share the metrics of agreement with the player; the others need networks that predict the
-    same numbers.
-
-    Args:
-        starts: by name, at which of them the predicted order of the seats is evaluated
-            (`kanachan.evaluation.held_out.HeldOut.starts`).
-    """
+    """Computes the differences of all metrics that two networks share, named as in the JSON of an evaluation: those of
+    agreement with the player, and others where both predict the same numbers. `starts`: as of `HeldOut`."""
     theirs, ours = (_statistics(predictions, starts or {}) for predictions in (reference, other))
     # targets differ between stages, and between tables of rank points
     has_target = "target" in reference.numbers and "target" in other.numbers

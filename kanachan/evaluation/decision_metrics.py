@@ -29,7 +29,6 @@ from kanachan.evaluation.calibration import calibration_statistic
 KINDS = ("discard", "riichi", "chi", "pon", "kan", "ron", "tsumo", "kyushu", "kita")
 NO_TILE = -1
 
-
 ArrayT = TypeVar("ArrayT")
 
 
@@ -149,18 +148,18 @@ def decision_metrics(
     - `kind/recall`: of the decisions where an action of the kind was taken, the share whose top choice is that action
     - `kind/taken`, `kind/predicted`: share of the decisions of the kind where it was taken, and is the top choice
 
-    Args:
-        has_probability: without it (scores are points) nll and ece are omitted.
+    Without `has_probability`, where scores are points, nll and ece are omitted.
     """
     return cluster_bootstrap(rows.game_B, decision_statistics(rows, has_probability=has_probability), replicates)
 
 
 def decision_statistics(rows: DecisionRows, *, has_probability: bool = True) -> dict[str, Statistic]:
     """Returns the statistics that `decision_metrics` computes."""
-    ratios: dict[str, tuple[Column, Column]] = {}
     everywhere_B = np.ones(len(rows.game_B), dtype=bool)
-    ratios["top1"] = (rows.is_top_B, everywhere_B)
-    ratios["nll"] = (-rows.log_probability_B.astype(np.float64), everywhere_B)
+    ratios: dict[str, tuple[Column, Column]] = {
+        "top1": (rows.is_top_B, everywhere_B),
+        "nll": (-rows.log_probability_B.astype(np.float64), everywhere_B),
+    }
     for k, kind in enumerate(KINDS):
         offered_B, taken_B, predicted_B = (
             table[:, k] for table in (rows.is_offered_BK, rows.is_taken_BK, rows.is_predicted_BK)

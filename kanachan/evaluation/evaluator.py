@@ -15,11 +15,10 @@ from kanachan.config import StageName
 from kanachan.data.columns import Columns
 from kanachan.evaluation.baselines import actor_orders, rank_probability
 from kanachan.evaluation.bootstrap import Estimate, Floats, cluster_bootstrap, ratio_statistic
-from kanachan.evaluation.calibration import Bin, reliability
+from kanachan.evaluation.calibration import Bin, reliability, reliability_of_ranks
 from kanachan.evaluation.decision_metrics import DecisionMeter, DecisionRows, concatenated, decision_metrics
 from kanachan.evaluation.held_out import HeldOut
 from kanachan.evaluation.point_table import PointTable
-from kanachan.evaluation.reliability import of_ranks
 from kanachan.evaluation.separate_questions import AnswerMeter, Answers, question_metrics
 from kanachan.evaluation.value_metrics import explained_variance_statistic, skill_statistic
 from kanachan.evaluation.verdicts import Verdict, less_chance_of_ranks, verdict_on_imitation, verdict_on_values
@@ -61,7 +60,7 @@ class Evaluation:
     less_scores: dict[str, dict[str, Estimate]] = field(default_factory=dict)
     """the same minus that of `scores`, from the same resamples of games: positive where the network predicts better"""
     reliability: dict[str, list[Bin]]
-    """by deciles of predictions: `points`, given the action taken, and those of `kanachan.evaluation.reliability`"""
+    """by deciles of predictions: `points`, given the action taken, and those of the ranks"""
     chance: dict[str, Estimate]
     """those of `agreement` for a uniform choice among the possible actions"""
     verdict: Verdict
@@ -101,13 +100,9 @@ def mixture_of(predictions: Iterable[Predictions], held_out: HeldOut) -> Floats 
 
 
 def evaluated(
-    objective: Objective,
-    predictions: Predictions,
-    held_out: HeldOut,
-    mixture_B: Floats | None = None,
+    objective: Objective, predictions: Predictions, held_out: HeldOut, mixture_B: Floats | None
 ) -> Evaluation:
-    """Computes the metrics of a network's predictions. `mixture_B`: grading: the points expected by a rank network and
-    the points of each rank."""
+    """Computes the metrics of a network's predictions. `mixture_B`: as of `mixture_of`."""
     if objective.has_value:
         own = _of_values(objective, predictions, held_out, mixture_B)
     else:
@@ -221,9 +216,9 @@ def _final_rank(held_out: HeldOut) -> NDArray[np.int64]:
 def _rank_reliability(held_out: HeldOut, numbers: dict[str, Floats], scores_BR: Floats | None) -> dict[str, list[Bin]]:
     columns, vocabulary, replicates = held_out.columns, held_out.vocabulary, held_out.replicates
     groups = {"rank": np.ones(len(columns), bool), "rank, last round": held_out.is_last_B}
-    bins = of_ranks(columns, numbers[_RANKS], vocabulary, groups, replicates)
+    bins = reliability_of_ranks(columns, numbers[_RANKS], vocabulary, groups, replicates)
     for predictor, probability_BR in (("situation", numbers.get("rank_probability/situation")), ("scores", scores_BR)):
         if probability_BR is not None:
             starts = {f"rank at starts of rounds, {predictor}": held_out.starts["order/start"]}
-            bins |= of_ranks(columns, probability_BR, vocabulary, starts, replicates)
+            bins |= reliability_of_ranks(columns, probability_BR, vocabulary, starts, replicates)
     return bins

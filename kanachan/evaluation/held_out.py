@@ -18,8 +18,8 @@ from kanachan.data.shard_folder import splits_in
 from kanachan.data.shards import open_shards
 from kanachan.evaluation.baselines import ScoreBaseline, actor_orders
 from kanachan.evaluation.bootstrap import REPLICATES, Estimate, Floats
+from kanachan.evaluation.calibration import Mask, is_last_round, is_round_start
 from kanachan.evaluation.chance import chance_metrics
-from kanachan.evaluation.reliability import Mask, is_last_round, is_round_start
 from kanachan.inference.reward_predictor import RewardPredictor
 from kanachan.models.learned_games import LearnedGames, any_learned
 from kanachan.models.seat_orders import SeatOrders
@@ -119,15 +119,9 @@ def held_out_rows(
     baseline: RewardPredictor | None = None,
     without: Sequence[LearnedGames] = (),
 ) -> HeldOut:
-    """Reads the decisions of a split of a folder of shards, the first `limit` of them.
-
-    Args:
-        without: games that are left out.
-
-    Raises:
-        ValueError: the split is missing or empty, or a shard is damaged or of another vocabulary, or all games are left
-            out; names the file.
-    """
+    """Reads the decisions of a split of a folder of shards, the first `limit` of them; leaves out the games `without`.
+    Raises ValueError: the split is missing or empty, or a shard is damaged or of another vocabulary, or all games are
+    left out."""
     columns = held_out_columns(folder, split, vocabulary, limit, partial(any_learned, without) if without else None)
     shards = open_shards(folder, split)
     game_X = shards.games(np.arange(len(shards)))

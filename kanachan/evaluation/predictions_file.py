@@ -55,26 +55,18 @@ def held_out_lines(
     baseline: RewardPredictor | None = None,
     without: Sequence[LearnedGames] = (),
 ) -> Lines:
-    """Reads the decisions of annotation lines, the first `limit` of them; without fitted baselines, which need a
-    train split.
-
-    Args:
-        without: games that are left out.
-
-    Raises:
-        ValueError: the file is missing, empty or damaged, or a line is not an annotation; "file:line: …".
-    """
+    """Reads the decisions of annotation lines, the first `limit` of them, without fitted baselines, which need a train
+    split; leaves out the games `without`. Raises ValueError: the file is missing, empty or damaged, or a line is not an
+    annotation; "file:line: …"."""
     texts: list[str] = []
     annotations: list[Annotation] = []
     for first_line, block in read_blocks(path, lambda _: None):
         for number, line in enumerate(block.split(b"\n")[:-1], first_line):
             if len(texts) == limit:
                 break
-            try:
-                texts.append(line.decode())
-                annotations.append(parse_line(texts[-1], vocabulary))
-            except ValueError as error:
-                raise ValueError(f"{path}:{number}: {error}") from None
+            text, annotation = parsed_line(path, number, line, vocabulary)
+            texts.append(text)
+            annotations.append(annotation)
     if not texts:
         raise ValueError(f"{path}: empty; annotation lines expected, one decision each")
     columns = columns_of_annotations(annotations, vocabulary)
@@ -86,6 +78,15 @@ def held_out_lines(
         raise ValueError(f"{path}: all games are left out")
     columns = columns_of_annotations([annotations[row] for row in order], vocabulary)
     return Lines(path, texts, annotations, order, HeldOut(columns, None, vocabulary, replicates, baseline, game_X))
+
+
+def parsed_line(name: str, number: int, line: bytes, vocabulary: Vocabulary) -> tuple[str, Annotation]:
+    """Decodes and parses a line. Raises ValueError, "name:number: …": it is not an annotation."""
+    try:
+        text = line.decode()
+        return text, parse_line(text, vocabulary)
+    except ValueError as error:
+        raise ValueError(f"{name}:{number}: {error}") from None
 
 
 def predictions_in(path: str, lines: Lines) -> Predictions:

@@ -12,7 +12,7 @@ import torch
 from annotate.vocabulary import Vocabulary
 from kanachan.data.round_columns import RoundColumns
 from kanachan.evaluation.bootstrap import REPLICATES, Estimate, Floats, cluster_bootstrap, ratio_statistic
-from kanachan.evaluation.reliability import Mask, is_last_round
+from kanachan.evaluation.calibration import Mask, is_last_round
 from kanachan.evaluation.value_metrics import explained_variance_statistic, skill_statistic
 from kanachan.inference.reward_predictor import RewardPredictor
 from kanachan.objectives.reward import true_orders

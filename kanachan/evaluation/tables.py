@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from textwrap import fill
+from typing import Any
 
 from kanachan.evaluation.bootstrap import FEWEST_GAMES, Estimate
 from kanachan.evaluation.decision_metrics import KINDS
@@ -51,6 +52,10 @@ def with_interval(estimate: Estimate | None, digits: int, scale: float = 1.0, si
     value, low, high = (f"{number * scale:{sign}z,.{digits}f}" for number in estimate[:3])
     # where all resamples are equal, as with one game, the spread is unknown
     return value if estimate.low == estimate.high else f"{value} [{low}, {high}]"
+
+
+def _share(estimate: Estimate | None) -> str:
+    return MISSING if estimate is None else f"{estimate.value:.1%}"
 
 
 def stage_tables(stage: str, evaluations: _Lettered, num_seats: int) -> str:
@@ -115,12 +120,11 @@ def _decision_table(evaluations: _Lettered, *, has_probability: bool) -> str:
         if estimate is None:
             continue
         nll = estimates.get(f"{prefix}nll") if not accuracy.endswith("exact") else None
-        taken = estimates.get(f"{prefix}taken")
         rows.append(
             [
                 label,
                 f"{estimate.decisions:,}",
-                MISSING if taken is None else f"{taken.value:.1%}",
+                _share(estimates.get(f"{prefix}taken")),
                 with_interval(estimate, 1, 100),
                 *([with_interval(nll, 3)] if has_probability else []),
                 with_interval(estimates.get(f"{prefix}recall"), 1, 100),
@@ -153,24 +157,10 @@ def _question_tables(evaluations: _Lettered) -> list[str]:
             if of["accuracy"] is None:
                 continue
             label = f"{question_label(kind)} {letter}".rstrip()
-            taken, majority = of["taken"], of["majority/accuracy"]
-            right.append(
-                [
-                    label,
-                    f"{of['accuracy'].decisions:,}",
-                    MISSING if taken is None else f"{taken.value:.1%}",
-                    with_interval(of["accuracy"], 1, 100),
-                    MISSING if majority is None else f"{majority.value:.1%}".removesuffix("%"),
-                ]
-            )
-            further.append(
-                [
-                    label,
-                    with_interval(of["balanced_accuracy"], 1, 100),
-                    with_interval(of["recall"], 1, 100),
-                    with_interval(of["log_likelihood"], 3),
-                ]
-            )
+            decisions, majority = f"{of['accuracy'].decisions:,}", _share(of["majority/accuracy"]).removesuffix("%")
+            right.append([label, decisions, _share(of["taken"]), with_interval(of["accuracy"], 1, 100), majority])
+            balanced, recall = (with_interval(of[name], 1, 100) for name in ("balanced_accuracy", "recall"))
+            further.append([label, balanced, recall, with_interval(of["log_likelihood"], 3)])
     if not right:
         return []
     title = "As separate questions: which of 34 kinds of tile is discarded; is an action of the kind taken"
@@ -298,30 +288,24 @@ def _reliability_table(evaluations: _Lettered, what: str) -> str:
 def reward_tables(evaluations: Mapping[str, RewardEvaluation], num_seats: int) -> str:
     """Formats all tables, with the predictors under their letters; differences are from the first."""
     first, *others = evaluations
-    groups = evaluations[first].log_likelihood
+    groups, main = evaluations[first].log_likelihood, evaluations[first].explained_variance
+
+    def rows_of(names: Iterable[str], letters: Iterable[str], metric: str, *form: Any) -> list[list[str]]:
+        """Formats a metric of some predictors, as `with_interval` does."""
+        found = [getattr(evaluations[letter], metric) for letter in letters]
+        return [[name, *(with_interval(estimates[name], *form) for estimates in found)] for name in names]
+
     header = ["log-likelihood of the order", "rounds", *(letter or "nats" for letter in evaluations)]
-    rows = [
-        [name, f"{estimate.decisions:,}", *(with_interval(e.log_likelihood[name], 3) for e in evaluations.values())]
-        for name, estimate in groups.items()
-    ]
+    likelihoods = rows_of(groups, evaluations, "log_likelihood", 3)
+    rows = [[name, f"{groups[name].decisions:,}", *cells] for name, *cells in likelihoods]
     rows.append(["chance", "", *(f"{-math.log(math.factorial(num_seats)):.3f}" for _ in evaluations)])
     parts = [f"{REWARD_TITLE}\n{'=' * len(REWARD_TITLE)}", table(header, rows)]
     if others:
-        rows = [
-            [name, *(with_interval(evaluations[letter].less_first[name], 4, sign="+") for letter in others)]
-            for name in groups
-        ]
-        parts.append(table(["gain of the log-likelihood", *(f"{letter} - {first}" for letter in others)], rows))
-    header = ["explained variance of grading points, %", *(letter or "" for letter in evaluations)]
-    rows = [
-        [name, *(with_interval(e.explained_variance[name], 1, 100) for e in evaluations.values())]
-        for name in evaluations[first].explained_variance
-    ]
-    parts.append(table(header, rows))
+        header = ["gain of the log-likelihood", *(f"{letter} - {first}" for letter in others)]
+        parts.append(table(header, rows_of(groups, others, "less_first", 4, 1.0, "+")))
+    header = ["explained variance of grading points, %", *evaluations]
+    parts.append(table(header, rows_of(main, evaluations, "explained_variance", 1, 100)))
     if others:
-        rows = [
-            [name, *(with_interval(evaluations[letter].skill_over_first[name], 1, 100, sign="+") for letter in others)]
-            for name in evaluations[first].explained_variance
-        ]
-        parts.append(table(["skill %, grading points", *(f"{letter} over {first}" for letter in others)], rows))
+        header = ["skill %, grading points", *(f"{letter} over {first}" for letter in others)]
+        parts.append(table(header, rows_of(main, others, "skill_over_first", 1, 100, "+")))
     return "\n\n".join(parts)

@@ -39,11 +39,8 @@ class CalibrationData(NamedTuple):
 
 @torch.inference_mode()
 def collect_logits(policy: Policy, columns: Columns, progress: Callable[[int], object]) -> dict[str, CalibrationData]:
-    """Evaluates a network on every row; `progress` is called with the number of rows done.
-
-    Returns:
-        Data by the name of the temperature that they are for (`kanachan.objectives.objective.Objective.calibratable`).
-    """
+    """Evaluates a network on every row, and returns the data by the name of the temperature that they are for
+    (`kanachan.objectives.objective.Objective.calibratable`); `progress` is called with the number of rows done."""
     assert policy.objective.temperatures
     logits, targets = defaultdict(list), defaultdict(list)
     for first in range(0, len(columns), DEFAULT_BATCH):
@@ -57,12 +54,9 @@ def collect_logits(policy: Policy, columns: Columns, progress: Callable[[int], o
 
 
 def fitted_temperature(logit_BA: Tensor, target_B: Tensor) -> float:
-    """Computes the temperature with the least mean negative log-likelihood, which is convex in its reciprocal.
-
-    Raises:
-        ValueError: it is not between LOWEST and HIGHEST, because the highest logit is always right, or the logits are
-            no better than chance.
-    """
+    """Computes the temperature with the least mean negative log-likelihood, which is convex in its reciprocal. Raises
+    ValueError: it is below LOWEST, as the highest logit is always right, or above HIGHEST, as the logits are no better
+    than chance."""
     if _slope(logit_BA, target_B, LOWEST) <= 0:
         raise ValueError(
             f"no temperature down to {LOWEST} is best: on these decisions the network's first choice is always right; "
@@ -112,14 +106,8 @@ def calibrated_card(
     card: dict[str, Any], data: Mapping[str, CalibrationData], replicates: int = REPLICATES, **about: Any
 ) -> dict[str, Any]:
     """Returns the card with the fitted temperatures, and under `calibration` the metrics without and with them; those
-    of the summary under `summary` there.
-
-    Args:
-        about: further entries of `calibration`, on the source of the decisions.
-    """
-    temperatures: dict[str, float] = {
-        name: fitted_temperature(part.logit_BA, part.target_B) for name, part in data.items()
-    }
+    of the summary under `summary` there. `about`: further entries of `calibration`, on the source of the decisions."""
+    temperatures = {name: fitted_temperature(part.logit_BA, part.target_B) for name, part in data.items()}
     metrics = {
         name: {
             when: {key: estimate._asdict() for key, estimate in certainty_metrics(part, divisor, replicates).items()}

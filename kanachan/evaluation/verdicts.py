@@ -45,12 +45,8 @@ def verdict_on_imitation(less_chance: Estimate, num_games: int) -> Verdict:
 
 
 def verdict_on_values(less_scores: Estimate | None, less_chance: Estimate, measure: Measure, num_games: int) -> Verdict:
-    """Compares values with the scores alone and with chance.
-
-    Args:
-        less_scores: None: the evaluation had no train split to fit the baseline to.
-        num_games: of the split; with fewer than `FEWEST_GAMES` nothing is called better.
-    """
+    """Compares values with chance and with the scores alone (None: there is no train split to fit the baseline to);
+    nothing is called better with fewer than `FEWEST_GAMES` games."""
     if less_chance.high < 0 and math.isfinite(less_chance.value):  # outcomes that are all equal have no variance
         result, sentence = _against("chance", less_chance, measure, num_games)
     elif less_scores is None:

@@ -18,22 +18,6 @@ def test_intervals_come_from_resampling_games() -> None:
     assert estimate.high - estimate.low == pytest.approx(2 * 1.96 * error, rel=0.15)
 
 
-def test_a_bootstrap_replicate_weighs_each_game_by_how_often_it_was_drawn() -> None:
-    game_B, value_B = np.array([7, 7, 3, 9]), np.array([1.0, 2.0, 4.0, 8.0])
-    seen = []
-
-    def total(sums_RC: np.ndarray) -> np.ndarray:
-        seen.append(sums_RC.copy())
-        return sums_RC[:, 0]
-
-    cluster_bootstrap(game_B, {"": Statistic((lambda: value_B,), total, np.ones(4))}, replicates=60, seed=3)
-    draws = np.concatenate(
-        [np.random.default_rng(3).multinomial(3, [1 / 3] * 3, size=60)]
-    )  # games in ascending order: 3, 7, 9
-    assert seen[0].tolist() == [[15.0]]
-    assert seen[1][:, 0].tolist() == (draws @ np.array([4.0, 3.0, 8.0])).tolist()
-
-
 @pytest.mark.parametrize("games", [30, 333, 997])
 @pytest.mark.parametrize("width", [1, 3, 5, 7, 21, 33])
 def test_equal_columns_have_equal_draws_to_the_last_bit(games: int, width: int) -> None:

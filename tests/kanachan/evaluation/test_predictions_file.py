@@ -14,6 +14,9 @@ from tests.support.random_annotations import random_annotations
 from tests.support.tiny_weights import written
 
 ANNOTATIONS = random_annotations(60, seed=2)
+OTHER = (ANNOTATIONS[0].chosen + 1) % len(ANNOTATIONS[0].actions)
+IMPOSSIBLE = ",".join("1" if i == OTHER else "0" for i in range(len(ANNOTATIONS[0].actions)))
+"""probabilities of the first decision that rule out the action taken"""
 DRAWS = ["--bootstrap", "20"]
 
 
@@ -77,6 +80,7 @@ def test_numbers_alone_are_enough_and_a_uniform_choice_is_chance(
         (lambda rows: ["0.5\t" + rows[0], *rows[1:]], ":1: before the probabilities is not line 1 of "),
         (lambda rows: rows[:-1], ": ends after line 59; "),
         (lambda rows: [*rows, "1"], ":61: more lines than the 60 of "),
+        (lambda rows: [IMPOSSIBLE, *rows[1:]], ":1: the action taken has probability 0"),
     ],
 )
 def test_what_is_not_a_probability_for_every_action_is_refused_by_file_and_line(
@@ -89,13 +93,3 @@ def test_what_is_not_a_probability_for_every_action_is_refused_by_file_and_line(
     with pytest.raises(ValueError) as error:
         predictions_in(str(path), held_out_lines(lines, V))
     assert str(error.value).startswith(f"{path}{message.format(n=size, more=size + 1)}")
-
-
-def test_an_impossible_action_that_was_taken_is_refused(lines: str, tmp_path: Path) -> None:
-    path = tmp_path / "mine.txt"
-    rows = [["0"] * len(a.actions) for a in ANNOTATIONS]
-    for row, a in zip(rows, ANNOTATIONS, strict=True):
-        row[(a.chosen + 1) % len(row)] = "1"
-    path.write_text("".join(",".join(row) + "\n" for row in rows))
-    with pytest.raises(ValueError, match=r"mine.txt:1: the action taken has probability 0"):
-        predictions_in(str(path), held_out_lines(lines, V))
