@@ -41,8 +41,7 @@ from kanachan.data.pack_options import Packing
 from kanachan.data.played_games import PlayedGames
 from kanachan.data.shards import open_shards
 from kanachan.objectives.networks import build_network
-from kanachan.play.game_results import result_of
-from kanachan.play.match import Match
+from kanachan.play.match import GameResult, Match
 from kanachan.play.playing import BackendName, Execution, GameStream, play_games
 from kanachan.play.selfplay import SelfPlay
 from kanachan.play.selfplay_run import run_selfplay, stream_of
@@ -266,7 +265,7 @@ def measure_playing(parts: set[str], num_games: int, repeats: int, work: Path) -
     """decisions and games"""
 
     def play(what: str, match: Match) -> None:
-        stream = GameStream(series=match, finish=result_of)
+        stream = GameStream(series=match, finish=GameResult.of)
         results = [result for _, result in play_games(stream, match.games(num_games), StopRequest())]
         done[what] = sum(sum(result.decisions) for result in results), len(results)
 

@@ -36,15 +36,6 @@ def games(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def multiplies_int8(monkeypatch: pytest.MonkeyPatch) -> None:
-    """ONNX Runtime on a CPU that multiplies int8."""
-    pytest.importorskip("onnxruntime", reason="the extra `onnx` is not installed")
-    import torch
-
-    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"avx2": True, "avx_vnni": True})
-
-
-@pytest.fixture
 def threads() -> Iterator[None]:
     """Restores the number of threads after runs, which compute in one thread for equal bits everywhere."""
     import torch

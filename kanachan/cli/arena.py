@@ -21,7 +21,6 @@ from annotate.runtime.resources import num_cores
 from annotate.runtime.signals import StopRequest, noting_stop_signals
 from annotate.runtime.terminal import require_positive, run_cleanly
 from kanachan.cli.environment import set_environment
-from kanachan.cli.int8_players import precision_of, report_int8
 from kanachan.cli.options import add_bootstrap_option, add_table_options, parse_points, print_report, require_policies
 from kanachan.cli.player_options import (
     PlayerFormatter,
@@ -29,26 +28,18 @@ from kanachan.cli.player_options import (
     add_players_option,
     hashes_of,
     kind_of_device,
+    precision_of,
     print_speed,
+    report_int8,
     usual_precision,
     vocabulary_of_players,
 )
 from kanachan.play.agent import GameKey, IllegalAction
 from kanachan.play.agent_spec import SPEC_HELP, AgentSpec, parse_agent
-from kanachan.play.game_results import result_of
-from kanachan.play.match import (
-    PLAYERS,
-    Format,
-    GameResult,
-    Match,
-    default_format,
-    num_seatings,
-    vocabulary_of_format,
-)
+from kanachan.play.match import PLAYERS, Format, GameResult, Match, default_format, num_seatings, vocabulary_of_format
 from kanachan.play.playing import Execution, GameStream, play_games
 
 if TYPE_CHECKING:
-    from kanachan.evaluation.bootstrap import Estimate
     from kanachan.play.statistics import MatchStatistics
 
 PROGRAM = "kanachan-arena"
@@ -77,6 +68,7 @@ _LABELS: dict[str, tuple[str, int, float]] = {
     "won_points": ("points of a win", 0, 1),
 }
 """of each metric: name, digits, scale"""
+_ADVICE = "--force starts from scratch"
 _STAR = "*: the interval excludes zero, as one in twenty does by chance where players are equally good"
 
 
@@ -148,9 +140,6 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-_ADVICE = "--force starts from scratch"
-
-
 def _grades(text: str) -> tuple[int, int]:
     grades = parse_grades(text, (1, 2))
     return grades[0], grades[-1]
@@ -184,11 +173,8 @@ def _journal(arguments: argparse.Namespace, match: Match) -> Journal:
     if arguments.json is None:
         return Journal(None, {}, is_light=True)
     check_output(arguments.json)
-    path = Path(arguments.json)
-    settings = {"arena": 3, **asdict(match)}
-    return Journal(
-        path.with_name(f"{path.name}.games"), settings, restart=arguments.force, advice=_ADVICE, is_light=True
-    )
+    path, settings = Path(f"{arguments.json}.games"), {"arena": 3, **asdict(match)}
+    return Journal(path, settings, restart=arguments.force, advice=_ADVICE, is_light=True)
 
 
 def _play(
@@ -208,9 +194,9 @@ def _play(
         device=arguments.device,
         records=Path(arguments.records) if arguments.records else None,
     )
-    stream = GameStream(series=match, finish=result_of, execution=execution)
+    stream = GameStream(series=match, finish=GameResult.of, execution=execution)
     missing = [game for game in games if game not in found]
-    num_played, num_decisions, start = 0, 0, time.monotonic()
+    num_before, num_decisions, start = len(found), 0, time.monotonic()
     error: Exception | None = None
     bar = tqdm(total=len(games), initial=len(games) - len(missing), unit="game", disable=None, smoothing=0.05)
     with bar:
@@ -219,11 +205,11 @@ def _play(
                 for game, result in played:
                     journal.add(asdict(result))
                     found[game] = result
-                    num_played, num_decisions = num_played + 1, num_decisions + sum(result.decisions)
+                    num_decisions += sum(result.decisions)
                     bar.update()
         except Exception as caught:  # the results until then are printed first
             error = caught
-    print_speed(PROGRAM, num_played, num_decisions, time.monotonic() - start)
+    print_speed(PROGRAM, len(found) - num_before, num_decisions, time.monotonic() - start)
     return error
 
 
@@ -309,11 +295,17 @@ def _print_results(
     arguments: argparse.Namespace,
 ) -> None:
     """Prints the statistics, and writes them to the file of --json."""
-    from kanachan.play.statistics import as_json, match_statistics
+    from kanachan.play.statistics import FEWEST_WALLS, as_json, match_statistics
 
     num_illegal = int(isinstance(error, IllegalAction))
     statistics = match_statistics(results, match, arguments.points, arguments.bootstrap)
-    needed = _needed(statistics, match, arguments.difference)
+    needed = None
+    if statistics.test.whole_walls >= FEWEST_WALLS:
+        needed = statistics.test.games_for(arguments.difference, num_seatings(match.format))
+    decisions = {
+        letter: sum(d for r in results for d, player in zip(r.decisions, r.players, strict=True) if player == letter)
+        for letter in PLAYERS
+    }
     content = {
         "format_version": FORMAT_VERSION,
         "match": asdict(match),
@@ -322,28 +314,15 @@ def _print_results(
         "games_wanted": num_games,
         "rounds": sum(result.rounds for result in results),
         "draws": sum(result.draws for result in results),
-        "decisions": _decisions(results),
+        "decisions": decisions,
         "illegal_actions": num_illegal,
         **as_json(statistics),
         "games_needed": {"difference": arguments.difference, "games": needed},
         "bootstrap": arguments.bootstrap,
     }
-    text = _report(results, num_games, match, arguments, statistics, needed, num_illegal)
-    print_report(text, arguments.json or None, content)
-
-
-def _needed(statistics: "MatchStatistics", match: Match, difference: float) -> int | None:
-    from kanachan.play.statistics import FEWEST_WALLS
-
-    test = statistics.test
-    return test.games_for(difference, num_seatings(match.format)) if test.whole_walls >= FEWEST_WALLS else None
-
-
-def _decisions(results: Sequence[GameResult]) -> dict[str, int]:
-    return {
-        letter: sum(d for r in results for d, player in zip(r.decisions, r.players, strict=True) if player == letter)
-        for letter in PLAYERS
-    }
+    text = _report(results, num_games, match, arguments, statistics, needed)
+    played = f"decisions: A {decisions['A']:,}, B {decisions['B']:,}; illegal actions: {num_illegal}"
+    print_report(f"{text}\n{played}", arguments.json or None, content)
 
 
 def _report(
@@ -353,7 +332,6 @@ def _report(
     arguments: argparse.Namespace,
     statistics: "MatchStatistics",
     needed: int | None,
-    num_illegal: int,
 ) -> str:
     from kanachan.evaluation.tables import table, with_interval
     from kanachan.play.statistics import FEWEST_WALLS
@@ -369,21 +347,16 @@ def _report(
         f"[brackets]: 95 % intervals from {arguments.bootstrap:,} bootstrap samples of whole walls",
     ]
 
-    def cells(name: str, estimates: Sequence["Estimate"]) -> list[str]:
+    def cells(name: str) -> list[str]:
         label, digits, scale = _LABELS[name]
-        *sides, last = estimates
-        shown = [with_interval(side, digits, scale) for side in sides]
+        last = statistics.differences[name]
+        shown = [with_interval(statistics.players[letter][name], digits, scale) for letter in PLAYERS]
         mark = "*" if test.walls >= FEWEST_WALLS and (last.low > 0 or last.high < 0) else ""
         return [label, *shown, with_interval(last, digits, scale, sign="+"), mark]
 
-    rows = [
-        cells(name, [statistics.players["A"][name], statistics.players["B"][name], statistics.differences[name]])
-        for name in _LABELS
-        if name in statistics.differences
-    ]
+    rows = [cells(name) for name in _LABELS if name in statistics.differences]
     if so_far:
         lines.append("short games end first: those that were not finished at the stop are missing")
-    decisions = _decisions(results)
     lines += ["", table(["", "A", "B", "A - B", ""], rows), _STAR, ""]
     lines.append(f"mean rank, A - B: {test.difference:+.3f}, p = {test.p:.2g} (signs of {test.walls:,} walls flipped)")
     if test.walls < FEWEST_WALLS:
@@ -396,5 +369,4 @@ def _report(
         lines.append(
             f"a difference of {arguments.difference:g} in mean rank needs {needed:,} games (80 % power at 5 %)"
         )
-    lines.append(f"decisions: A {decisions['A']:,}, B {decisions['B']:,}; illegal actions: {num_illegal}")
     return "\n".join(lines)

@@ -7,24 +7,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from annotate.game.record import START_SCORE
 from annotate.game.settings import STYLES, add_grades_option, grades_by_seat
 from annotate.runtime.arguments import CommandParser
 from annotate.runtime.garbage import no_search_for_cycles
 from annotate.runtime.terminal import run_cleanly
 from annotate.vocabulary import NUMS_OF_SEATS
 from kanachan.cli.environment import set_environment
-from kanachan.cli.int8_players import report_int8
-from kanachan.cli.options import (
-    WEIGHTS_HELP,
-    add_device_option,
-    add_table_options,
-    require_policies,
-)
+from kanachan.cli.options import WEIGHTS_HELP, add_device_option, add_table_options, require_policies
+from kanachan.cli.player_options import report_int8
 from kanachan.extras import require
 from kanachan.models.reference import shipped_name
 from kanachan.objectives.stages import REWARD
 from kanachan.play.agent_spec import AgentSpec, parse_weights
+from kanachan.play.mjai_agent import made_up_game
 from kanachan.play.mjai_server import PROGRAM, Bot, serve, write_answer
 
 if TYPE_CHECKING:
@@ -123,12 +118,9 @@ def _token(arguments: argparse.Namespace, named: AgentSpec) -> str:
 
 def _warm_up(player: "MjaiBot") -> None:
     """Computes one answer in advance, as the first one takes ten times as long."""
-    seat, num_seats = player.seat, player.num_seats
-    hand = "1m 9m 2p 5p 8p 3s 6s 9s E S W N C".split()
-    hands = [hand if owner == seat else ["?"] * len(hand) for owner in range(num_seats)]
-    start = {"type": "start_kyoku", "bakaze": "E", "kyoku": seat + 1, "oya": seat, "honba": 0, "kyotaku": 0}
-    player.start_round({**start, "scores": [START_SCORE[num_seats]] * num_seats, "tehais": hands, "dora_marker": "P"})
-    player.follow({"type": "tsumo", "actor": seat, "pai": "F"})
+    (_, start, draw), _ = made_up_game(player.seat, player.num_seats)
+    player.start_round(start)
+    player.follow(draw)
 
 
 def _policy(arguments: argparse.Namespace, named: AgentSpec) -> "Policy":

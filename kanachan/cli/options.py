@@ -28,19 +28,18 @@ def require_weights(*paths: str | None) -> None:
             read_card(path)
 
 
-def require_policies(*paths: str | None) -> None:
+def require_policies(*paths: str) -> None:
     """Reads the cards of weights that are to score actions, likewise. Raises ValueError: one is missing, not a weights
     file of this program, or of a stage that scores none."""
     for path in paths:
-        if path is not None:
-            require_scoring(read_card(path)["stage"], path)
+        require_scoring(read_card(path)["stage"], path)
 
 
-def require_vocabulary(vocabulary: Vocabulary, where: str, *paths: str | None) -> None:
+def require_vocabulary(vocabulary: Vocabulary, where: str, *paths: str) -> None:
     """Reads the cards of weights that are to score the actions of a game, likewise. Raises ValueError: one is for games
     of another vocabulary; the message has the weights that fit."""
     for path in paths:
-        if path is None or read_card(path)["vocabulary"] == vocabulary.name:
+        if read_card(path)["vocabulary"] == vocabulary.name:
             continue
         theirs = vocabulary_named(read_card(path)["vocabulary"])
         shipped = [name for name, file in shipped_weights().items() if read_card(file)["vocabulary"] == vocabulary.name]

@@ -4,14 +4,15 @@ and what results depend on besides the players' names."""
 import argparse
 import sys
 from collections.abc import Sequence
+from functools import cache
 from typing import get_args
 
 from annotate.runtime.resources import num_cores
 from annotate.vocabulary import NUMS_OF_SEATS, Vocabulary, vocabulary_named, vocabulary_of_seats
 from kanachan.cli.options import add_device_option
 from kanachan.models.card import read_card, weights_hash
-from kanachan.play.agent_spec import AgentSpec
-from kanachan.play.match import Precision
+from kanachan.play.agent_spec import AgentSpec, parse_agent
+from kanachan.play.match import Match, Precision
 from kanachan.play.together import TOGETHER, TOGETHER_WITH_PROGRAMS
 
 
@@ -57,14 +58,9 @@ def hashes_of(spec: AgentSpec) -> tuple[str, ...]:
 
 
 def vocabulary_of_players(specs: Sequence[AgentSpec], num_seats: int | None) -> Vocabulary:
-    """Returns the vocabulary of the games of these players: that of their weights, else of so many seats.
-
-    Args:
-        num_seats: that was asked for; None: it follows from the weights, and without any it is the greatest.
-
-    Raises:
-        ValueError: there are weights for another number, or for several.
-    """
+    """Returns the vocabulary of the games of these players. `num_seats`: that was asked for; None: it follows from the
+    weights, and without any it is the greatest. Raises ValueError: there are weights for another number, or for
+    several."""
     seats_of = {
         path: vocabulary_named(read_card(path)["vocabulary"]).num_seats for spec in specs for path in spec.files
     }
@@ -116,3 +112,33 @@ def usual_precision(device: str) -> Precision:
 
     # emulated, bf16 is slower than fp32
     return "fp32" if device == "cuda" and not torch.cuda.is_bf16_supported(including_emulation=False) else "bf16"
+
+
+def report_int8(program: str, *players: str) -> None:
+    """Prints the divergence of each player with int8 matrices to standard error. Raises ValueError: a package is
+    missing, the weights have no policy, or the divergence is too large."""
+    for text in players:
+        spec = parse_agent(text)
+        if spec.is_int8:
+            print(f"{program}: {text}: {_compared(spec.weights, weights_hash(spec.weights))}", file=sys.stderr)
+
+
+def precision_of(match: Match) -> str:
+    """Returns the precision of a match's networks in a word."""
+    networks = [spec for text in match.players if (spec := parse_agent(text, requires_files=False)).files]
+    return "int8" if networks and all(spec.is_int8 for spec in networks) else match.precision
+
+
+@cache
+def _compared(weights: str, _hash: str) -> str:
+    """Returns in words how far int8 matrices are from the network's; measured once for each file."""
+    # Heavy imports come only now, as most players are without.
+    from kanachan.inference.int8_network import checked_divergence, with_int8
+    from kanachan.inference.policy import Policy
+
+    exact, name = Policy.load(weights), f"{weights}:int8"
+    found = checked_divergence(with_int8(exact, name), exact, name)
+    return (
+        f"on {found.decisions:,} decisions of a simulated game, int8 matrices are {found.nats:.2g} nats from the "
+        f"network's, with the same best action in {found.same_best:.1%}"
+    )

@@ -20,12 +20,7 @@ from annotate.runtime.arguments import CommandParser, add_force_option
 from annotate.runtime.files import check_output, replacing, writing_text
 from annotate.runtime.terminal import require_positive, run_cleanly
 from kanachan.cli.environment import set_environment
-from kanachan.cli.options import (
-    WEIGHTS_HELP,
-    add_device_option,
-    require_policies,
-    require_vocabulary,
-)
+from kanachan.cli.options import WEIGHTS_HELP, add_device_option, require_policies, require_vocabulary
 from kanachan.models.reference import FIRST_STAGE, NAME, is_reference_name, resolved, shipped_name
 from kanachan.review.seats import chosen_seats
 
@@ -117,7 +112,6 @@ def _review(arguments: argparse.Namespace) -> None:
     require_vocabulary(game.vocabulary, record, *arguments.weights)
     if address is not None:
         game = _addressed(game, address, record)
-    if address is not None:
         seat = address.seat_in(game.origin)
     else:
         seat = seat_in(arguments.record if holds_record else Path(arguments.record).name)

@@ -15,7 +15,6 @@ from annotate.runtime.arguments import CommandParser, add_force_option
 from annotate.runtime.signals import noting_stop_signals
 from annotate.runtime.terminal import in_words, require_positive, run_cleanly
 from kanachan.cli.environment import set_environment
-from kanachan.cli.int8_players import report_int8
 from kanachan.cli.options import add_table_options, require_policies
 from kanachan.cli.player_options import (
     PlayerFormatter,
@@ -24,6 +23,7 @@ from kanachan.cli.player_options import (
     hashes_of,
     kind_of_device,
     print_speed,
+    report_int8,
     usual_precision,
     vocabulary_of_players,
 )

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from importlib import import_module
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING
 
 from annotate.vocabulary import Vocabulary
@@ -27,16 +27,9 @@ def make_agent(
     explore: float = 0.0,
     server: "ServerAddress | None" = None,
 ) -> Agent:
-    """Creates the agent of a specification.
-
-    Args:
-        explore: the share of actions of a network with a temperature that are drawn from all with equal probabilities.
-        server: a process that computes the networks, unless they have int8 matrices; None: this one does.
-
-    Raises:
-        ValueError: the weights cannot be read or are of another vocabulary, or a program cannot be started.
-        OSError: the server has ended.
-    """
+    """Creates the agent of a specification. `explore`: as of `PolicyAgent`; `server`: a process that computes the
+    networks, unless they have int8 matrices; None: this one does. Raises ValueError: the weights cannot be read or are
+    of another vocabulary, or a program cannot be started; OSError: the server has ended."""
     if spec.kind == "random":
         return RandomAgent(sampler)
     if spec.kind == "rule":
@@ -47,8 +40,7 @@ def make_agent(
         return MjaiAgent(spec.command, vocabulary)
     # torch is imported only for agents with a network
     if spec.rollouts is not None:
-        module, _, name = _ADAPTING.partition(":")
-        load: Callable[..., Agent] = getattr(import_module(module), name)
+        load: Callable[..., Agent] = resolve_name(_ADAPTING)
         return load(spec, sampler, vocabulary, device, use_bf16=use_bf16, explore=explore)
     from kanachan.inference.int8_network import with_int8
     from kanachan.play.policy_agent import CachedPolicy, PolicyAgent, load_policy

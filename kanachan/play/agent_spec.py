@@ -57,12 +57,8 @@ class AgentSpec:
 
 
 def parse_weights(text: str, *, with_temperature: bool = False) -> AgentSpec:
-    """Parses WEIGHTS, WEIGHTS:int8 or WEIGHTS:adapt=K, and @T behind it; a path that exists is taken as it is.
-
-    Raises:
-        ValueError: K is not a number of roll-outs, or T not a positive number, or the network has int8 matrices and is
-            to be adapted.
-    """
+    """Parses WEIGHTS, WEIGHTS:int8 or WEIGHTS:adapt=K, and @T behind it; a path that exists is taken as it is. Raises
+    ValueError: K is not a number of roll-outs, or T not a positive number, or int8 matrices are to be adapted."""
     rest, temperature = text, None
     if with_temperature and not _names_weights(text) and (match := _TAIL.fullmatch(text)):
         rest, temperature = match["rest"], float(match["temperature"])
@@ -87,14 +83,8 @@ def parse_weights(text: str, *, with_temperature: bool = False) -> AgentSpec:
 
 
 def parse_agent(text: str, *, requires_files: bool = True) -> AgentSpec:
-    """Parses the specification of a player.
-
-    Args:
-        requires_files: False for a player of games that were played before, whose weights may be elsewhere now.
-
-    Raises:
-        ValueError: there is not a player of this name, or a part of the text is not valid.
-    """
+    """Parses the specification of a player. `requires_files`: False for a player of games that were played before,
+    whose weights may be elsewhere now. Raises ValueError: there is no such player, or a part is not valid."""
     kind, _, rest = text.partition(":")
     if (adapted := _ADAPT.fullmatch(text)) and adapted["weights"].partition(":")[0] in ("random", "rule"):
         raise ValueError(f"{text}: only WEIGHTS can be adapted, not {adapted['weights']}")

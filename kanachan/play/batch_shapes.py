@@ -40,11 +40,8 @@ class Shape(NamedTuple):
 
 def shapes_of(most_events: int, rows: int, *, has_middle: bool) -> tuple[Shape, ...]:
     """Returns all shapes; a row gets the first that it fits into. 92 % of rows fit into one of the first three: since
-    its last decision a seat has seen four discards at most, and there is one dora indicator.
-
-    Args:
-        has_middle: with shapes for most of the other rows.
-    """
+    its last decision a seat has seen four discards at most, and there is one dora indicator. With `has_middle` there
+    are shapes for most of the other rows."""
     few, half = max(rows // 4, 1), max(rows // 2, 1)
     middle = (Shape(8, 64, 17, 20, half), Shape(8, most_events, 17, 20, half)) if has_middle else ()
     return (
@@ -65,10 +62,14 @@ class CachedRow(NamedTuple):
     start: int
     """how many events are cached"""
 
+    @property
+    def with_new_events(self) -> Observation:
+        return self.observation._replace(progression=self.observation.progression[self.start :])
+
 
 def batches_of_shape(rows: Sequence[CachedRow], shape: Shape, policy: Policy) -> Iterator[IncrementalBatch]:
     """Yields batches of a shape with the rows in their order; the last may have too few rows, see `filled`."""
-    columns = policy.ordered(columns_of_observations([_with_new_events(row) for row in rows], policy.vocabulary))
+    columns = policy.ordered(columns_of_observations([row.with_new_events for row in rows], policy.vocabulary))
     layout = policy.layout
     table_BS, standing_BP2, tile_BT = layout.arranged(columns.sparse, shape.tiles)
     new_B, start_B = columns.progression.lengths, np.array([row.start for row in rows])
@@ -110,8 +111,3 @@ def filled(batches: Sequence[IncrementalBatch], num_rows: int) -> IncrementalBat
     made.seen_B[num:] -= made.start_B[num:]
     made.start_B[num:] = 0
     return made
-
-
-def _with_new_events(row: CachedRow) -> Observation:
-    seen = row.observation
-    return Observation(seen.sparse, seen.numeric, seen.progression[row.start :], seen.actions)

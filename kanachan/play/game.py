@@ -82,12 +82,8 @@ class DecisionLog:
 
 
 class Game:
-    """A game in progress.
-
-    Args:
-        logs_decisions: whether it keeps a `DecisionLog`.
-        table: of a single round; None: a new one, of a whole game.
-    """
+    """A game in progress, with a `DecisionLog` if `logs_decisions`. `table`: of a single round; None: a new one, of a
+    whole game."""
 
     def __init__(self, setup: GameSetup, *, logs_decisions: bool = False, table: Table | None = None) -> None:
         vocabulary = setup.vocabulary

@@ -41,12 +41,8 @@ def devices_of_servers(name: str, num_workers: int) -> list[str]:
 
 @contextmanager
 def inference_servers(devices: Sequence[str]) -> Iterator[list[ServerAddress]]:
-    """Starts a server on each device, yields their addresses as soon as workers can connect, and ends them.
-
-    Raises:
-        ValueError: a device does not exist.
-        OSError: a server cannot be started.
-    """
+    """Starts a server on each device, yields their addresses as soon as workers can connect, and ends them. Raises
+    ValueError: a device does not exist; OSError: a server cannot be started."""
     with ExitStack() as held:
         folder, key = held.enter_context(tempfile.TemporaryDirectory(prefix="kanachan-")), token_bytes(32)
         starting = []
@@ -202,15 +198,11 @@ class SharedNetworks:
     def _forget(self, worker: _Worker) -> None:
         """Frees the slots of a worker that has ended, once nothing waits that would write to them."""
         for key, parts in list(self._waiting.items()):
-            self._keep(key, [part for part in parts if part.request.worker is not worker])
+            parts[:] = [part for part in parts if part.request.worker is not worker]
+            if not parts:
+                del self._waiting[key]
         if worker.loaded is not None:
             worker.loaded.free += worker.slots[1:].tolist()
-
-    def _keep(self, key: tuple[_Loaded, Shape], parts: list[_WaitingPart]) -> None:
-        if parts:
-            self._waiting[key] = parts
-        else:
-            del self._waiting[key]
 
     def _network(self, opening: Opening) -> _Loaded:
         if opening not in self._loaded:
@@ -240,8 +232,10 @@ class SharedNetworks:
         while num_merged < len(parts) and num_rows + len(parts[num_merged].batch) <= shape.rows:
             num_rows += len(parts[num_merged].batch)
             num_merged += 1
-        merged, rest = parts[:num_merged], parts[num_merged:]
-        self._keep((loaded, shape), rest)
+        merged = parts[:num_merged]
+        del parts[:num_merged]
+        if not parts:
+            del self._waiting[loaded, shape]
         try:
             output = loaded.network(filled([part.batch for part in merged], shape.rows).to(self.device))
             arrays = output.candidate_BAK.cpu().numpy(), output.summary_BK.cpu().numpy()

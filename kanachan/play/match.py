@@ -10,7 +10,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import ClassVar, Literal
 
-from annotate.game.record import Rules
+from annotate.game.grading import ranks_of
+from annotate.game.record import Event, Rules
+from annotate.game.record_writer import rounds_of
 from annotate.game.settings import DEFAULT_RULES, table_seed
 from annotate.vocabulary import Vocabulary, vocabulary_named
 from kanachan.play.agent import GameKey
@@ -26,6 +28,7 @@ _VOCABULARY_OF_FORMAT: Mapping[Format, str] = {
     "2v1": "kanachan-3p",
 }
 _PARTNERS = (2, 1, 3)  # of seat 0 in 2v2, wall after wall
+_CALLS = ("chi", "pon", "daiminkan")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,3 +153,38 @@ class GameResult:
     def game(self) -> GameKey:
         """The key of the game."""
         return GameKey(self.wall, self.seating)
+
+    @classmethod
+    def of(cls, game: Game, events: list[Event]) -> "GameResult":
+        """Returns the result of a game that has ended, counted from its events."""
+        num_seats = len(game.setup.seats)
+        wins, won_points, deal_ins, calls, riichis = ([0] * num_seats for _ in range(5))
+        rounds = rounds_of(events)
+        for of_round in rounds:
+            won = [event for event in of_round if event["type"] == "hora"]
+            for event in won:
+                wins[event["actor"]] += 1
+                won_points[event["actor"]] += event["deltas"][event["actor"]]
+            for seats, counts in (
+                ({event["target"] for event in won if event["target"] != event["actor"]}, deal_ins),
+                ({event["actor"] for event in of_round if event["type"] in _CALLS}, calls),
+                ({event["actor"] for event in of_round if event["type"] == "reach"}, riichis),
+            ):
+                for seat in seats:
+                    counts[seat] += 1
+        return cls(
+            wall=game.key.wall,
+            seating=game.key.seating,
+            players="".join(game.setup.seats),
+            ranks=list(ranks_of(game.table.scores)),
+            scores=game.table.scores,
+            grading_deltas=game.grading_deltas,
+            rounds=len(rounds),
+            draws=sum(of_round[-1]["type"] != "hora" for of_round in rounds),
+            wins=wins,
+            won_points=won_points,
+            deal_ins=deal_ins,
+            calls=calls,
+            riichis=riichis,
+            decisions=game.decisions,
+        )

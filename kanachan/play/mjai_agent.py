@@ -74,7 +74,7 @@ class Program:
     def probe(self) -> bool:
         """Plays a made-up game of one draw, and returns whether the program answers every line. Raises ValueError: the
         program answers some of the lines before the draw but not all, or the draw not by a move."""
-        before, after = _made_up_game(self.seat, self.num_seats)
+        before, after = made_up_game(self.seat, self.num_seats)
         self.send(before)
         answers = [self._read()]
         while answers[-1]["type"] == PASS and len(answers) < len(before):
@@ -100,12 +100,7 @@ class Program:
             self._is_input_closed = True
 
     def answer(self) -> Event:
-        """Returns the program's answer to the events that were sent last.
-
-        Raises:
-            ProgramEnded: the program has exited, or closed its input or output.
-            ValueError: the answer is not an mjai event, or is not there in time.
-        """
+        """Returns the program's answer to the events that were sent last; raises as `_read`."""
         assert self._answers_all is not None
         return self._last_of(len(self.last_sent) if self._answers_all else 1)
 
@@ -121,12 +116,8 @@ class Program:
         return [self._read() for _ in range(num)][-1]
 
     def _read(self) -> Event:
-        """Reads the next line.
-
-        Raises:
-            ProgramEnded: there are no more lines.
-            ValueError: the line is not there in time, or is not an mjai event.
-        """
+        """Reads the next line. Raises ProgramEnded: there is none; ValueError: it is not there in time, or not an mjai
+        event."""
         if self._is_input_closed:
             raise self._ended()
         assert self._process.stdout is not None
@@ -176,7 +167,7 @@ class Program:
         self._process.stdout.close()
 
 
-def _made_up_game(seat: int, num_seats: int) -> tuple[list[Event], list[Event]]:
+def made_up_game(seat: int, num_seats: int) -> tuple[list[Event], list[Event]]:
     """Returns the events of a game that is aborted by nine terminals and honours at the first draw, as the dealer sees
     them: up to the draw, and after it."""
     hand = "1m 9m 1p 9p 1s 9s E S W N 4p 5p 6s".split()

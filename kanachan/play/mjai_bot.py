@@ -105,14 +105,8 @@ class MjaiBot:
 
     def follow(self, event: Event, needs_answer: bool = True) -> Event | None:
         """Processes the next event of the round, and returns an mjai event with `meta` for the seat's action, or None
-        where the seat cannot act.
-
-        Args:
-            needs_answer: False: returns None in any case.
-
-        Raises:
-            ValueError: the event cannot follow the events before it. The round is over for this seat.
-        """
+        where the seat cannot act or no answer is needed. Raises ValueError: the event cannot follow the events before
+        it; the round is over for this seat."""
         assert self._table is not None
         before, self._evaluation = self._evaluation, None
         try:
@@ -151,9 +145,7 @@ class MjaiBot:
         if own.probability is None:
             quality = score / policy.objective.scale
         else:
-            highest = score.max()
-            quality = score - highest - np.log(np.exp(score - highest).sum())
-            quality = np.maximum(quality, _LEAST_LOG_PROBABILITY)
+            quality = np.maximum(score - np.logaddexp.reduce(score), _LEAST_LOG_PROBABILITY)
         return Evaluation(own, quality, time.perf_counter_ns() - start)
 
     def _policy_of_round(self) -> Policy:
@@ -223,11 +215,8 @@ def _candidate(events: Sequence[Event], after_reach: bool) -> Event:
 
 def _selected(evaluation: Evaluation, tokens: Sequence[int], selected: Sequence[int]) -> Evaluation:
     """Returns the evaluation of some of the options."""
-    places = [tokens.index(token) for token in selected]
-
-    def at_places(values: NDArray[np.float32] | None) -> NDArray[np.float32] | None:
-        return None if values is None else values[places]
-
-    old = evaluation.prediction
-    prediction = Prediction(old.score[places], at_places(old.probability), at_places(old.rank_probability), old.value)
+    places, old = [tokens.index(token) for token in selected], evaluation.prediction
+    optional = (old.probability, old.rank_probability)
+    probability, ranks = (None if values is None else values[places] for values in optional)
+    prediction = Prediction(old.score[places], probability, ranks, old.value)
     return Evaluation(prediction, evaluation.quality[places], evaluation.eval_time_ns)

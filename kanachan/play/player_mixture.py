@@ -45,10 +45,8 @@ def parse_mixture(texts: Sequence[str]) -> Mixture:
 
 
 def _split(text: str) -> tuple[str, float | None]:
-    """Returns the player and its share; a path that exists is taken as it is, even if it looks like one with a share.
-
-    What follows the last `=` is the share if it is a number.
-    """
+    """Returns the player and its share: what follows the last `=`, if it is a number; a path that exists is taken as it
+    is."""
     player, separator, share = text.rpartition("=")
     if not separator or is_reference_name(text) or Path(text).exists():
         return text, None

@@ -68,12 +68,8 @@ class GameStream(Generic[Result]):
     server: "ServerAddress | None" = None
 
     def __call__(self, keys: Iterator[GameKey], stop: StopRequest) -> Generator[tuple[GameKey, Result]]:
-        """Yields the key and the result of each game as they end, until a stop is requested.
-
-        Raises:
-            IllegalAction, ValueError: a player has chosen an action that is not possible, or cannot be created, or a
-                program among the players fails otherwise.
-        """
+        """Yields the key and the result of each game as they end, until a stop is requested. Raises IllegalAction,
+        ValueError: as `agents_of` and `BatchedGames`."""
         series, execution = self.series, self.execution
         made = agents_of(
             series.letters,
@@ -102,13 +98,9 @@ class GameStream(Generic[Result]):
 def play_games(
     stream: GameStream[Result], keys: Sequence[GameKey], stop: StopRequest
 ) -> Generator[tuple[GameKey, Result]]:
-    """Plays games and yields their results as they come, until all have ended or a stop is requested.
-
-    Raises:
-        IllegalAction, ValueError: as the stream.
-        OSError: a worker cannot be started, or a process has ended that others need; or workers were lost again and
-            again that had the same game.
-    """
+    """Plays games and yields their results as they come, until all have ended or a stop is requested. Raises
+    IllegalAction, ValueError: as the stream; OSError: a worker cannot be started, or a process has ended that others
+    need, or workers were lost again and again that had the same game."""
     if not keys:
         return
     series, execution = stream.series, stream.execution

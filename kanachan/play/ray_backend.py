@@ -75,12 +75,8 @@ class _Member(Generic[Unit]):
 
 
 class RayBackend(Generic[Unit, Result]):
-    """Workers that are actors of Ray.
-
-    Args:
-        serves: dealt out in turn.
-        workers: None: one for each core of the cluster.
-    """
+    """Workers that are actors of Ray, one for each core of the cluster where `workers` is None. `serves` are dealt out
+    in turn."""
 
     def __init__(
         self,

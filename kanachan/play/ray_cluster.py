@@ -6,7 +6,6 @@ import shutil
 import signal
 import socket
 import tempfile
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,15 +19,9 @@ _STORE_BYTES, _STORE_BYTES_PER_WORKER = 128 << 20, 32 << 20  # results of a few 
 
 
 class RayCluster:
-    """A cluster of Ray, to which this process is connected.
-
-    Args:
-        num_workers: for a cluster started here: how many actors it runs at a time; None: one for each core.
-        address: of a cluster that runs already, `HOST:PORT`, or `auto` on one of its machines; None: start one here.
-
-    Raises:
-        ValueError: Ray is not installed, or cannot be reached or started.
-    """
+    """A cluster of Ray, to which this process is connected. `num_workers`: how many actors one started here runs at a
+    time; None: one for each core; `address`: of one that runs already, `HOST:PORT`, or `auto` on one of its machines.
+    Raises ValueError: Ray is not installed, or cannot be reached or started."""
 
     def __init__(self, num_workers: int | None, address: str | None) -> None:
         self.ray = _imported(is_ours=address is None)
@@ -120,9 +113,6 @@ def _first_line(error: Exception) -> str:
 @contextmanager
 def _signal_handlers_kept() -> Iterator[None]:
     """Restores the handlers of signals, which Ray replaces by its own."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield

@@ -50,14 +50,8 @@ class Part(NamedTuple):
 
 
 class RemoteNetwork(Network):
-    """A network that a server computes: outputs only.
-
-    Args:
-        weights: file or name, as the server finds it.
-
-    Raises:
-        OSError: the server has ended.
-    """
+    """A network that a server computes: outputs only. `weights`: file or name, as the server finds it. Raises OSError:
+    the server has ended."""
 
     def __init__(self, server: ServerAddress, weights: str) -> None:
         nn.Module.__init__(self)
@@ -92,11 +86,8 @@ class RemoteNetwork(Network):
             self._outputs = self._receive()
         candidate_BAK, summary_BK = map(torch.from_numpy, self._outputs.pop(0))
         padding = len(batch) - len(candidate_BAK)
-        candidate_BAK, summary_BK = (
-            F.pad(candidate_BAK, (0, 0, 0, 0, 0, padding)),
-            F.pad(summary_BK, (0, 0, 0, padding)),
-        )
-        return Output(candidate_BAK, summary_BK, batch.candidate_BA != 0)
+        candidate_BAK = F.pad(candidate_BAK, (0, 0, 0, 0, 0, padding))
+        return Output(candidate_BAK, F.pad(summary_BK, (0, 0, 0, padding)), batch.candidate_BA != 0)
 
     def _send(self, message: Any) -> None:
         try:

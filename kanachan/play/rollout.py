@@ -96,16 +96,9 @@ class BatchedGames(Generic[ResultT]):
     @no_search_for_cycles()
     def advance(self) -> list[tuple[GameKey, ResultT]]:
         """Collects the requests of all games that do not wait, and plays the actions of the batches that are ready.
-
-        Returns:
-            The keys and results of the games that have ended.
-
-        Raises:
-            IllegalAction: a player has chosen an action that is not possible.
-            ValueError: a program among the players fails otherwise.
-
-        After an error the games cannot be continued.
-        """
+        Returns the keys and results of the games that have ended. Raises IllegalAction: a player has chosen an action
+        that is not possible; ValueError: a program among the players fails otherwise. The games cannot be continued
+        then."""
         self._num_moves += 1
         for game in [game for game in self._games.values() if not game.waits]:
             for request in self._requests(game):

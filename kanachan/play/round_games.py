@@ -32,15 +32,8 @@ def play_rounds(
     seats: tuple[str, ...],
     vocabulary: Vocabulary,
 ) -> list[PlayedRound | None]:
-    """Plays a round from each wall (physical tiles, in the order of the deal).
-
-    Args:
-        players: by letter.
-        seats: the letter of each seat's player.
-
-    Returns:
-        The rounds in the order of the walls; None for one that its engine could not continue.
-    """
+    """Plays a round from each wall (physical tiles, in the order of the deal); `seats`: the letter of each seat's
+    player. Returns the rounds in the order of the walls; None for one that its engine could not continue."""
 
     def begin(key: GameKey) -> Game:
         table = Table.of_round(opening.rules, opening.start, wall_of[key], vocabulary)

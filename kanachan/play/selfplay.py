@@ -20,12 +20,8 @@ from kanachan.play.match import Precision
 
 @dataclass(frozen=True, kw_only=True)
 class SelfPlay:
-    """All settings on which the games of self-play depend.
-
-    Raises:
-        ValueError: the share of explored actions is not in 0 ... 1, or a player takes the action of the highest score,
-            which leaves nothing to explore.
-    """
+    """All settings on which the games of self-play depend. Raises ValueError: the share of explored actions is not in
+    0 ... 1, or a player takes the action of the highest score, which leaves nothing to explore."""
 
     vocabulary: Vocabulary
     """of the games"""

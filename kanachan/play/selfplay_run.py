@@ -20,12 +20,8 @@ from kanachan.play.selfplay import SelfPlay
 def run_selfplay(
     stream: GameStream[PlayedGame], games: PlayedGames, on_game: Callable[[PlayedGame], object], stop: StopRequest
 ) -> None:
-    """Plays the games that the folder lacks, until all are there or a stop is requested.
-
-    Raises:
-        ValueError: a player cannot be created, or has chosen an action that is not possible.
-        OSError: a worker cannot be started, or the disk is full.
-    """
+    """Plays the games that the folder lacks, until all are there or a stop is requested; raises as `play_games`, and
+    OSError: the disk is full."""
     with closing(play_games(stream, [GameKey(number, 0) for number in games.missing], stop)) as played:
         for key, game in played:
             games.add(key.wall, game)

@@ -9,7 +9,6 @@ Shapes: B games, C columns of sums, R replicates, W walls, F flips.
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
-from functools import partial
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
@@ -84,8 +83,11 @@ def _metrics(results: Sequence[GameResult], player: str, points: Sequence[float]
             [math.fsum(v for v, p in zip(values(r), r.players, strict=True) if p == player) for r in results]
         )
 
+    def reached(rank: int) -> Floats:
+        return total(lambda r: [each == rank for each in r.ranks])
+
     seats, rounds = total(lambda r: [1] * len(r.players)), total(lambda r: [r.rounds] * len(r.players))
-    wins, rank_B = total(lambda r: r.wins), [total(partial(_has_rank, rank)) for rank in range(len(points))]
+    wins, rank_B = total(lambda r: r.wins), [reached(rank) for rank in range(len(points))]
     return {
         **{f"rank_{rank}": _ratio(count_B, seats) for rank, count_B in enumerate(rank_B, start=1)},
         "mean_rank": _ratio(total(lambda r: [1 + rank for rank in r.ranks]), seats),
@@ -99,10 +101,6 @@ def _metrics(results: Sequence[GameResult], player: str, points: Sequence[float]
         "riichi_rate": _ratio(total(lambda r: r.riichis), rounds),
         "won_points": _ratio(total(lambda r: r.won_points), wins),
     }
-
-
-def _has_rank(rank: int, result: GameResult) -> list[bool]:
-    return [each == rank for each in result.ranks]
 
 
 def _ratio(numerator_B: Floats, denominator_B: Floats) -> Statistic:

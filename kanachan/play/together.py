@@ -22,14 +22,8 @@ _SHARE_FOR_CACHES = 0.7
 def usual_together(
     players: Iterable[str], vocabulary: Vocabulary, *, use_bf16: bool = False, room: float = math.inf
 ) -> int:
-    """Returns how many games advance together where no number is given.
-
-    Args:
-        room: bytes that the caches of a process may take.
-
-    Raises:
-        ValueError: there is no room for a few games.
-    """
+    """Returns how many games advance together where no number is given. `room`: bytes that the caches of a process may
+    take. Raises ValueError: there is no room for a few games."""
     specs = [parse_agent(player) for player in players]
     if any(spec.kind == "mjai" for spec in specs):
         return TOGETHER_WITH_PROGRAMS
@@ -54,12 +48,8 @@ def bytes_of_seat(weights: str, vocabulary: Vocabulary, *, use_bf16: bool) -> in
 
 
 def room_for_caches(kind: str, device: str, servers: "Sequence[ServerAddress]", num_processes: int) -> float:
-    """Returns how many bytes the caches of one of several processes may take.
-
-    Args:
-        kind: of the device that networks are on.
-        servers: that compute the networks; without any, each process does.
-    """
+    """Returns how many bytes the caches of one of several processes may take. `kind`: of the device that networks are
+    on; `servers`: those that compute the networks; without any, each process does."""
     if servers:
         return _SHARE_FOR_CACHES * min(server.free for server in servers) / math.ceil(num_processes / len(servers))
     if kind == "cpu":

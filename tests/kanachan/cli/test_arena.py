@@ -19,8 +19,7 @@ from kanachan.cli.player_options import usual_precision
 from kanachan.play.agent import GameKey, SeededSampler
 from kanachan.play.agent_factory import make_agent
 from kanachan.play.agent_spec import parse_agent
-from kanachan.play.game_results import result_of as result_of_game
-from kanachan.play.match import Format, Match, num_seatings, players_by_seat
+from kanachan.play.match import Format, GameResult, Match, num_seatings, players_by_seat
 from kanachan.play.playing import Execution, GameStream
 from kanachan.play.rollout import BatchedGames
 from tests.support.matches import Watched, arena, journal, mjai, result_of
@@ -57,16 +56,21 @@ def test_a_wall_is_the_same_in_all_its_seatings_and_another_wall_is_another(
     assert first != second
 
 
-def test_everyone_sits_everywhere_equally_often() -> None:
-    alone = [players_by_seat("1v3", GameKey(7, seating)) for seating in range(num_seatings("1v3"))]
-    assert sorted("".join(seats) for seats in alone) == ["ABBB", "BABB", "BBAB", "BBBA"]
+def test_pairs_sit_everywhere_equally_often() -> None:
     pairs = ["".join(players_by_seat("2v2", GameKey(w, s))) for w, s in product(range(3), range(num_seatings("2v2")))]
     assert sorted(pairs) == ["AABB", "ABAB", "ABBA", "BAAB", "BABA", "BBAA"]
     assert all({"A": "B", "B": "A"}[a] == b for w in range(3) for a, b in zip(*pairs[2 * w : 2 * w + 2], strict=True))
 
 
-@pytest.mark.parametrize(("format_", "seats"), [("1v2", ["ABB", "BAB", "BBA"]), ("2v1", ["BAA", "ABA", "AAB"])])
-def test_of_three_players_each_seat_is_taken_in_turn(format_: Format, seats: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("format_", "seats"),
+    [
+        ("1v3", ["ABBB", "BABB", "BBAB", "BBBA"]),
+        ("1v2", ["ABB", "BAB", "BBA"]),
+        ("2v1", ["BAA", "ABA", "AAB"]),
+    ],
+)
+def test_who_is_alone_takes_each_seat_in_turn(format_: Format, seats: list[str]) -> None:
     found = [players_by_seat(format_, GameKey(7, seating)) for seating in range(num_seatings(format_))]
     assert ["".join(each) for each in found] == seats
 
@@ -120,7 +124,7 @@ def test_a_record_gives_the_tokens_that_the_players_saw(
         letter: Watched(make_agent(parse_agent(name), SeededSampler(0, letter), match.vocabulary))
         for letter, name in match.letters.items()
     }
-    stream = GameStream(series=match, finish=result_of_game, execution=Execution(records=tmp_path))
+    stream = GameStream(series=match, finish=GameResult.of, execution=Execution(records=tmp_path))
     running = BatchedGames(match.begin, agents, stream._finished)
     assert list(running.play(iter([GameKey(3, 1)]), 1, StopRequest()))
     (path,) = tmp_path.iterdir()
@@ -154,3 +158,11 @@ def test_a_gpu_without_units_for_bf16_plays_in_fp32(monkeypatch: pytest.MonkeyPa
     for has_units, precision in ((True, "bf16"), (False, "fp32")):
         monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation, has=has_units: has)
         assert usual_precision("cuda") == precision
+
+
+def test_int8_that_was_asked_for_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("onnxruntime", reason="the extra `onnx` is not installed")
+    weights = str(written(tmp_path, layers=1))
+    assert arena(tmp_path, players=(f"{weights}:int8", "random")) == 0
+    captured = capsys.readouterr()
+    assert f"{weights}:int8: on " in captured.err and "seed 0, int8\n" in captured.out

@@ -19,7 +19,6 @@ from kanachan.inference.policy import Policy
 from kanachan.play.agent import ActRequest, GameKey, IllegalAction, SeededSampler
 from kanachan.play.agent_factory import make_agent
 from kanachan.play.agent_spec import parse_agent
-from kanachan.play.game_results import result_of
 from kanachan.play.match import GameResult, Match, default_format
 from kanachan.play.policy_agent import PolicyAgent
 from kanachan.play.rollout import BatchedGames
@@ -68,7 +67,7 @@ def played(
         letter: Watched(make_agent(parse_agent(text), SeededSampler(5, letter), vocabulary))
         for letter, text in zip("AB", match.players, strict=True)
     }
-    running, waiting, results = BatchedGames(match.begin, players, result_of), list(games), []
+    running, waiting, results = BatchedGames(match.begin, players, GameResult.of), list(games), []
     try:
         while waiting or len(running):
             while waiting and len(running) < together:

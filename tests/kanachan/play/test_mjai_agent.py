@@ -185,18 +185,3 @@ def test_a_program_has_the_pon_that_it_wants(wanted: str) -> None:
     table.step({other.seat: other.options[action.token if other is turn else skip][0] for other in table.turns})
     (meld,) = table.turns[0].observation.melds[2]
     assert any(tile in RED_IDS for tile in meld.tiles) == (wanted == "red")
-
-
-def test_a_program_without_a_request_in_the_last_round_receives_the_end_of_the_game(tmp_path: Path) -> None:
-    """After a ron on the first discard the others have no turn."""
-    path = tmp_path / "received"
-    program = Program([sys.executable, "-c", LISTENS, str(path)], 3, 4)
-    seated = _Seated(program)
-    first = [{"type": "start_game"}, *({"type": kind, "actor": 0} for kind in ("start_kyoku", "tsumo", "dahai"))]
-    rest = [{"type": kind, "actor": 1} for kind in ("hora", "end_kyoku")]
-    last = [{"type": kind, "actor": 0} for kind in ("start_kyoku", "tsumo", "dahai", "hora", "end_kyoku", "end_game")]
-    seated._new([dict(event) for event in first])
-    seated.end([dict(event, pai="1m", tehais=[["1m"]] * 4) for event in (*first, *rest, *last)])
-    program.close()
-    received = [json.loads(line)["type"] for line in path.read_text().splitlines()]
-    assert received == [event["type"] for event in (*rest, *last)]

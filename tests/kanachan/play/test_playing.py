@@ -4,8 +4,9 @@ from dataclasses import replace
 from multiprocessing import active_children
 from pathlib import Path
 
+import pytest
+
 from annotate.runtime.signals import StopRequest
-from kanachan.play.game_results import result_of
 from kanachan.play.match import GameResult, Match
 from kanachan.play.playing import Execution, GameStream, play_games
 from tests.support.tiny_weights import written
@@ -19,7 +20,7 @@ def test_processes_that_share_a_gpu_have_one_more_that_computes_their_networks(t
     def results(match: Match, processes: int) -> list[GameResult]:
         execution = Execution(backend="inline" if processes == 1 else "processes", workers=processes)
         found = []
-        stream = GameStream(series=match, finish=result_of, execution=execution)
+        stream = GameStream(series=match, finish=GameResult.of, execution=execution)
         for _, result in play_games(stream, match.games(2), StopRequest()):
             found.append(result)
             num_children[match.device].append(len(active_children()))
@@ -28,3 +29,20 @@ def test_processes_that_share_a_gpu_have_one_more_that_computes_their_networks(t
     assert results(on_cpu, 1) == results(replace(on_cpu, device="cuda"), 2)
     assert {device: max(of_results) for device, of_results in num_children.items()} == {"cpu": 0, "cuda": 3}
     assert active_children() == []
+
+
+@pytest.mark.parametrize(
+    ("device", "execution", "is_shared"),
+    [
+        ("cuda", Execution(backend="processes"), True),
+        ("cuda", Execution(backend="ray", workers=4), True),
+        ("cpu", Execution(backend="processes"), False),
+        ("cuda", Execution(backend="inline"), False),
+        ("cuda", Execution(backend="processes", workers=1), False),
+        ("cuda", Execution(backend="ray", address="auto"), False),
+    ],
+)
+def test_workers_that_share_a_gpu_of_this_machine_share_the_networks(
+    device: str, execution: Execution, is_shared: bool
+) -> None:
+    assert execution.shares_networks(device) == is_shared

@@ -11,8 +11,7 @@ from kanachan.play import rollout
 from kanachan.play.agent import UNBATCHED, ActRequest, BatchKey, GameKey, SeededSampler
 from kanachan.play.agent_factory import make_agent
 from kanachan.play.agent_spec import parse_agent
-from kanachan.play.game_results import result_of
-from kanachan.play.match import Match
+from kanachan.play.match import GameResult, Match
 from kanachan.play.rollout import BatchedGames
 
 MATCH = Match(players=("rule", "rule"), style=0)
@@ -39,7 +38,7 @@ class InThrees:
 def test_a_game_waits_until_a_batch_has_the_preferred_size(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rollout, "_MOST_MOVES_WAITED", 1_000_000)
     in_threes = InThrees()
-    running = BatchedGames(MATCH.begin, {"A": in_threes, "B": in_threes}, result_of)
+    running = BatchedGames(MATCH.begin, {"A": in_threes, "B": in_threes}, GameResult.of)
     for wall in range(9):  # two at most wait for each of two groups of both players
         running.begin(GameKey(wall, 0))
     results = running.advance()
@@ -66,7 +65,7 @@ def test_a_game_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rollout, "_MOST_MOVES_WAITED", 10)
     started, waited, num_moves = dict[GameKey, int](), list[int](), 0
     player = WithRareGroup()
-    running = BatchedGames(MATCH.begin, {"A": player, "B": player}, result_of)
+    running = BatchedGames(MATCH.begin, {"A": player, "B": player}, GameResult.of)
     for wall in range(4):
         running.begin(GameKey(wall, 0))
     while len(running):

@@ -10,8 +10,7 @@ from kanachan.play.agent import ActRequest, Agent, GameKey, SeededSampler
 from kanachan.play.agent_factory import make_agent
 from kanachan.play.agent_spec import parse_agent
 from kanachan.play.baseline_agents import RandomAgent
-from kanachan.play.game_results import result_of
-from kanachan.play.match import Match
+from kanachan.play.match import GameResult, Match
 from kanachan.play.policy_agent import CachedPolicy
 from kanachan.play.rollout import BatchedGames
 from kanachan.reinforcement.adaptation import AdaptationConfig, Adapter, AdaptingAgent
@@ -37,7 +36,7 @@ def first_moves(player: Agent, moves: int) -> tuple[list[ActRequest], list[int]]
 
     player.act = noted  # type: ignore[method-assign, assignment]
     players: dict[str, Agent] = {"A": player, "B": RandomAgent(SeededSampler(1, "B"))}
-    running = BatchedGames(Match(players=("A", "random"), style=0).begin, players, result_of)
+    running = BatchedGames(Match(players=("A", "random"), style=0).begin, players, GameResult.of)
     for key in (GameKey(0, 0), GameKey(1, 2)):
         running.begin(key)
     for _ in range(moves):
