@@ -81,12 +81,8 @@ class Candidate:
 
 
 def table_of(annotation: Annotation, vocabulary: Vocabulary, pons: Sequence[Sequence[str]] = ()) -> TableView:
-    """Returns the table that `annotation` describes.
-
-    Args:
-        pons: for each pon of the round in turn, the two tiles from the hand, in mjai's names: tokens do not contain
-            whether a red five was among them. Without this, ordinary fives are assumed.
-    """
+    """Returns the table that `annotation` describes. `pons`: for each pon of the round in turn, the two tiles from the
+    hand, in mjai's names: tokens do not contain whether a red five was among them; ordinary fives are assumed then."""
     sparse: defaultdict[str, list[dict[str, int]]] = defaultdict(list)
     for token in annotation.sparse:
         name, values = vocabulary.sparse.describe(token)

@@ -24,12 +24,8 @@ def ending_of(
     tenpai: Sequence[bool] | None,
     vocabulary: Vocabulary,
 ) -> Data:
-    """Returns how a round ended.
-
-    Args:
-        deltas: by seat: all that changed the score in the round.
-        tenpai: by seat, at an exhaustive draw.
-    """
+    """Returns how a round ended. By seat, `deltas`: all that changed the score in the round; `tenpai`: at an exhaustive
+    draw."""
     start, last = recorded.events[0], recorded.events[-1]
     indicators = [name_of(start["dora_marker"])]
     indicators += [name_of(event["dora_marker"]) for event in recorded.events if event["type"] == "dora"]

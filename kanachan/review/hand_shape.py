@@ -75,7 +75,7 @@ class HandShape:
         """The waits of the hand without the drawn tile; None if it is not tenpai."""
         if len(self._hand) % 3 != 1 or self._shanten(self._hand) != 0:
             return None
-        return self._accepted(self._hand)
+        return self._accepted(self._hand, self._laid_open)
 
     @property
     def is_furiten(self) -> bool:
@@ -86,19 +86,13 @@ class HandShape:
         """Returns what the hand accepts after the discard of a tile."""
         kind = kind_of_tile(tile)
         if kind not in self._after:
-            rest = list(self._all)
-            rest.remove(kind)
-            self._after[kind] = self._accepted(rest)
+            self._after[kind] = self._without(self._all, kind, self._laid_open)
         return self._after[kind]
 
     def after_action(self, kind: str, tiles: Sequence[str]) -> tuple[Accepted, str | None] | None:
         """Returns what the hand accepts after an action, and the discard of the most accepted tiles of the lowest
-        shanten where the action asks for one; None for an action that ends the round.
-
-        Args:
-            kind: see annotate.game.decisions.KINDS.
-            tiles: of the action; of a chi the hand's two and the called one.
-        """
+        shanten where the action asks for one; None for an action that ends the round. `kind`: see
+        annotate.game.decisions.KINDS; `tiles`: of the action; of a chi the hand's two and the called one."""
         if kind in ("discard", "riichi"):
             return self.after_discard(tiles[0]), None
         kinds = list(map(kind_of_tile, tiles))
@@ -129,10 +123,8 @@ class HandShape:
         not count any more, except after riichi, where there is no choice of discards."""
         return not self.after_discard(tile).left.keys().isdisjoint({*self._discarded, kind_of_tile(tile)})
 
-    def _accepted(self, hand: Sequence[int], laid_open: Sequence[int] | None = None) -> Accepted:
-        distance = self._shanten(hand)
-        held = [*hand, *(self._laid_open if laid_open is None else laid_open)]
-        left = {}
+    def _accepted(self, hand: Sequence[int], laid_open: Sequence[int]) -> Accepted:
+        distance, held, left = self._shanten(hand), [*hand, *laid_open], {}
         for kind in self._vocabulary.kinds:
             if held.count(kind) < _COPIES and self._shanten([*hand, kind]) < distance:
                 left[kind] = max(0, _COPIES - self._seen[kind])

@@ -43,7 +43,7 @@ class Reviewer:
 
     def scale(self, rows: Sequence[ReviewedPrediction]) -> float:
         """Returns what a gap is divided by: 1 for probabilities, for values a large spread of this game."""
-        if self.has_probability or not rows:
+        if self.has_probability:
             return 1.0
         return float(np.quantile([row.spread for row in rows], _SPREAD_QUANTILE)) or 1.0
 
@@ -58,7 +58,7 @@ def model_of(
     """Returns a network and its opinion of the whole game."""
     policy = reviewer.policy
     num_bad = sum(answer["is_bad"] for answer in answers)
-    has_rating = reviewer.has_probability and bool(rows)
+    has_rating = reviewer.has_probability
     rating = rating_of(annotations, rows) if has_rating else 0.0
     return {
         "name": reviewer.name,
@@ -153,20 +153,18 @@ def _summary(
     (None for values) and the mean loss."""
     table = []
     for kind in (ALL, *KINDS):
-        of_kind = [i for i, offered in enumerate(kinds) if kind == ALL or kind in offered]
+        where = [i for i, offered in enumerate(kinds) if kind == ALL or kind in offered]
+        of_kind = [(rows[i], annotations[i].chosen) for i in where]
         if not of_kind:
             continue
-        chosen = [annotations[i].chosen for i in of_kind]
-        mine = [rows[i] for i in of_kind]
-        shown = [float(prediction.shown[index]) for prediction, index in zip(mine, chosen, strict=True)]
-        agreed = sum(prediction.best == index for prediction, index in zip(mine, chosen, strict=True))
+        shown = [float(row.shown[chosen]) for row, chosen in of_kind]
         table.append(
             {
                 "kind": kind,
                 "decisions": len(of_kind),
-                "agreed": agreed,
+                "agreed": sum(row.best == chosen for row, chosen in of_kind),
                 "mean_probability": _rounded(np.mean(shown)) if reviewer.has_probability else None,
-                "mean_loss": _rounded(np.mean([prediction.loss for prediction in mine])),
+                "mean_loss": _rounded(np.mean([row.loss for row, _ in of_kind])),
             }
         )
     return table

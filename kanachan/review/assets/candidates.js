@@ -161,7 +161,7 @@ function guessTable(decision, guess) {
 }
 
 function guessText(decision, guess, model) {
-  const amount = hasProbabilities(model) ? share(decision.answers[model].shown[guess]) : shownText(model, decision.answers[model].shown[guess]);
+  const amount = shownText(model, decision.answers[model].shown[guess]);
   return phrase('guess.chosen', { action: pictured(decision.candidates[guess]), amount });
 }
 

@@ -49,9 +49,7 @@ function winParts(win, end) {
     win.ura_indicators.length ? [t('ending.ura'), inlineTiles(win.ura_indicators, 18)] : null);
   const yaku = html('ul', { class: 'yaku' }, win.yaku.map((one) =>
     html('li', {}, yakuName(one), html('span', {}, win.yakuman ? t('ending.yakuman') : t('ending.han', { han: one.han })))));
-  const size = win.yakuman
-    ? t('ending.yakuman')
-    : t('ending.han_fu', { han: win.han, fu: win.fu });
+  const size = win.yakuman ? t('ending.yakuman') : t('ending.han_fu', { han: win.han, fu: win.fu });
   const worth = html('p', { class: 'worth' }, html('strong', {}, t('ending.points', { points: grouped(win.points) })), size);
   return [html('p', { class: 'how' }, winWords(win)), hand, dora, yaku, worth];
 }

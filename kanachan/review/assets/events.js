@@ -23,9 +23,8 @@ function eventParts(event) {
     const tiles = event.tile && event.type !== 'kakan' ? [...event.own, event.tile] : event.tile ? [event.tile] : event.own;
     return [t(`action.${event.type}`), inlineTiles(tiles, 20)];
   }
-  if (event.type === 'kita') return [t('action.kita'), inlineTiles([event.tile], 20)];
-  if (event.type === 'draw') return [t('event.draw'), inlineTiles([event.tile], 20)];
-  if (event.type === 'dora') return [t('event.dora'), inlineTiles([event.tile], 20)];
+  const key = { kita: 'action.kita', draw: 'event.draw', dora: 'event.dora' }[event.type];
+  if (key) return [t(key), inlineTiles([event.tile], 20)];
   if (event.type === 'riichi') return [t('event.stick')];
   if (event.type === 'win') return [t(event.source === null ? 'action.tsumo' : 'action.ron'), inlineTiles([event.tile], 20)];
   return [known(`reason.${event.reason}`, t('ending.abort'))];

@@ -17,9 +17,7 @@ function ownHand(decision, model) {
   let x = (BOARD.width - total) / 2;
   const places = table.hand.map((name, i) => ({ name, x: x + i * HAND.tile, isDrawn: false }));
   x += table.hand.length * HAND.tile;
-  if (table.drawn) {
-    places.push({ name: table.drawn, x: x + 14, isDrawn: true });
-  }
+  if (table.drawn) places.push({ name: table.drawn, x: x + 14, isDrawn: true });
   if (table.drawn || norths) x += HAND.tile + 14;
   const bottom = HAND.top + (HAND.tile * 4) / 3;
   const parts = places.map((place, i) => handTile(decision, model, place, discardsOf(decision, places, i)));

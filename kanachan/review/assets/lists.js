@@ -10,10 +10,6 @@ function linkTo(place, visit, about, ...children) {
   return html('a', { href: addressOf(place), onclick: follow, ...about }, ...children);
 }
 
-function worstTitle(model) {
-  return t(hasProbabilities(model) ? 'worst.rare' : 'worst.cost', { name: modelName(model) });
-}
-
 function worstItems(model, found, visit) {
   return found.map((index) => {
     const decision = data.decisions[index];

@@ -12,7 +12,7 @@ function draw() {
   drawTable(decision, round, isEnd);
   byId('decision').hidden = isEnd;
   byId('ending').hidden = !isEnd;
-  if (isEnd) byId('ending').replaceChildren(...endingParts(round, tableOf(round)));
+  if (isEnd) byId('ending').replaceChildren(...endingParts(round, round.decisions ? data.decisions[round.first].table : null));
   else drawDecision(decision);
   byId('replay').hidden = round.link === null;
   byId('replay').href = round.link ?? '';
@@ -23,10 +23,6 @@ function draw() {
   if (state.drawnGame !== drawn) drawGame();
   state.drawnGame = drawn;
   markCurrent();
-}
-
-function tableOf(round) {
-  return round.decisions ? data.decisions[round.first].table : null;
 }
 
 function drawTable(decision, round, isEnd) {
@@ -65,7 +61,7 @@ function drawDecision(decision) {
 function drawGame() {
   const { model } = state;
   const found = differences(model);
-  byId('worst-title').replaceChildren(worstTitle(model));
+  byId('worst-title').replaceChildren(t(hasProbabilities(model) ? 'worst.rare' : 'worst.cost', { name: modelName(model) }));
   byId('worst-list').replaceChildren(...worstItems(model, state.isLong ? found : found.slice(0, NUM_WORST), visit));
   byId('worst-none').hidden = found.length > 0;
   byId('worst-more').hidden = found.length <= NUM_WORST;

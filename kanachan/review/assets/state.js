@@ -66,8 +66,6 @@ function differences(model) {
   return data.models[model].worst.filter((i) => isDifferent(data.decisions[i], model));
 }
 
-// Addresses -----------------------------------------------------------------------------------------------------------
-
 // #17 is a decision, #end3 the end of a round; with several seats in the file #s2-17 and #s2-end3.
 function addressOf({ decision, ending }) {
   const seat = reviews.length > 1 ? `s${data.seat}-` : '';

@@ -39,6 +39,23 @@ def made_of_three(weights_of_three: list[str], tmp_path_factory: pytest.TempPath
     return reviewed(write_record(folder / "game.jsonl", events_of(5, EVIL, V3)), weights_of_three, folder, SEAT)
 
 
+def test_three_players_have_three_of_all_and_norths(made_of_three: tuple[Path, Any]) -> None:
+    review, num_norths = made_of_three[1], 0
+    assert len(review["players"]) == 3 and sorted(review["final"]["ranks"]) == [0, 1, 2]
+    for found in review["rounds"]:
+        assert len(found["end"]["hands"]) == len(found["deltas"]) == 3
+    for decision in review["decisions"]:
+        table, kinds = decision["table"], [candidate["kind"] for candidate in decision["candidates"]]
+        assert [len(table[key]) for key in ("scores", "rivers", "melds", "norths", "grades")] == [3] * 5
+        assert sorted(table["ranks"]) == [0, 1, 2] and len(decision["opponents"]) == 2
+        if "kita" in kinds:
+            place, num_norths = kinds.index("kita"), num_norths + 1
+            assert 0 < decision["answers"][0]["shown"][place] < 1 and "kita" in decision["kinds"]
+            assert len(decision["answers"][list(STAGES).index("rank")]["rank_probability"][place]) == 3
+    kinds = {row["kind"] for row in review["models"][0]["summary"]}
+    assert num_norths > 0 and "kita" in kinds and "chi" not in kinds
+
+
 @pytest.fixture
 def opened(chromium: Browser, made: tuple[Path, Any]) -> Iterator[Browser]:
     """The page, opened; at the end nothing may have gone wrong on it."""
@@ -119,15 +136,6 @@ def test_networks_are_selected_by_number_and_by_click(opened: Browser, made: tup
     assert opened.run(pressed) == 0
 
 
-def test_a_click_on_a_loss_goes_to_its_decision(opened: Browser, made: tuple[Path, Any]) -> None:
-    opened.click("#worst-list li:nth-child(3) a")
-    assert opened.run(PLACE) == differences(made[1]["decisions"], 0, made[1]["threshold"])[2]
-    opened.press("Home")
-    opened.press("n")
-    decisions = made[1]["decisions"]
-    assert opened.run(PLACE) == next(i for i, d in enumerate(decisions) if i and d["answers"][0]["differs"])
-
-
 def test_an_id_that_is_markup_is_shown_as_text(opened: Browser) -> None:
     assert opened.run("document.querySelector('h1').textContent") == EVIL
     assert opened.run("document.title").startswith(f"Review of {EVIL}")
@@ -150,6 +158,8 @@ def test_rounds_without_decisions_are_listed_and_skipped(chromium: Browser, weig
     for key, place in (("ArrowUp", 0), ("ArrowDown", 17), ("ArrowDown", 34), ("ArrowUp", 17), ("ArrowUp", 0)):
         chromium.press(key)
         assert chromium.run(PLACE) == place, key
+    shown = "data.rounds.map((_, ending) => { show({ decision: null, ending }); return document.body.dataset.ending; })"
+    assert chromium.run(shown) == [str(i) for i in range(len(data["rounds"]))]
     assert chromium.complaints == []
 
 

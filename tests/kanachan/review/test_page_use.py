@@ -9,8 +9,7 @@ import pytest
 from kanachan.objectives.stages import STAGES
 from tests.kanachan.review.conftest import PLAYERS
 from tests.support.browser import Browser
-from tests.support.review_page import differences, hidden_parts, place, reviewed
-from tests.support.reviewed import with_empty_rounds, write_record
+from tests.support.review_page import differences, hidden_parts, place
 
 SIZES = [(1366, 768), (1400, 900), (400, 800)]
 SEEN_TOGETHER = ("#board", "#hand", "#verdict", "#candidates tbody tr")
@@ -129,14 +128,6 @@ def test_the_end_of_a_round_is_a_step_of_its_own(page: Browser, made: tuple[Path
     page.press("e")
     page.press("ArrowRight")
     assert page.run(f"[{ENDING}, Number(document.body.dataset.decision)]") == ["", first["decisions"]]
-
-
-def test_every_end_of_a_round_is_shown(chromium: Browser, weights: list[str], tmp_path: Path) -> None:
-    path, data = reviewed(write_record(tmp_path / "game.jsonl", with_empty_rounds()), weights[:1], tmp_path, 2)
-    chromium.open(path)
-    ends = f"data.rounds.map((_, ending) => {{ show({{ decision: null, ending }}); return {ENDING}; }})"
-    assert chromium.run(ends) == [str(i) for i in range(len(data["rounds"]))]
-    assert chromium.complaints == []
 
 
 def test_letters_and_space_step_and_a_question_mark_opens_the_help(page: Browser) -> None:
