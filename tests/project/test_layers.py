@@ -35,8 +35,6 @@ LEVELS_OF_ANNOTATE = (
 )
 WITHIN_A_LEVEL = {("config", "policy_config")}
 HEAVY = {"torch", "lightning", "deepspeed", "transformers", "datasets", "pyarrow", "wandb"}
-
-
 SOURCES = {str(path.relative_to(ROOT)): path.read_text() for path in (*MODULES.values(), *PROGRAMS)}
 
 
@@ -76,11 +74,6 @@ def arrows(top_package: str) -> dict[tuple[str, str], list[str]]:
 def test_packages_import_only_from_those_below_them(top_package: str, levels: tuple[set[str], ...]) -> None:
     level_of = {name: level for level, names in enumerate(levels) for name in names}
     found = arrows(top_package)
-    print(f"\nimports between the packages of {top_package}, ground first:")
-    for name in level_of:
-        counts = [f"{target} {len(found[name, target])}" for target in level_of if (name, target) in found]
-        print(f"  {name:12} -> {', '.join(counts) or '-'}")
-
     wrong = {
         f"{source} -> {target}": modules
         for (source, target), modules in found.items()

@@ -16,8 +16,6 @@ from tests.support.paths import HANDMADE_RECORDS
 from tests.support.writers.all_formats import WRITERS, of_tenhou
 from tests.support.writers.majsoul_made import simulated
 
-HANDMADE = HANDMADE_RECORDS
-
 
 def test_the_lines_do_not_depend_on_the_number_of_workers(games: Path, tmp_path: Path) -> None:
     for processes in ("1", "2"):
@@ -74,8 +72,8 @@ def test_a_copy_of_a_game_under_another_name_or_in_another_format_is_no_other_ga
 ) -> None:
     """The ids of the copies contain the names of their files, or are a checksum of the file."""
     for name in ("b.jsonl", "a.jsonl"):
-        (tmp_path / name).write_bytes((HANDMADE / "handmade.jsonl").read_bytes())
-    (tmp_path / "c.mjlog").write_bytes((HANDMADE / "2026010100gm-0001-0000-handmade.mjlog").read_bytes())
+        (tmp_path / name).write_bytes((HANDMADE_RECORDS / "handmade.jsonl").read_bytes())
+    (tmp_path / "c.mjlog").write_bytes((HANDMADE_RECORDS / "2026010100gm-0001-0000-handmade.mjlog").read_bytes())
 
     assert annotate([str(tmp_path), "-o", str(tmp_path / "lines.txt")]) == 0
 
@@ -84,15 +82,6 @@ def test_a_copy_of_a_game_under_another_name_or_in_another_format_is_no_other_ga
     report = capsys.readouterr().err
     assert all(f"{tmp_path}/{name}: game" in report for name in ("b.jsonl", "c.mjlog"))
     assert report.count(f"was read before, in {tmp_path}/a.jsonl") == 2
-
-
-def test_nothing_is_written_where_no_record_is_readable(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "empty.xml").touch()
-
-    assert annotate([str(tmp_path), "-o", str(tmp_path / "lines.txt")]) == 1
-
-    assert "no decision point" in capsys.readouterr().err
-    assert not (tmp_path / "lines.txt").exists()
 
 
 def test_a_record_is_not_overwritten(games: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -115,18 +104,6 @@ def test_explain_reads_annotation_lines_too(games: Path, tmp_path: Path, capsys:
     assert capsys.readouterr().out == from_record
 
 
-def test_explain_of_a_decision_that_is_not_there_names_the_range(
-    games: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    annotate([str(next(games.glob("*.gz"))), "-o", str(tmp_path / "lines.txt")])
-    num_lines = len((tmp_path / "lines.txt").read_text().splitlines())
-    assert annotate([str(tmp_path / "lines.txt"), "--explain", "99999"]) == 1
-    assert f"--explain 99999 is not in 1 ... {num_lines}\n" in capsys.readouterr().err
-    with pytest.raises(SystemExit):
-        annotate([str(tmp_path / "lines.txt"), "--explain", "0"])
-    assert "--explain must be at least 1, not 0" in capsys.readouterr().err
-
-
 @pytest.fixture(scope="module")
 def both_kinds(tmp_path_factory: pytest.TempPathFactory, games: Path) -> Path:
     folder = tmp_path_factory.mktemp("both")
@@ -134,17 +111,6 @@ def both_kinds(tmp_path_factory: pytest.TempPathFactory, games: Path) -> Path:
     of_three = of_tenhou(simulated(1, rules="tenhou", vocabulary=THREE_PLAYERS))
     (folder / "1-three.mjlog").write_bytes(WRITERS["mjlog"](of_three))
     return folder
-
-
-def test_games_of_three_and_of_four_players_are_not_mixed(
-    both_kinds: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert annotate([str(both_kinds), "-o", str(tmp_path / "lines.txt")]) == 1
-
-    message = capsys.readouterr().err
-    assert "2-four.jsonl.gz: game" in message and "is for 4 players, the first one read for 3" in message
-    assert "--players 3 or --players 4" in message
-    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("players, vocabulary", [("3", THREE_PLAYERS), ("4", FOUR_PLAYERS)])

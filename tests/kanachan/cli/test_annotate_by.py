@@ -77,15 +77,6 @@ def test_what_is_left_out_is_counted(tmp_path: Path, written: Written, capsys: p
     assert "warning: no player named 誰9 in any of the records" in report
 
 
-def test_a_run_without_any_such_player_ends_with_an_error_that_names_it(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = record(tmp_path, FOUR_PLAYERS)
-    assert annotate([path, "-o", str(tmp_path / "lines.txt"), "--by", "Suphx", "LuckyJ"]) == 1
-    assert "error: no decision point by LuckyJ or Suphx in any of the records" in capsys.readouterr().err
-    assert not (tmp_path / "lines.txt").exists()
-
-
 def test_a_decision_is_explained_by_its_place_among_those_that_are_written(
     tmp_path: Path, written: Written, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -2,6 +2,8 @@
 
 import gzip
 import json
+import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -80,16 +82,17 @@ def test_a_game_that_is_cut_off_is_kept_on_request_up_to_its_last_whole_round(ga
         assert results.split(",")[:5] == whole_line.split("\t")[6].split(",")[:5]  # of the round
 
 
-def test_a_copy_that_is_cut_off_does_not_displace_the_whole_game(game: list[str], tmp_path: Path) -> None:
-    first, second = write(tmp_path / "1.jsonl", cut(game)), write(tmp_path / "2.jsonl", game)
-    assert written(tmp_path, first, second) == written(tmp_path, second)
+def of_no_round(game: list[str]) -> list[str]:
+    """Returns a copy of which no round replays."""
+    return [re.sub('"honba": ?0', '"honba":7', line) for line in game]
 
 
-def test_a_copy_of_which_no_round_replays_does_not_displace_the_whole_game(game: list[str], tmp_path: Path) -> None:
-    broken = [line.replace('"honba": 0', '"honba": 7').replace('"honba":0', '"honba":7') for line in game]
-    assert broken != game
-    first, second = write(tmp_path / "1.jsonl", broken), write(tmp_path / "2.jsonl", game)
-    assert written(tmp_path, first, second) == written(tmp_path, second)
+@pytest.mark.parametrize("copy", [cut, of_no_round])
+def test_a_copy_that_is_damaged_does_not_displace_the_whole_game(
+    copy: Callable[[list[str]], list[str]], game: list[str], tmp_path: Path
+) -> None:
+    first, second = write(tmp_path / "1.jsonl", copy(game)), write(tmp_path / "2.jsonl", game)
+    assert copy(game) != game and written(tmp_path, first, second) == written(tmp_path, second)
 
 
 def test_an_interrupted_run_is_not_resumed_with_incomplete_games(

@@ -237,14 +237,6 @@ def test_a_shard_without_a_decision_is_an_empty_file(games: Path, tmp_path: Path
         assert file.read() == b""
 
 
-@pytest.mark.parametrize("shard", ["3/2", "0/2", "1/0", "2", "a/b", "1/2/3", "-1/2"])
-def test_a_shard_that_there_is_not_is_refused(shard: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        annotate(["records", "-o", "-", f"--shard={shard}"])
-    assert ended.value.code == 2
-    assert "is not I/N with I from 1 to N, such as 1/4" in capsys.readouterr().err
-
-
 def test_a_record_that_has_changed_is_named(interrupted: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
     folder, output = interrupted
     changed = folder / "bad0.json"
