@@ -22,6 +22,8 @@ from kanachan.review.ending import ending_of
 from kanachan.review.hand_shape import HandShape
 
 Data = dict[str, Any]
+_SHAPE = ("discard", "shanten", "ukeire", "ukeire_tiles", "furiten")
+"""what is known of the hand after an action that does not end the round"""
 _RoundKey = tuple[int, int, int]  # wind, dealer, honba: no two rounds of a game have the same
 
 
@@ -119,14 +121,7 @@ class ReviewedRound:
         choices = choices_of(annotation, vocabulary)
         for token, places in zip(choices.annotation.actions, choices.places, strict=True):
             candidate, deal_in = candidate_of(token, vocabulary), danger.deal_in[places[0]]
-            data = asdict(candidate) | {
-                "discard": None,
-                "shanten": None,
-                "ukeire": None,
-                "ukeire_tiles": None,
-                "furiten": None,
-                "danger": deal_in,
-            }
+            data = asdict(candidate) | dict.fromkeys(_SHAPE) | {"danger": deal_in}
             after = shape.after_action(candidate.kind, candidate.tiles)
             if after is not None:
                 accepted, data["discard"] = after

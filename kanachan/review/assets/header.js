@@ -4,7 +4,7 @@ function headerParts() {
   const { final, source } = data;
   const player = data.players[data.seat];
   const parts = [gradeName(player?.grade), player?.rate ? `R${Math.round(player.rate)}` : null, rulesText(source), source.date];
-  const score = t('header.points', { points: grouped(final.score) });
+  const score = t('ending.points', { points: grouped(final.score) });
   parts.push(t(final.is_recorded ? 'header.ended' : 'header.last_seen', { place: placeName(final.rank), score }));
   if (final.grading_delta !== null) parts.push(t('header.grading', { points: signed(final.grading_delta) }));
   return parts.filter(Boolean).map((text) => html('span', {}, text));

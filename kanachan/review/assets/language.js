@@ -81,7 +81,7 @@ function placeName(rank) {
 }
 
 function roundName({ wind, dealer, honba }, isShort = false) {
-  const values = { wind: t(isShort ? `wind.${wind}` : `wind.long.${wind}`), number: dealer + 1, honba };
+  const values = { wind: t(isShort ? `wind.${wind}` : `honour.${wind + 1}`), number: dealer + 1, honba };
   if (isShort) return t('round.short', values);
   return honba ? t('round.honba', values) : t('round', values);
 }

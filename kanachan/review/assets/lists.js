@@ -72,7 +72,7 @@ function summaryTable(model) {
   const isProbability = hasProbabilities(model);
   const names = ['summary.kind', 'summary.decisions', 'figure.agreement', isProbability ? 'summary.rare' : 'figure.cost'];
   const rows = data.models[model].summary.map((row) => html('tr', {},
-    html('th', { scope: 'row' }, t(`kind.${row.kind}`)),
+    html('th', { scope: 'row' }, known(`kind.${row.kind}`, known(`action.${row.kind}`, ''))),
     html('td', {}, grouped(row.decisions)),
     html('td', {}, percent(row.agreed / row.decisions)),
     html('td', {}, isProbability ? percent(row.mean_probability) : costText(model, row.mean_loss))));
@@ -94,7 +94,7 @@ function playersTable(model) {
       html('td', {}, rating === null ? '' : rating.toFixed(1)),
       html('td', {}, t('figure.of', { number: differing, all: review.decisions.length })));
   });
-  const names = ['players.player', 'figure.rating', 'figure.differing'];
+  const names = ['ending.player', 'figure.rating', 'figure.differing'];
   return [html('thead', {}, html('tr', {}, names.map((name) => html('th', {}, t(name))))), html('tbody', {}, rows)];
 }
 
