@@ -145,25 +145,6 @@ def test_networks_and_scores_are_compared_on_the_same_decisions(entries: dict[St
     assert all(not entries[stage]["less_scores"] for stage in STAGES if stage != "rank")
 
 
-def test_metrics_of_imitation_equal_a_plain_loop(
-    weights: dict[StageName, Path], entries: dict[StageName, dict[str, Any]]
-) -> None:
-    hits, losses, calls = [], [], []
-    for annotation, prediction in zip(TEST, Policy.load(weights["imitation"]).predictions(TEST), strict=True):
-        assert prediction.probability is not None
-        best = max(range(len(annotation.actions)), key=lambda i: prediction.score[i])
-        hits.append(best == annotation.chosen)
-        losses.append(-math.log(prediction.probability[annotation.chosen]))
-        if V.action.block_of(annotation.actions[annotation.chosen]).name == "pon":
-            calls.append(best == annotation.chosen)
-    metrics = entries["imitation"]["agreement"]
-    assert metrics["top1"]["value"] == pytest.approx(sum(hits) / NUM_TEST)
-    assert metrics["nll"]["value"] == pytest.approx(sum(losses) / NUM_TEST, abs=1e-5)
-    assert metrics["pon/recall"]["value"] == pytest.approx(sum(calls) / len(calls))
-    assert metrics["pon/recall"]["decisions"] == len(calls)
-    assert entries["imitation"]["values"] == {}
-
-
 def test_grading_is_compared_with_the_ranks_and_their_points(
     weights: dict[StageName, Path], entries: dict[StageName, dict[str, Any]]
 ) -> None:

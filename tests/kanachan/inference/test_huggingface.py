@@ -10,14 +10,12 @@ import kanachan.inference.huggingface  # noqa: F401, it registers the encoder
 from annotate.annotation import format_line, parse_line
 from annotate.vocabulary import FOUR_PLAYERS, THREE_PLAYERS
 from kanachan.cli.export import main
-from kanachan.config import MODEL_SIZES, ObjectiveConfig
 from kanachan.data.batch import batch_of_annotations
 from kanachan.data.columns import columns_of_annotations
 from kanachan.inference.encoder import KanachanEncoder
 from kanachan.inference.policy import Policy
 from kanachan.models.transformer import attention_backend
-from kanachan.models.weights import make_card, write_weights
-from kanachan.objectives.networks import build_network, load_network
+from kanachan.objectives.networks import load_network
 from tests.support.examples import run_example
 from tests.support.paths import ROOT
 from tests.support.random_annotations import random_annotations
@@ -29,14 +27,7 @@ LINES = [format_line(annotation) for annotation in random_annotations(6, seed=3)
 
 @pytest.fixture(scope="module")
 def weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    torch.manual_seed(0)
-    model, objective = MODEL_SIZES["tiny"], ObjectiveConfig()
-    network, _ = build_network("imitation", model, objective, FOUR_PLAYERS)
-    path = tmp_path_factory.mktemp("weights") / "weights.safetensors"
-    config = {"data": {"actor_first": False}}
-    card = make_card("imitation", model, objective, FOUR_PLAYERS, config=config, lineage=[])
-    write_weights(path, network.state_dict(), card)
-    return path
+    return written(tmp_path_factory.mktemp("weights"), actor_first=False)
 
 
 @pytest.fixture(scope="module")

@@ -87,16 +87,6 @@ def test_the_encoder_gives_the_vector_of_the_situation(weights: Path, exported: 
     np.testing.assert_allclose(found["situation"], attention.summary(expected_XD).numpy(), atol=1e-5)
 
 
-@pytest.mark.parametrize("name", ["encoder.onnx", "policy.onnx"])
-def test_a_batch_of_one_equals_a_batch_of_many(exported: Path, name: str) -> None:
-    many = outputs_of(exported / name, LINES)
-    for number in (0, 7, 39):
-        for output, values in outputs_of(exported / name, [LINES[number]]).items():
-            width = values.shape[1]
-            known = np.isfinite(values[0])
-            np.testing.assert_allclose(values[0][known], many[output][number][:width][known], rtol=1e-4, atol=1e-4)
-
-
 def test_a_file_that_differs_from_the_network_is_refused(exported: Path, tmp_path: Path) -> None:
     other = Policy.load(written(tmp_path, seed=1))
     columns = simulated_situations(FOUR_PLAYERS)

@@ -35,14 +35,14 @@ def assert_close(left: list[np.ndarray], right: list[np.ndarray], scale: float =
         np.testing.assert_allclose(one / scale, other / scale, rtol=0, atol=1e-5)
 
 
-def test_every_candidate_gets_a_score_in_the_order_of_the_annotation(policies: dict[StageName, Policy]) -> None:
-    policy = policies["imitation"]
-    batch = batch_of_annotations(ANNOTATIONS, FOUR_PLAYERS, actor_first=True)
+@pytest.mark.parametrize("actor_first", [True, False])
+def test_every_candidate_gets_a_score_from_seats_as_in_training(actor_first: bool, tmp_path: Path) -> None:
+    policy = Policy.load(written(tmp_path, actor_first=actor_first))
+    batch = batch_of_annotations(ANNOTATIONS, FOUR_PLAYERS, actor_first=actor_first)
     with torch.inference_mode():
         score_BA = policy.objective.score(policy.network(batch)).numpy()
-    assert_close(
-        scores_of(policy, ANNOTATIONS), [s[: len(a.actions)] for s, a in zip(score_BA, ANNOTATIONS, strict=True)]
-    )
+    expected = [score_A[: len(a.actions)] for score_A, a in zip(score_BA, ANNOTATIONS, strict=True)]
+    assert_close(scores_of(policy, ANNOTATIONS), expected)
 
 
 @pytest.mark.parametrize("stage", STAGES)
@@ -76,13 +76,6 @@ def test_the_score_of_a_rank_network_is_the_expectation_of_its_rank_probabilitie
         np.testing.assert_allclose(prediction.rank_probability.sum(axis=1), 1, atol=1e-6)
         expected = prediction.rank_probability @ np.array([90, 45, 0, -135])
         np.testing.assert_allclose(prediction.score, expected, atol=1e-3)
-
-
-def test_seats_are_seen_as_in_training(tmp_path: Path) -> None:
-    for actor_first in (True, False):
-        policy = Policy.load(written(tmp_path, actor_first=actor_first))
-        batch = batch_of_annotations(ANNOTATIONS, FOUR_PLAYERS, actor_first=actor_first)
-        assert_close([p.score for p in policy.predict(batch)], scores_of(policy, ANNOTATIONS))
 
 
 def test_no_annotations_no_scores(policies: dict[StageName, Policy]) -> None:
