@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from kanachan.config import StageName
 from kanachan.data.columns import Columns
@@ -194,7 +193,8 @@ def _log_likelihood(
     of = {name: column for name, column in numbers.items() if name.startswith(("rank/", "order/"))}
     if rank_BR is not None and order_BO is not None:
         row_B = np.arange(len(columns))
-        of["rank/scores"] = np.log(rank_BR[row_B, _final_rank(held_out)])
+        rank_B = final_rank(Results.of_columns(columns, vocabulary)).numpy()
+        of["rank/scores"] = np.log(rank_BR[row_B, rank_B])
         of["order/scores"] = np.log(order_BO[row_B, actor_orders(columns, vocabulary)])
     found, less_scores = {}, {}
     for group, where_B in {"rank": None, "order": None, **held_out.starts}.items():
@@ -207,10 +207,6 @@ def _log_likelihood(
             ratios = {name: ratio_statistic(value_B - scores_B, where_B) for name, value_B in value_of.items()}
             less_scores[group] = cluster_bootstrap(held_out.game_B, ratios, held_out.replicates)
     return found, less_scores
-
-
-def _final_rank(held_out: HeldOut) -> NDArray[np.int64]:
-    return final_rank(Results.of_columns(held_out.columns, held_out.vocabulary)).numpy()
 
 
 def _rank_reliability(held_out: HeldOut, numbers: dict[str, Floats], scores_BR: Floats | None) -> dict[str, list[Bin]]:

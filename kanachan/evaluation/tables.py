@@ -211,12 +211,8 @@ def _value_cells(evaluation: Evaluation, predictor: str) -> list[str]:
     return [
         with_interval(metrics["explained_variance"], 1, 100),
         with_interval(metrics.get("skill"), 1, 100),
-        with_interval(metrics["mean_absolute_error"], _digits(evaluation)),
+        with_interval(metrics["mean_absolute_error"], objective_class(evaluation.stage).digits),
     ]
-
-
-def _digits(evaluation: Evaluation) -> int:
-    return objective_class(evaluation.stage).digits
 
 
 def _likelihood_tables(evaluations: _Lettered, num_seats: int) -> list[str]:
@@ -266,8 +262,10 @@ def _likelihood_cells(evaluation: Evaluation, predictor: str, whats: Sequence[st
 
 def _reliability_table(evaluations: _Lettered, what: str) -> str:
     """Formats two networks side by side, further ones below. `what`: points, or a group of probabilities."""
-    items = list(evaluations.items())
-    tables = []
+    items, tables = list(evaluations.items()), []
+    digits, scale, sign = (1, 100, "")
+    if what == "points":
+        digits, scale, sign = objective_class(items[0][1].stage).digits, 1, "+"
     for first in range(0, len(items), 2):
         pair = items[first : first + 2]
         header = [""]
@@ -278,7 +276,6 @@ def _reliability_table(evaluations: _Lettered, what: str) -> str:
             row = [str(number + 1)]
             for _, evaluation in pair:
                 predicted, outcome = evaluation.reliability[what][number]
-                digits, scale, sign = (_digits(evaluation), 1, "+") if what == "points" else (1, 100, "")
                 row += [f"{predicted * scale:{sign}z,.{digits}f}", with_interval(outcome, digits, scale, sign)]
             rows.append(row)
         tables.append(table(header, rows))
