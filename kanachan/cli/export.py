@@ -73,7 +73,8 @@ def _export(arguments: argparse.Namespace) -> None:
         if there and not arguments.force:
             raise ValueError(f"{folder}: not empty: name another folder, or replace files in it with --force")
         if "README.md" in there and own not in there:
-            raise ValueError(f"{folder}/README.md is not of an export, and would be overwritten: name another folder")
+            path = Path(folder, "README.md")
+            raise ValueError(f"{path} is not of an export, and would be overwritten: name another folder")
     # Heavy imports come only now, after the arguments have been found valid.
     if arguments.onnx is not None:
         require("onnx", ("onnx", "onnxscript", "onnxruntime"), "--onnx")

@@ -19,7 +19,6 @@ from contextlib import suppress
 from typing import Any
 
 from annotate.game.decisions import kind_of, prefer
-from annotate.game.engine.table import Turn
 from annotate.game.mjai_actions import KITA, PASS, choice_of_event
 from annotate.game.record import START_SCORE, Event
 from annotate.vocabulary import Vocabulary
@@ -284,7 +283,8 @@ class MjaiAgent:
         program = seated.program
         is_riichi = event["type"] == "reach"
         if is_riichi:
-            if not _may_declare(request.turn, event, self._vocabulary):
+            kinds = {kind_of(token, self._vocabulary) for token in request.turn.options}
+            if event.get("actor", program.seat) != program.seat or "riichi" not in kinds:
                 raise illegal(program.name, request, json.dumps(event)[:200], self._vocabulary)
             seated.declare_riichi()
             event = program.answer()
@@ -328,8 +328,3 @@ class MjaiAgent:
         end = time.monotonic() + _END_SECONDS
         for program in programs:  # the time limit is for all of them together
             program.close(max(0.0, end - time.monotonic()))
-
-
-def _may_declare(turn: Turn, reach: Event, vocabulary: Vocabulary) -> bool:
-    is_own = reach.get("actor", turn.seat) == turn.seat
-    return is_own and any(kind_of(token, vocabulary) == "riichi" for token in turn.options)

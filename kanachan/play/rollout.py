@@ -1,6 +1,7 @@
 """Games that advance together, so that agents receive the requests of many of them in one batch."""
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Generic, TypeVar
@@ -8,7 +9,6 @@ from typing import Generic, TypeVar
 from annotate.game.record import Event
 from annotate.runtime.garbage import no_search_for_cycles
 from annotate.runtime.signals import Stopped, StopRequest
-from kanachan.inference.choice import Action
 from kanachan.play.agent import ActRequest, Agent, BatchKey, GameKey, illegal
 from kanachan.play.game import Game
 
@@ -101,7 +101,10 @@ class BatchedGames(Generic[ResultT]):
         then."""
         self._num_moves += 1
         for game in [game for game in self._games.values() if not game.waits]:
-            for request in self._requests(game):
+            requests: list[ActRequest] = []
+            with self._dropping(game):
+                requests = game.requests(self._players)
+            for request in requests:
                 letter = game.setup.seats[request.turn.seat]
                 group = self._players[letter].group(request)
                 queue = self._waiting.setdefault((letter, group), _RequestQueue(group.size, self._num_moves))
@@ -112,32 +115,24 @@ class BatchedGames(Generic[ResultT]):
                 if action.token not in request.turn.options:
                     setup = game.setup
                     raise illegal(setup.players[letter], request, f"action {action.token}", setup.vocabulary)
-                self._answer(game, request.turn.seat, action)
+                with self._dropping(game):
+                    game.answer(request.turn.seat, action)
         self._end([game for game in self._games.values() if game.table.done])
         ended, self._ended = self._ended, []
         return ended
 
-    def _requests(self, game: Game) -> list[ActRequest]:
-        try:
-            return game.requests(self._players)
-        except BaseException as error:
-            self._drop(game, error)
-            return []
-
-    def _answer(self, game: Game, seat: int, action: Action) -> None:
-        try:
-            game.answer(seat, action)
-        except BaseException as error:
-            self._drop(game, error)
-
-    def _drop(self, game: Game, error: BaseException) -> None:
+    @contextmanager
+    def _dropping(self, game: Game) -> Iterator[None]:
         """Removes a game that cannot go on, none of whose requests waits: the engine works on a game only then."""
-        if self._on_failure is None or isinstance(error, _OF_THE_PROGRAM):
-            raise error
-        del self._games[game.key]
-        for seat, letter in enumerate(game.setup.seats):
-            self._players[letter].end(game.key, seat, [])
-        self._ended.append((game.key, self._on_failure(game.key, error)))
+        try:
+            yield
+        except BaseException as error:
+            if self._on_failure is None or isinstance(error, _OF_THE_PROGRAM):
+                raise
+            del self._games[game.key]
+            for seat, letter in enumerate(game.setup.seats):
+                self._players[letter].end(game.key, seat, [])
+            self._ended.append((game.key, self._on_failure(game.key, error)))
 
     def _ready(self) -> dict[str, list[ActRequest]]:
         """Returns, by player's letter, the requests of full batches and those that have waited for long; if there are
@@ -156,10 +151,10 @@ class BatchedGames(Generic[ResultT]):
     def _end(self, games: Sequence[Game]) -> None:
         logs = []
         for game in games:
-            try:
+            events: list[Event] | None = None
+            with self._dropping(game):
                 events = game.recorded_events()
-            except BaseException as error:
-                self._drop(game, error)
+            if events is None:
                 continue
             del self._games[game.key]
             self._ended.append((game.key, self._finish(game, events)))  # before `Agent.end`, which may fail
