@@ -11,7 +11,6 @@ from tests.support.random_annotations import altered, random_annotations
 V = FOUR_PLAYERS
 LAYOUT = TokenLayout(V)
 INPUTS = [name for name in Batch.__slots__ if name not in ("varlen", "labels", "hidden_BU")]
-TENSORS = [*INPUTS, "game_B", "chosen_B", "result_BR"]
 
 
 def slow_row(annotation: Annotation) -> dict[str, list]:

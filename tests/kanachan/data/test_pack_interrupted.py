@@ -10,14 +10,12 @@ from pathlib import Path
 import pytest
 
 from annotate.annotation import format_line
-from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.cli.pack import main
 from kanachan.config import SPLITS
 from kanachan.data.shard_folder import splits_in
 from tests.support.packed import unpacked, with_key, write_lines
 from tests.support.random_annotations import random_annotations
 
-V = FOUR_PLAYERS
 COMMAND = [sys.executable, "-c", "import sys; from kanachan.cli.pack import main; sys.exit(main())"]
 ANNOTATIONS = random_annotations(400, seed=0, games=20)
 
