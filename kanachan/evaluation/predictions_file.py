@@ -45,6 +45,8 @@ class Lines:
     order: NDArray[np.int64]
     """of the rows of `held_out`: the index of each row's line"""
     held_out: HeldOut
+    is_limited: bool
+    """whether the file may have more lines, which are not evaluated on"""
 
 
 def held_out_lines(
@@ -77,7 +79,8 @@ def held_out_lines(
     if not len(order):
         raise ValueError(f"{path}: all games are left out")
     columns = columns_of_annotations([annotations[row] for row in order], vocabulary)
-    return Lines(path, texts, annotations, order, HeldOut(columns, None, vocabulary, replicates, baseline, game_X))
+    held_out = HeldOut(columns, None, vocabulary, replicates, baseline, game_X)
+    return Lines(path, texts, annotations, order, held_out, is_limited=len(texts) == limit)
 
 
 def parsed_line(name: str, number: int, line: bytes, vocabulary: Vocabulary) -> tuple[str, Annotation]:
@@ -110,6 +113,8 @@ def _probabilities(path: str, lines: Lines) -> Iterator[list[float]]:
     with reading_text(path) as file:
         given = (text.rstrip("\r\n") for text in file)
         for number, (text, line) in enumerate(zip_longest(given, lines.texts), 1):
+            if line is None and lines.is_limited:
+                return
             if line is None:
                 raise ValueError(f"{path}:{number}: more lines than the {len(lines.texts)} of {lines.path}")
             if text is None:

@@ -34,10 +34,13 @@ def uniform() -> list[str]:
     return [",".join([repr(1 / len(a.actions))] * len(a.actions)) for a in ANNOTATIONS]
 
 
-def test_what_predict_writes_gives_the_metrics_of_the_weights(weights: str, lines: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("limit", [(), ("--limit", "20")])
+def test_what_predict_writes_gives_the_metrics_of_the_weights(
+    limit: tuple[str, ...], weights: str, lines: str, tmp_path: Path
+) -> None:
     predictions, out = str(tmp_path / "predictions.txt.zst"), tmp_path / "out.json"
     assert predict.main([weights, lines, "-o", predictions]) == 0
-    assert evaluate.main([weights, lines, "--predictions", predictions, "--json", str(out), *DRAWS]) == 0
+    assert evaluate.main([weights, lines, "--predictions", predictions, "--json", str(out), *limit, *DRAWS]) == 0
     network, file = json.loads(out.read_text())["weights"]
     assert file["path"] == predictions
     assert network["agreement"].keys() == file["agreement"].keys()
