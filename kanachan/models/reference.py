@@ -1,6 +1,6 @@
 """The names of the weights that come with the package: `reference` is imitation, `reference/STAGE` any stage, and
-`reference/mini` and `reference/micro` smaller networks of imitation; `reference/3p` and `reference/3p/STAGE` are those
-of three players.
+`reference/mini` and `reference/micro` smaller networks of imitation, and `reference/suphx` one that learned from the
+programs Suphx and LuckyJ alone; `reference/3p` and `reference/3p/STAGE` are those of three players.
 
 The files are in `kanachan/reference` and, of three players, in its folder `3p`; each has the name of its stage or size.
 Imports nothing heavy: command lines are checked with it.
