@@ -51,7 +51,7 @@ def test_every_shipped_file_has_a_name_that_leads_to_it() -> None:
         assert resolved(name) == weights_file(name) == file
         assert name_of(file) == name
         weights = read_weights(name)
-        assert weights.stage == ("imitation" if file.stem in SIZES else file.stem)
+        assert weights.stage == ("imitation" if file.stem in (*SIZES, "suphx") else file.stem)
         assert (weights.vocabulary is THREE_PLAYERS) == (file.parent.name == "3p")
 
 
