@@ -143,8 +143,13 @@ def _simulate_one(options: Options, index: int) -> Counter[str]:
     """Writes the record of one game unless it exists; returns its counts."""
     path = Path(options.folder, f"{game_id(options.seed, index, options.vocabulary)}{SUFFIX}")
     if path.exists():
-        with reading_text(str(path)) as lines:
-            recorded = [json.loads(line) for line in lines]
+        try:
+            with reading_text(str(path)) as lines:
+                recorded = [json.loads(line) for line in lines]
+            if not recorded:
+                raise ValueError("it is empty")
+        except ValueError as error:
+            raise ValueError(f"{path}: damaged: delete it to simulate it again ({error})") from None
         _require_settings(path, recorded[0], options)
         return Counter(games=1, kept=1, rounds=len(rounds_of(recorded)))
     game = simulate_game(

@@ -1,6 +1,7 @@
 import json
 import os
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -124,10 +125,11 @@ def test_games_of_other_settings_are_refused(simulated: Path, other: dict) -> No
         run(options(simulated, **other))
 
 
-def test_a_damaged_file_is_named(simulated: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("damaged", [lambda content: content[: len(content) // 2], lambda _: b"", lambda _: b"{"])
+def test_a_damaged_file_is_named(damaged: Callable[[bytes], bytes], simulated: Path, tmp_path: Path) -> None:
     content = (simulated / "sim-1-000001.jsonl.gz").read_bytes()
-    (tmp_path / "sim-1-000001.jsonl.gz").write_bytes(content[: len(content) // 2])
-    with pytest.raises(ValueError, match="sim-1-000001.jsonl.gz: damaged or cut off"):
+    (tmp_path / "sim-1-000001.jsonl.gz").write_bytes(damaged(content))
+    with pytest.raises(ValueError, match="sim-1-000001.jsonl.gz: damaged: delete it"):
         run(options(tmp_path))
 
 
