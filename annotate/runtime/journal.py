@@ -65,8 +65,8 @@ class Journal:
         if names:
             differences = "; ".join(f"{name}: {before.get(name)}, now {now.get(name)}" for name in names)
             raise ValueError(
-                f"{self._path}: an interrupted run had other settings ({differences}), with which alone it is "
-                f"resumed; {self._advice}"
+                f"{self._path}: an interrupted run had other settings ({differences}). Repeat the command that "
+                f"started it to resume it; {self._advice}"
             )
 
     def _lines(self) -> Iterator[dict[str, Any]]:

@@ -118,7 +118,7 @@ def _probabilities(path: str, lines: Lines) -> Iterator[list[float]]:
             if line is None:
                 raise ValueError(f"{path}:{number}: more lines than the {len(lines.texts)} of {lines.path}")
             if text is None:
-                raise ValueError(f"{path}: ends after line {number - 1}; {lines.path} has {len(lines.texts)} lines")
+                raise ValueError(f"{path}: ends after line {number - 1}; {len(lines.texts)} of {lines.path} are read")
             before, _, numbers = text.rpartition("\t")
             if before and before != line:
                 raise ValueError(f"{path}:{number}: before the probabilities is not line {number} of {lines.path}")
