@@ -28,6 +28,7 @@ class Start(NamedTuple):
     honba: int
     deposits: int
     scores: tuple[int, ...]
+    """by seat, in points"""
 
     @property
     def place(self) -> tuple[int, int]:

@@ -51,6 +51,7 @@ class Turn:
     dora_indicators: list[int]
     """physical tiles, face up"""
     scores: list[int]
+    """of all seats, in points"""
     left: int
     """live wall tiles not yet drawn"""
     target: int | None
