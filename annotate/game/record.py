@@ -1,6 +1,6 @@
 """Games as all readers of records return them: rounds of mjai events with a header."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, Literal, NamedTuple
@@ -26,28 +26,6 @@ LARGEST_SCORE = 10_000_000
 """far beyond any game, and within 32 bits when summed"""
 
 
-class Option(NamedTuple):
-    """What a record lists as possible for a seat."""
-
-    type: str
-    """of the mjai event"""
-    tiles: tuple[str, ...] = ()
-    """dahai: those that may not be discarded; reach: the one to discard; a call: those of the hand; else none"""
-
-
-class Offer(NamedTuple):
-    """The options that a record lists for one seat at one moment."""
-
-    after: int
-    """index in Round.events of the event to react to: the seat's own draw or call, or another's discard or kan"""
-    seat: int
-    options: tuple[Option, ...]
-    """without the pass, which is always possible on another seat's tile"""
-    pressed: Option | None = None
-    """the option that the player pressed, or one of type "none" for a pass; None if it is not recorded. Recorded for
-    another seat's tile, where events may not show it"""
-
-
 @dataclass(frozen=True, slots=True)
 class Round:
     """Events from start_kyoku to the last hora or ryukyoku, without end_kyoku and end_game, corrected.
@@ -57,8 +35,10 @@ class Round:
     """
 
     events: tuple[Event, ...]
-    offers: tuple[Offer, ...] | None = None
-    """the options of each seat, where the record lists them; only `pressed` is used, the rest is compared"""
+    pressed: Mapping[tuple[int, int], Event] = field(default_factory=dict)
+    """what seats pressed on another seat's tile, by (index in `events` of the discard or kan, seat), where the record
+    contains it: the event that would have followed, which another seat's claim may have kept from being carried out, or
+    one of type "none" for a pass"""
 
     wall: tuple[str, ...] | None = None
     """the whole wall, where the record contains it: all tiles in the order of the deal (see `places_dealt`), then those
@@ -66,8 +46,9 @@ class Round:
     of hidden dora in turn"""
 
     automatic: frozenset[tuple[int, int]] = frozenset()
-    """(after, seat), as in `Offer`: where the server played for a seat, as its player was not connected or let the time
-    run out. Such a choice is part of the round, but not a decision. Empty where the format does not record it"""
+    """(index in `events` of what the seat had to react to, seat): where the server played for a seat, as its player was
+    not connected or let the time run out. Such a choice is part of the round, but not a decision. Empty where the
+    format does not record it"""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "events", corrected(self.events))

@@ -122,7 +122,5 @@ def _annotated(game: Game, file: str, conversion: Conversion, encode: Encode) ->
     report.by = Counter([name for name in conversion.by if game.origin.seats_of((name,))])
     for text in result.left_out:
         report.leave_out(f"{file}: {text}", is_fault=text in result.faults)
-    report.differences = [f"{file}: {text}" for text in result.differences]
-    report.num_differences = len(report.differences)
     report.count(result.annotations, game.vocabulary)
     return AnnotatedGame(game.id, game.play, file, data, report, game.vocabulary.num_seats)

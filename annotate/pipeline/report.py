@@ -13,7 +13,7 @@ from annotate.records.finding import LINKED_FOLDER
 from annotate.vocabulary import Vocabulary
 
 MOST_SHOWN = 100
-"""entries that a sum of reports stores, and prints, of what was left out and of the differences"""
+"""entries that a sum of reports stores, and prints, of what was left out"""
 
 
 @dataclass
@@ -43,8 +43,6 @@ class Report:
     num_left_out: int = 0
     left_out: list[str] = field(default_factory=list)
     num_faults: int = 0
-    num_differences: int = 0
-    differences: list[str] = field(default_factory=list)
 
     def leave_out(self, text: str, *, is_fault: bool = False) -> None:
         self.num_left_out += 1
@@ -92,11 +90,6 @@ class Report:
             lines.append(f"files skipped, as their suffixes are not those of records: {suffixes}")
         if self.passed_over[LINKED_FOLDER]:
             lines.append(f"{LINKED_FOLDER} skipped: {self.passed_over[LINKED_FOLDER]:,} (to read one, name it too)")
-        if self.num_differences:
-            lines.append(
-                f"{self.num_differences:,} options on which record and rules engine differ (the engine's are used):"
-            )
-            lines += _shown(self.differences, self.num_differences, None)
         if self.num_left_out:
             lines += [f"{self.num_left_out:,} left out:", *_shown(self.left_out, self.num_left_out, whole_list)]
         else:

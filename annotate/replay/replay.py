@@ -40,8 +40,6 @@ class ReplayResult:
     """choices that the server made for a player who was away, by kind"""
     num_others: int = 0
     """choices of other seats than those that are annotated"""
-    differences: list[str] = field(default_factory=list)
-    """"round: what" where options that the record lists are not those of the engine; the round is not skipped"""
     notes: list[str] = field(default_factory=list)
     """assumptions where the record lacks something, such as a default room"""
     wins: dict[str, list[Win]] = field(default_factory=dict)
@@ -52,12 +50,11 @@ class ReplayResult:
         return 0 if self.summary is None else len(self.summary.rounds)
 
     def count(self, recorded: Round, replayed: "Replayed") -> None:
-        """Adds what a round that replayed leaves out, its differences and its wins."""
+        """Adds what a round that replayed leaves out, and its wins."""
         self.wins[recorded.name] = replayed.wins
         self.num_unknown += replayed.play.num_unknown
         self.automatic += replayed.play.automatic
         self.num_others += replayed.play.num_others
-        self.differences += [f"{recorded.name}: {text}" for text in replayed.differences]
 
 
 class Replayed(NamedTuple):
@@ -66,7 +63,6 @@ class Replayed(NamedTuple):
     play: Play
     results: list[tuple[int, ...]]
     """the round's part of the results, by seat"""
-    differences: list[str]
     wins: list[Win]
 
 
@@ -177,4 +173,4 @@ def replay_round(recorded: Round, rules: Rules, writer: ObservationEncoder) -> R
         raise Disagreement(str(error)) from error
     script.check_finished()
     results = round_part(agreed_events(events, script.abort, table))
-    return Replayed(played, results, script.differences, wins_of(table))
+    return Replayed(played, results, wins_of(table))

@@ -8,7 +8,6 @@ from annotate.game.mjai_actions import choice_of_event, token_of_event
 from annotate.game.record import Event, Round
 from annotate.game.tiles import MJAI_NAMES, TILE_OF_ID, TILE_OF_MJAI
 from annotate.replay.consistency import Disagreement, in_words
-from annotate.replay.offered_actions import OfferedActions
 
 _CHOICES = ("dahai", "reach", "chi", "pon", "daiminkan", "ankan", "kakan", "kita", "hora", "ryukyoku")
 _OPENING = ("tsumo", "chi", "pon")
@@ -45,8 +44,7 @@ class Script:
         """the reason of a draw that players chose or caused by their choices"""
         self._vocabulary = table.vocabulary
         self._automatic = recorded.automatic
-        self._offered = OfferedActions(recorded, table.vocabulary)
-        self.differences = self._offered.differences
+        self._pressed_events = recorded.pressed
 
     def choose(self, turns: list[Turn]) -> dict[int, Choice]:
         """Returns the recorded choices of the seats that must act. Raises Disagreement: the record has no such choice
@@ -58,7 +56,6 @@ class Script:
                 self._table.add_event(event)
         self._num_added = place + 1
         self._check_seen(turns[0], place)
-        self._offered.compare(place, turns)
         choices = self._claims(turns) if is_claim else {turns[0].seat: self._own_turn(turns[0])}
         for seat in choices:
             if (place, seat) in self._automatic:
@@ -85,7 +82,6 @@ class Script:
 
     def check_finished(self) -> None:
         """Raises Disagreement if the record continues after the end of the round."""
-        self._offered.finish()
         rest = self._choices[self._next :]
         if rest and rest[0]["type"] == "ryukyoku" and not self._table.winners:
             del rest[0]  # the engine ends the round without a choice
@@ -152,7 +148,7 @@ class Script:
 
     def _pressed(self, turn: Turn) -> int | None:
         """Returns the token of what the seat pressed before another seat's claim; None if it is not recorded."""
-        event = self._offered.pressed(self._place, turn.seat)
+        event = self._pressed_events.get((self._place, turn.seat))
         if event is not None and event["type"] == "none":
             return self._vocabulary.action["skip"].first
         if event is None or event["type"] not in CLAIMS or event["pai"] is None:
@@ -160,7 +156,7 @@ class Script:
         try:
             token = token_of_event(turn, event, self._vocabulary)
         except ValueError:
-            return None  # its options differ from the engine's, which is reported
+            return None
         return token if token in turn.options else None
 
     def _next_claims(self, turns: list[Turn]) -> tuple[dict[int, Event], str]:

@@ -10,7 +10,7 @@ from google.protobuf.message import Message
 
 from annotate.game.record import LARGEST_SCORE, Event, LostRound, Round, start_kyoku, whole_wall
 from annotate.game.tiles import NUM_TILE_IDS
-from annotate.records.majsoul.offers import OfferDraft, offers_of
+from annotate.records.majsoul.offers import Offer, offers_of
 from annotate.records.majsoul.tiles import in_range, kind_of, tile_of, tiles_of
 from annotate.vocabulary import vocabulary_of_seats
 
@@ -134,8 +134,8 @@ class _Draft:
         self._pons: dict[tuple[int, str], list[str]] = {}
         self._riichi: int | None = None
         """the seat that has discarded with riichi and not paid yet"""
-        self._offers: list[OfferDraft] = []
-        self._open: dict[int, OfferDraft] = {}
+        self._offers: list[Offer] = []
+        self._open: dict[int, Offer] = {}
         """by seat: the offers of the last message"""
         self._handlers: dict[str, Callable[[Message], None]] = {
             "RecordDealTile": self._deal,
@@ -165,13 +165,13 @@ class _Draft:
 
     def finished(self, has_inputs: bool, robots: Collection[int]) -> Round:
         """Returns the round; `has_inputs` is of the whole game."""
-        offers = tuple(offer.finished() for offer in self._offers)
+        pressed = {(offer.after, offer.seat): offer.pressed for offer in self._offers if offer.pressed is not None}
         automatic = frozenset(
             (offer.after, offer.seat)
             for offer in self._offers
             if has_inputs and not offer.is_answered and offer.seat not in robots
         )
-        return Round(tuple(self.events), offers=offers or None, wall=self._wall, automatic=automatic)
+        return Round(tuple(self.events), pressed=pressed, wall=self._wall, automatic=automatic)
 
     def press(self, step: Message) -> None:
         """Records what a player sent, if there is something to choose now."""
@@ -304,7 +304,8 @@ class _Draft:
         if not lists:
             return
         after = next(i for i in range(len(self.events) - 1, 0, -1) if self.events[i]["type"] in _TRIGGERS)
-        for offer in offers_of(lists, after, self.events[after]["type"] in _CLAIMED, self._num_seats):
+        claimed = self.events[after] if self.events[after]["type"] in _CLAIMED else None
+        for offer in offers_of(lists, after, claimed, self._num_seats):
             self._offers.append(offer)
             self._open[offer.seat] = offer
 

@@ -7,7 +7,7 @@ import pytest
 
 from annotate.annotation import Annotation, check, format_line, parse_line
 from annotate.game.grading import mjsoul_delta
-from annotate.game.record import Event, Offer, Option, Round, Rules
+from annotate.game.record import Event, Round, Rules
 from annotate.records.reading import read_games
 from annotate.replay.replay import Disagreement, ReplayResult, annotate_game, replay_round
 from tests.golden.golden import LINES, lines_text
@@ -252,14 +252,3 @@ def test_all_real_games_replay_whole() -> None:
         assert report.left_out == []
         num_rounds += report.num_rounds
     assert num_rounds > 10_000
-
-
-@pytest.mark.parametrize("five", ["5s", "5sr"])
-def test_a_riichi_is_offered_by_kind_of_tile(five: str) -> None:
-    recorded = play_round("0 riichi 4s", ["123m456p789m11z05s"], "4s").round
-    options = (Option("dahai"), Option("reach", (five,)), Option("reach", ("4s",)))
-    offered = Round(recorded.events, offers=(Offer(1, 0, options),))
-    found = replay_round(offered, "mjsoul", writer_of()).differences
-    assert not any("riichi" in difference for difference in found)
-    missing = Round(recorded.events, offers=(Offer(1, 0, options[:2]),))
-    assert "only the engine has riichi 4s" in replay_round(missing, "mjsoul", writer_of()).differences[0]
