@@ -2,7 +2,6 @@
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
 
 PROGRAM = "kanachan-evaluate"
 FORMAT_VERSION = 2
-_NOT_OF_REWARD = ("predictions", "limit", "average_suits", "baseline", "compare", "unseen")
+_NOT_OF_REWARD = ("predictions", "limit", "baseline", "compare", "unseen")
 """options without effect on reward predictors"""
 _DESCRIPTION = """Measures networks on a split of packed annotations, with 95 % intervals from resampling whole games.
 After imitation: how often and with what probability the network predicts the player's action, by kind of decision.
@@ -117,12 +116,6 @@ def _parser() -> argparse.ArgumentParser:
         "prior or its teacher; the report has their number in any case",
     )
     add_bootstrap_option(parser)
-    parser.add_argument(
-        "--average-suits",
-        action="store_true",
-        help="evaluate every network under all suit permutations (six; of three players two), and measure the mean of "
-        "its predictions",
-    )
     add_gain_options(parser)
     add_device_option(parser)
     return parser
@@ -183,7 +176,6 @@ def _measured(subjects: list[Subject], arguments: argparse.Namespace, baseline: 
         "limit": arguments.limit,
         "unseen": arguments.unseen,
         "learned_games": {s.path: int(games.has(held_out.game_X).sum()) for s, games in learned.items()},
-        "average_suits": arguments.average_suits,
         "bootstrap": arguments.bootstrap,
         "baseline": FITTED if held_out.baseline is None else baseline,
     }
@@ -299,14 +291,4 @@ def _subjects(arguments: argparse.Namespace) -> list[Subject]:
             raise ValueError(
                 f"{path}: of the vocabulary {own}, but {loaded[0][0]} is of {first}: measure them in two calls"
             )
-    return [_average_suits(s) for s in networks] if arguments.average_suits else networks
-
-
-def _average_suits(subject: Subject) -> Subject:
-    from kanachan.inference.suit_averaging import SuitAverage
-
-    policy = subject.policy
-    assert policy is not None
-    if not policy.card.get("config", {}).get("data", {}).get("exchange_suits", True):
-        raise ValueError(f"{subject.path}: trained with data.exchange_suits=false: --average-suits is not for it")
-    return replace(subject, policy=policy.with_network(SuitAverage(policy.network, policy.vocabulary)))
+    return networks

@@ -30,7 +30,7 @@ DESCRIPTION = """With --gain NEW OLD SHARDS: what one seat would gain in a game 
 estimated from self-play of OLD at a temperature (kanachan-selfplay), of which each round is weighted by how much more
 probable its actions are by NEW."""
 _OPTIONS = ("utility", "points", "reward", "critic")
-_OTHERS = ("predictions", "limit", "compare", "average_suits", "baseline", "unseen")
+_OTHERS = ("predictions", "limit", "compare", "baseline", "unseen")
 
 
 def add_gain_options(parser: argparse.ArgumentParser) -> None:

@@ -64,11 +64,10 @@ def report_of(measured: Measured) -> str:
 
 def _heading(header: Mapping[str, Any]) -> str:
     limited = " (the first)" if header["limit"] == header["decisions"] else ""
-    averaged = ", predictions averaged over the suit permutations" if header["average_suits"] else ""
     of_split = "" if header["split"] == "lines" else f"{header['split']} split of "
     return (
         f"{of_split}{header['shards']}: {header['games']:,} games, "
-        f"{header['decisions']:,} decisions{limited}{averaged}\n"
+        f"{header['decisions']:,} decisions{limited}\n"
         f"[brackets]: 95 % intervals from {header['bootstrap']:,} resamples of whole games"
         + ("" if header["baseline"] == FITTED else f"\nscores and round only: {header['baseline']}")
     )

@@ -10,7 +10,6 @@ from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.data.batch import Batch, batch_of_annotations
 from kanachan.evaluation.decision_metrics import DecisionMeter
 from kanachan.inference.policy import Policy
-from kanachan.inference.suit_averaging import SuitAverage
 from kanachan.objectives.stages import scoring_stages
 from kanachan.reinforcement.behaviour import Behaviour, divergence
 from tests.support.other_device import CopiesRefused, ListsRefused
@@ -52,9 +51,3 @@ def test_a_prior(stage: str, batch: Batch, tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(torch, "is_autocast_enabled", lambda device: False)  # which torch does not know of `meta`
     reward = written_reward(tmp_path / "reward.safetensors")
     evaluate_elsewhere(Policy.load(written(tmp_path / "weights", stage, prior=str(reward)), ELSEWHERE), batch)
-
-
-@pytest.mark.parametrize("stage", ["imitation", "round_delta"])
-def test_the_mean_of_suit_permutations(stage: str, batch: Batch, tmp_path: Path) -> None:
-    policy = Policy.load(written(tmp_path, stage), ELSEWHERE)
-    evaluate_elsewhere(policy.with_network(SuitAverage(policy.network, policy.vocabulary)), batch)

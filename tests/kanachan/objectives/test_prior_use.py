@@ -5,14 +5,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 from annotate.annotation import format_line
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.cli import evaluate, export, predict
 from kanachan.data.columns import columns_of_annotations
 from kanachan.inference.policy import Policy
-from kanachan.inference.suit_averaging import SuitAverage
 from kanachan.play.policy_agent import CachedPolicy
 from tests.support.graph_outputs import graph_outputs
 from tests.support.packed import packed, write_lines
@@ -42,15 +40,6 @@ def test_in_play_the_prior_is_added_to_cached_networks(policy: Policy, use_bf16:
     for ours, theirs in zip(cached, policy.evaluate(observations), strict=True):
         np.testing.assert_allclose(ours.score, theirs.score, atol=3 if use_bf16 else 1e-2)
         assert ours.value == pytest.approx(theirs.value, abs=3 if use_bf16 else 1e-2)
-
-
-def test_the_mean_over_the_suits_has_the_prior_once(policy: Policy) -> None:
-    batch = policy.batch(COLUMNS)
-    prior_BK, _ = policy.network.prior(batch)
-    summary_B = SuitAverage(policy.network, FOUR_PLAYERS)(batch).summary_BK
-    # the summary's head has not learned anything
-    torch.testing.assert_close(summary_B, policy.network.prior(batch)[1])
-    assert prior_BK.exp().sum(dim=1).tolist() == pytest.approx([1.0] * len(batch))
 
 
 def test_the_graph_of_the_onnx_file_contains_the_prior(policy: Policy) -> None:
