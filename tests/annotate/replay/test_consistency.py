@@ -39,7 +39,7 @@ def logged(recorded: Round, rules: Rules) -> tuple[Replayed, list[Event]]:
     played = play(table, writer_of(), choose)
     events = [event for event in table.log() if event["type"] not in _FRAME]
     results = round_part([recorded.events[0], *events])
-    return Replayed(played, results, script.differences, wins_of(table)), events
+    return Replayed(played, results, wins_of(table)), events
 
 
 def essence(events: list[Event]) -> list[dict[str, Any]]:
