@@ -31,7 +31,7 @@ from hypothesis import strategies as st
 
 from tests.fuzz.damage import APART, damaged_records
 
-NUM_EXAMPLES = int(os.environ.get("KANACHAN_FUZZ", 80))
+NUM_EXAMPLES = int(os.environ.get("KANACHAN_FUZZ", 50))
 FEW = (
     "a riichi that is ronned",
     "an open kan",

@@ -71,6 +71,7 @@ def test_too_few_games_are_not_trained_on(games: Path, tmp_path: Path, capfd: py
     assert not (work / "annotations.txt.zst").exists()
 
 
+@pytest.mark.slow
 def test_games_of_three_are_reviewed_by_weights_of_three_and_others_beside_them_are_left_out(
     games: Path, games_of_three: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -112,6 +112,7 @@ def test_a_reward_predictor_becomes_a_reference_model(
     assert (ours.order_log_probability - theirs.order_log_probability).abs().max() < 0.01
 
 
+@pytest.mark.slow
 def test_a_network_of_three_players_becomes_a_reference_model(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

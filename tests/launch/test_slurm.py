@@ -43,6 +43,7 @@ def task(cluster: Path, number: int, *, first: int, last: int, count: int) -> su
     return run(cluster, "annotate.sbatch", "games", "out", **variables)
 
 
+@pytest.mark.slow
 def test_the_tasks_of_an_array_are_merged_to_what_one_process_packs(cluster: Path) -> None:
     for number in (4, 5):
         done = task(cluster, number, first=4, last=5, count=2)

@@ -66,6 +66,7 @@ def require_same(found: NDArray, expected: list[NDArray[np.float32]], scale: flo
         np.testing.assert_allclose(row[: len(of_decision)], of_decision, rtol=1e-4, atol=1e-4 * scale)
 
 
+@pytest.mark.slow
 def test_the_policy_equals_the_network_at_the_temperature_of_its_card(weights: Path, exported: Path) -> None:
     found = outputs_of(exported / "policy.onnx", LINES)
     predictions = Policy.load(weights).predictions(ANNOTATIONS)
@@ -73,6 +74,7 @@ def test_the_policy_equals_the_network_at_the_temperature_of_its_card(weights: P
     require_same(found["probabilities"], [prediction.shown for prediction in predictions])
 
 
+@pytest.mark.slow
 def test_the_encoder_gives_the_vector_of_the_situation(weights: Path, exported: Path) -> None:
     policy = Policy.load(weights)
     inputs = inputs_of_rows(LINES, FOUR_PLAYERS, actor_first=policy.actor_first)
@@ -87,6 +89,7 @@ def test_the_encoder_gives_the_vector_of_the_situation(weights: Path, exported: 
     np.testing.assert_allclose(found["situation"], attention.summary(expected_XD).numpy(), atol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_file_that_differs_from_the_network_is_refused(exported: Path, tmp_path: Path) -> None:
     other = Policy.load(written(tmp_path, seed=1))
     columns = simulated_situations(FOUR_PLAYERS)
@@ -94,6 +97,7 @@ def test_a_file_that_differs_from_the_network_is_refused(exported: Path, tmp_pat
         check(exported / "policy.onnx", PolicyGraph(other), other, columns)
 
 
+@pytest.mark.slow
 def test_a_network_of_another_vocabulary_is_refused(exported: Path, tmp_path: Path) -> None:
     onnx = pytest.importorskip("onnx")
     model = onnx.load(exported / "policy.onnx")
@@ -130,6 +134,7 @@ def test_nothing_is_left_where_a_file_differs_by_more_than_the_tolerance(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_the_example_of_the_documents_runs(exported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "onnx").symlink_to(exported)
     (tmp_path / "annotations.txt").write_text("".join(line + "\n" for line in LINES))
@@ -139,6 +144,7 @@ def test_the_example_of_the_documents_runs(exported: Path, tmp_path: Path, monke
     np.testing.assert_allclose(probabilities.sum(axis=1), 1, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_onnxruntime_quantizes_the_exported_policy(exported: Path, tmp_path: Path) -> None:
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
@@ -151,6 +157,7 @@ def test_onnxruntime_quantizes_the_exported_policy(exported: Path, tmp_path: Pat
         assert np.corrcoef(found[name][is_finite], values[is_finite])[0, 1] > 0.95
 
 
+@pytest.mark.slow
 def test_the_graph_of_three_players_equals_their_network(tmp_path: Path) -> None:
     policy = Policy.load(written(tmp_path, layers=1, vocabulary=THREE_PLAYERS))
     lines = [format_line(annotation) for annotation in decisions_of_three(40)]

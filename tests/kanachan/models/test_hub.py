@@ -40,6 +40,7 @@ def run(*commands: tuple[str, str, list[str]], server: str, home: Path) -> list[
     return [(status, output, error) for status, output, error in json.loads(done.stdout)]
 
 
+@pytest.mark.slow
 def test_weights_that_were_pushed_are_named_by_the_hub_and_others_are_refused_in_a_line(tmp_path: Path) -> None:
     weights = written(tmp_path / "weights")
     push = [str(weights), "--push-to-hub", "someone/mahjong"]

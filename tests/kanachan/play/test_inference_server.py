@@ -76,7 +76,7 @@ def played(stream: GameStream[PlayedGame], *numbers: int) -> dict[int, list[str]
     ("vocabulary", "prior", "values", "precision"),
     [
         (FOUR_PLAYERS, "imitation", "rank", "fp32"),
-        (FOUR_PLAYERS, "imitation", "rank", "bf16"),
+        pytest.param(FOUR_PLAYERS, "imitation", "rank", "bf16", marks=pytest.mark.slow),
         (THREE_PLAYERS, "imitation of three", "values of three", "fp32"),
     ],
 )

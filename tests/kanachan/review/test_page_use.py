@@ -180,6 +180,7 @@ def test_each_round_has_the_rating_of_its_decisions(page: Browser, made: tuple[P
         assert cell == "" if not own else float(cell) == pytest.approx(rating, abs=0.06)
 
 
+@pytest.mark.slow
 def test_all_decisions_stand_below_each_other_and_the_differences_are_printed(
     page: Browser, made: tuple[Path, Any]
 ) -> None:

@@ -66,6 +66,7 @@ def test_a_run_at_a_constant_rate_is_cooled_down_as_one_planned_so(shards: Path,
     assert same_weights(open_ended, tmp_path / "longer")
 
 
+@pytest.mark.slow
 def test_a_run_without_validation_is_trained_further_as_one_planned_so(shards: Path, tmp_path: Path) -> None:
     data = Path(shutil.copytree(shards, tmp_path / "data"))
     (data / "validation-00000.arrow").unlink()
@@ -76,6 +77,7 @@ def test_a_run_without_validation_is_trained_further_as_one_planned_so(shards: P
     assert same_weights(tmp_path / "short", tmp_path / "planned")
 
 
+@pytest.mark.slow
 def test_a_run_trained_further_to_stop_early_ends_with_weights_of_its_own(
     shards: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

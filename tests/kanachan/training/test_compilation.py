@@ -50,7 +50,9 @@ def test_one_graph_for_each_kind_of_block_serves_all_shapes_of_packed_batches() 
     assert not counters["graph_break"]
 
 
-@pytest.mark.parametrize(("is_gpu", "recomputes", "num_graphs"), [(False, False, 1), (True, True, 2)])
+@pytest.mark.parametrize(
+    ("is_gpu", "recomputes", "num_graphs"), [(False, False, 1), pytest.param(True, True, 2, marks=pytest.mark.slow)]
+)
 def test_compiled_networks_have_the_losses_and_gradients_of_others_in_few_graphs(
     is_gpu: bool, num_graphs: int, recomputes: bool
 ) -> None:

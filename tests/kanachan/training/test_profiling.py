@@ -11,6 +11,7 @@ from tests.support.tiny_runs import run
 pytestmark = pytest.mark.usefixtures("threads")
 
 
+@pytest.mark.slow
 def test_a_profile_is_a_table_and_a_trace_of_the_operations(shards: Path, tmp_path: Path) -> None:
     assert run("imitation", shards, tmp_path / "run", "--run.steps", "8", "--run.profile", "100") == 0
     assert "aten::" in (tmp_path / "run" / "profile.txt").read_text()
