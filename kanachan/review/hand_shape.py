@@ -45,7 +45,9 @@ class HandShape:
         self._drawn = None if table.drawn is None else kind_of_tile(table.drawn)
         self._furiten_kinds = furiten_kinds
         self._vocabulary = vocabulary
-        self._discarded = {kind_of_tile(discard.tile) for discard in table.rivers[table.seat]}
+        river = table.rivers[table.seat]
+        self._discarded = {kind_of_tile(discard.tile) for discard in river}
+        self._is_in_riichi = any(discard.riichi for discard in river)
         own_melds = [kind_of_tile(name) for meld in table.melds[table.seat] for name in meld.tiles]
         self._laid_open = [*own_melds, *[kind_of_tile(NORTH)] * table.norths[table.seat]]
         self._seen = [0] * NUM_TILES34
@@ -119,9 +121,10 @@ class HandShape:
         return self._accepted(rest, laid_open)
 
     def is_furiten_after(self, tile: str) -> bool:
-        """Returns whether the waits after a discard include a tile that the seat has discarded. What it let pass does
-        not count any more, except after riichi, where there is no choice of discards."""
-        return not self.after_discard(tile).left.keys().isdisjoint({*self._discarded, kind_of_tile(tile)})
+        """Returns whether the waits after a discard include a tile that the seat has discarded, or has let pass since
+        its riichi."""
+        passed = self._furiten_kinds if self._is_in_riichi else ()
+        return not self.after_discard(tile).left.keys().isdisjoint({*self._discarded, *passed, kind_of_tile(tile)})
 
     def _accepted(self, hand: Sequence[int], laid_open: Sequence[int]) -> Accepted:
         distance, held, left = self._shanten(hand), [*hand, *laid_open], {}

@@ -75,6 +75,13 @@ def test_a_wait_that_was_discarded_or_let_pass_is_furiten() -> None:
     assert not shape_of("123m456p789s1178s", {0}).is_furiten
 
 
+@pytest.mark.parametrize("is_riichi", [False, True])
+def test_a_wait_let_pass_counts_after_the_next_discard_only_since_riichi(is_riichi: bool) -> None:
+    seen = table("123m456p789s1178s", 4, drawn="1m")
+    seen.rivers[0] = [Discard("9p", tsumogiri=False, riichi=is_riichi)]
+    assert HandShape(seen, {23}, V).is_furiten_after("1m") is is_riichi  # 6s
+
+
 def test_waits_are_those_without_the_drawn_tile() -> None:
     shape = shape_of("123m456p789s1178s", drawn="6s")
     assert shape.shanten == -1
