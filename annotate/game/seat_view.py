@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from annotate.game.deals import place_of_indicator, wall_with
 from annotate.game.decisions import Choice, choice_of
 from annotate.game.engine.table import Table, Turn
 from annotate.game.mjai_actions import choice_of_event
@@ -42,8 +41,12 @@ class SeatTable(Table):
         hand = [_taken(pool, name) for name in start["tehais"][seat]]
         indicator = _taken(pool, start["dora_marker"])
         places = places_dealt(start["oya"], vocabulary.num_seats)[seat]
-        known = {**dict(zip(places, hand, strict=True)), place_of_indicator(vocabulary): indicator}
-        wall = wall_with(known, vocabulary)
+        known = {
+            **dict(zip(places, hand, strict=True)),
+            vocabulary.num_tile_ids - 1 - vocabulary.num_rinshan: indicator,
+        }
+        others = iter(sorted(tile for ids in pool for tile in ids))
+        wall = [known[place] if place in known else next(others) for place in range(vocabulary.num_tile_ids)]
         try:
             table = cls.of_round(rules, start, wall, vocabulary, is_wall_true=False, has_external_events=True)
         except OverflowError as error:  # the engine counts honba in a byte

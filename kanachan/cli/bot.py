@@ -23,10 +23,8 @@ from kanachan.play.mjai_agent import made_up_game
 from kanachan.play.mjai_server import PROGRAM, Bot, serve, write_answer
 
 if TYPE_CHECKING:
-    from annotate.game.deals import SeenDeal
-    from annotate.game.record import Event
     from kanachan.inference.policy import Policy
-    from kanachan.play.mjai_bot import AdaptToRound, MjaiBot
+    from kanachan.play.mjai_bot import MjaiBot
 
 REVIEW_MODE = "MORTAL_REVIEW_MODE"
 _DESCRIPTION = f"""Plays at an mjai table: reads one event a line from standard input, and writes one answer a line to
@@ -57,7 +55,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(arguments: argparse.Namespace) -> None:
     named = parse_weights(arguments.weights)
     require_policies(named.weights)
-    token = _token(arguments, named) if arguments.connect is not None else ""
+    token = _token(arguments) if arguments.connect is not None else ""
     seat: int = arguments.seat or 0
     # Heavy imports come only now, after the arguments have been found valid.
     with no_search_for_cycles():  # a tenth less processor time until the first answer: almost all objects stay
@@ -77,15 +75,7 @@ def _run(arguments: argparse.Namespace) -> None:
             )
         grades = grades_by_seat(arguments.grades, num_seats)
         encoder = ObservationEncoder(policy.vocabulary, arguments.room, style, grades)
-        player = MjaiBot(
-            policy,
-            seat,
-            arguments.rules,
-            encoder,
-            sampling=arguments.sample,
-            seed=arguments.seed,
-            adapt=None if named.rollouts is None else _adapt(arguments, named.rollouts, policy, style, grades),
-        )
+        player = MjaiBot(policy, seat, arguments.rules, encoder, sampling=arguments.sample, seed=arguments.seed)
         _warm_up(MjaiBot(policy, seat, arguments.rules, encoder))
     if arguments.connect is not None:
         from kanachan.play.riichi_dev import Arena, play
@@ -104,12 +94,9 @@ def _run(arguments: argparse.Namespace) -> None:
         write_answer({"model_tag": tag, "phi_matrix": matrices}, sys.stdout)
 
 
-def _token(arguments: argparse.Namespace, named: AgentSpec) -> str:
-    """Reads the token of the account at the arena; raises ValueError if there is none, or the arena cannot be played
-    at with these weights."""
+def _token(arguments: argparse.Namespace) -> str:
+    """Reads the token of the account at the arena; raises ValueError if there is none."""
     require("connect", ("websockets",))
-    if named.rollouts is not None:
-        raise ValueError(f"{arguments.weights}: adapting takes longer than an arena waits")
     token = Path(arguments.token_file).read_text(encoding="utf-8").strip()
     if not token:
         raise ValueError(f"{arguments.token_file}: empty; the token of the account expected")
@@ -135,32 +122,12 @@ def _policy(arguments: argparse.Namespace, named: AgentSpec) -> "Policy":
     return Policy.load(named.weights, chosen_device(arguments.device))
 
 
-def _adapt(
-    arguments: argparse.Namespace, rollouts: int, policy: "Policy", style: int, grades: tuple[int, ...]
-) -> "AdaptToRound":
-    """Returns what adapts the policy to a round."""
-    from kanachan.play.agent import Opening
-    from kanachan.reinforcement.adaptation import AdaptationConfig, Adapter
-
-    try:
-        adapter = Adapter(policy, AdaptationConfig(rollouts=rollouts))
-    except ValueError as error:
-        raise ValueError(f"{arguments.weights}: {error}") from None
-
-    def adapted(start: "Event", deal: "SeenDeal") -> "Policy":
-        opening = Opening(arguments.rules, style, arguments.room, grades, start)
-        return adapter.adapted(adapter.adapt(opening, deal))
-
-    return adapted
-
-
 def _parser() -> argparse.ArgumentParser:
     parser = CommandParser(PROGRAM, description=_DESCRIPTION)
     parser.add_argument(
         "weights",
         metavar="WEIGHTS",
-        help=f"{WEIGHTS_HELP}, of any stage; WEIGHTS:int8 for int8 matrices, WEIGHTS:adapt=K to adapt them to each "
-        "round (see kanachan-arena --help)",
+        help=f"{WEIGHTS_HELP}, of any stage; WEIGHTS:int8 for int8 matrices (see kanachan-arena --help)",
     )
     parser.add_argument(
         "seat",

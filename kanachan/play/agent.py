@@ -11,7 +11,7 @@ from hashlib import blake2b
 from typing import NamedTuple, Protocol
 
 from annotate.game.engine.table import Turn
-from annotate.game.record import Event, Rules
+from annotate.game.record import Event
 from annotate.observation import Observation
 from annotate.vocabulary import Vocabulary
 from annotate.words import describe_action
@@ -29,20 +29,6 @@ class GameKey(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Opening:
-    """What all seats know when a round begins."""
-
-    rules: Rules
-    style: int
-    """0 East only, 1 East and South"""
-    room: int
-    grades: tuple[int, ...]
-    """by seat"""
-    start: Event
-    """mjai start_kyoku, without the hands"""
-
-
-@dataclass(frozen=True, slots=True)
 class ActRequest:
     """A turn at which a seat must act, as its agent receives it."""
 
@@ -51,8 +37,6 @@ class ActRequest:
     """how many requests the seat has had before in this game"""
     turn: Turn
     observation: Observation
-    opening: Opening
-    """of the current round"""
     unlogged: Event | None = None
     """mjai: a closed kan that may be robbed and is not among the engine's events yet"""
 

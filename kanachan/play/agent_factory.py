@@ -1,8 +1,7 @@
 """Creates the agents that specifications describe."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from pkgutil import resolve_name
 from typing import TYPE_CHECKING
 
 from annotate.vocabulary import Vocabulary
@@ -12,9 +11,6 @@ from kanachan.play.baseline_agents import RandomAgent, RuleAgent
 
 if TYPE_CHECKING:
     from kanachan.play.remote_network import ServerAddress
-
-_ADAPTING = "kanachan.reinforcement.adaptation:load_adapting_agent"
-"""makes the agent of weights that are adapted to each round; by name, as it stands on this package"""
 
 
 def make_agent(
@@ -39,9 +35,6 @@ def make_agent(
 
         return MjaiAgent(spec.command, vocabulary)
     # torch is imported only for agents with a network
-    if spec.rollouts is not None:
-        load: Callable[..., Agent] = resolve_name(_ADAPTING)
-        return load(spec, sampler, vocabulary, device, use_bf16=use_bf16, explore=explore)
     from kanachan.inference.int8_network import with_int8
     from kanachan.play.policy_agent import CachedPolicy, PolicyAgent, load_policy
     from kanachan.play.remote_network import RemoteNetwork

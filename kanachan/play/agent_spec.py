@@ -19,9 +19,6 @@ SPEC_HELP = f"""A PLAYER is one of
   WEIGHTS@T                         sampled instead, from the softmax of the scores divided by T
   WEIGHTS:int8, WEIGHTS:int8@T      imitation WEIGHTS with int8 matrices, on the CPU by ONNX Runtime: faster, and not
                                     quite the same scores; the difference is reported
-  WEIGHTS:adapt=K, WEIGHTS:adapt=K@T
-                                    imitation WEIGHTS adapted to each round when it begins, by K roll-outs of it from
-                                    deals that agree with the own hand: seconds for a round, where K is 32
   mjai:COMMAND                      a program that speaks mjai over standard input and output, started once for each
                                     seat; {{seat}} in COMMAND is replaced by the seat; without it the seat is appended
                                     (mjai does not transmit rules, room and grades: COMMAND must specify them, as
@@ -29,9 +26,6 @@ SPEC_HELP = f"""A PLAYER is one of
 """
 _TAIL = re.compile(r"(?P<rest>.+)@(?P<temperature>\d+\.?\d*|\.\d+)")
 _INT8 = ":int8"
-_ADAPT = re.compile(r"(?P<weights>.+):adapt=(?P<rollouts>.*)")
-_LEAST_ROLLOUTS = 2
-"""their outcomes are compared with each other"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +41,6 @@ class AgentSpec:
     """None: the action of the highest score"""
     is_int8: bool = False
     """the network has int8 matrices"""
-    rollouts: int | None = None
-    """by which the network is adapted to each round; None: it is not"""
 
     @property
     def files(self) -> list[str]:
@@ -57,8 +49,8 @@ class AgentSpec:
 
 
 def parse_weights(text: str, *, with_temperature: bool = False) -> AgentSpec:
-    """Parses WEIGHTS, WEIGHTS:int8 or WEIGHTS:adapt=K, and @T behind it; a path that exists is taken as it is. Raises
-    ValueError: K is not a number of roll-outs, or T not a positive number, or int8 matrices are to be adapted."""
+    """Parses WEIGHTS or WEIGHTS:int8, and @T behind it; a path that exists is taken as it is. Raises ValueError: T is
+    not a positive number."""
     rest, temperature = text, None
     if with_temperature and not _names_weights(text) and (match := _TAIL.fullmatch(text)):
         rest, temperature = match["rest"], float(match["temperature"])
@@ -67,27 +59,13 @@ def parse_weights(text: str, *, with_temperature: bool = False) -> AgentSpec:
     spec = AgentSpec(text, "policy", weights=rest, temperature=temperature)
     if _names_weights(rest):
         return spec
-    spec = replace(spec, weights=rest.removesuffix(_INT8), is_int8=rest.endswith(_INT8))
-    match = None if _names_weights(spec.weights) else _ADAPT.fullmatch(spec.weights)
-    if match is None:
-        return spec
-    if spec.is_int8 or match["weights"].endswith(_INT8):
-        raise ValueError(f"{text}: int8 matrices cannot be adapted: give {_INT8} or :adapt, not both")
-    given = match["rollouts"]
-    if not given.isdecimal() or int(given) < _LEAST_ROLLOUTS:
-        raise ValueError(
-            f"{text}: a number of roll-outs, at least {_LEAST_ROLLOUTS}, expected behind :adapt=, such as 32, not "
-            f"{given!r}"
-        )
-    return replace(spec, weights=match["weights"], rollouts=int(given))
+    return replace(spec, weights=rest.removesuffix(_INT8), is_int8=rest.endswith(_INT8))
 
 
 def parse_agent(text: str, *, requires_files: bool = True) -> AgentSpec:
     """Parses the specification of a player. `requires_files`: False for a player of games that were played before,
     whose weights may be elsewhere now. Raises ValueError: there is no such player, or a part is not valid."""
     kind, _, rest = text.partition(":")
-    if (adapted := _ADAPT.fullmatch(text)) and adapted["weights"].partition(":")[0] in ("random", "rule"):
-        raise ValueError(f"{text}: only WEIGHTS can be adapted, not {adapted['weights']}")
     if text == "random":
         return AgentSpec(text, "random")
     if kind == "rule":

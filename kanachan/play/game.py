@@ -14,7 +14,7 @@ from annotate.game.record_writer import SUFFIX, recorded_events, write_record
 from annotate.observation import Observation
 from annotate.vocabulary import Vocabulary
 from kanachan.inference.choice import Action
-from kanachan.play.agent import ActRequest, Agent, GameKey, Opening
+from kanachan.play.agent import ActRequest, Agent, GameKey
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,13 +82,12 @@ class DecisionLog:
 
 
 class Game:
-    """A game in progress, with a `DecisionLog` if `logs_decisions`. `table`: of a single round; None: a new one, of a
-    whole game."""
+    """A game in progress, with a `DecisionLog` if `logs_decisions`."""
 
-    def __init__(self, setup: GameSetup, *, logs_decisions: bool = False, table: Table | None = None) -> None:
+    def __init__(self, setup: GameSetup, *, logs_decisions: bool = False) -> None:
         vocabulary = setup.vocabulary
         self.setup = setup
-        self.table = table or Table.of_game(setup.rules, setup.style, setup.table_seed, vocabulary)
+        self.table = Table.of_game(setup.rules, setup.style, setup.table_seed, vocabulary)
         self._encoder = ObservationEncoder(vocabulary, setup.room, setup.style, setup.grades, logs_decisions)
         self.log = DecisionLog(self._encoder) if logs_decisions else None
         self._num_requests = [0] * vocabulary.num_seats
@@ -96,11 +95,6 @@ class Game:
         """by seat: turns with two or more possible actions"""
         self._tokens: dict[int, int] = {}
         self._awaited: set[int] = set()
-        self._opening = self._opening_of_round()
-
-    def _opening_of_round(self) -> Opening:
-        setup = self.setup
-        return Opening(setup.rules, setup.style, setup.room, setup.grades, self.table.start)
 
     @property
     def key(self) -> GameKey:
@@ -136,9 +130,7 @@ class Game:
             self.log.offer(turn, observation, self.table)
         number = self._num_requests[turn.seat]
         self._num_requests[turn.seat] += 1
-        if self._opening.start is not self.table.start:
-            self._opening = self._opening_of_round()
-        return ActRequest(self.key, number, turn, observation, self._opening, self.table.unlogged_ankan)
+        return ActRequest(self.key, number, turn, observation, self.table.unlogged_ankan)
 
     def answer(self, seat: int, action: Action) -> None:
         """Sets the action that was requested of a seat; plays all actions once none is missing."""

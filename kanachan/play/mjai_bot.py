@@ -4,7 +4,7 @@ Shapes: A options of a turn, R ranks.
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from annotate.game.deals import SeenDeal
 from annotate.game.engine.hand_evaluator import shanten
 from annotate.game.engine.table import Turn
 from annotate.game.features import ObservationEncoder
@@ -29,8 +28,6 @@ from kanachan.inference.policy import Policy
 from kanachan.inference.reward_predictor import RewardPredictor
 from kanachan.play.mortal_meta import mask_values
 
-AdaptToRound = Callable[[Event, SeenDeal], Policy]
-"""returns the policy that is adapted to the round of mjai's start_kyoku, given what the seat was dealt"""
 _LEAST_LOG_PROBABILITY = -1_000.0  # JSON cannot represent infinity
 
 
@@ -51,7 +48,6 @@ class MjaiBot:
         encoder: of the room, the style and the grades.
         sampling: None takes the option of the highest score; else one is sampled, with probabilities proportional to
             exp(score / sampling).
-        adapt: returns the policy that plays a round, before the seat's first decision in it; None: `policy`.
     """
 
     def __init__(
@@ -63,7 +59,6 @@ class MjaiBot:
         *,
         sampling: float | None = None,
         seed: int = 0,
-        adapt: AdaptToRound | None = None,
     ) -> None:
         self.policy = policy
         self.seat = seat
@@ -71,12 +66,6 @@ class MjaiBot:
         self._encoder = encoder
         self._sampling = sampling
         self._random = np.random.default_rng(seed)
-        self._adapt = adapt
-        self._of_round: Policy | None = None
-        """the policy that is adapted to the round"""
-        self._start: Event = {}
-        self._deal: SeenDeal | None = None
-        """what the seat was dealt, from its first turn in the round on"""
         self._table: SeatTable | None = None
         self._tokens: tuple[int, ...] = ()
         """options of the decision that `_evaluation` is of"""
@@ -96,7 +85,6 @@ class MjaiBot:
     def start_round(self, start: Event) -> None:
         """Starts a round with mjai's start_kyoku."""
         self.leave_round()
-        self._start, self._deal, self._of_round = start, None, None
         self._table = SeatTable.of_start(self._rules, start, self.seat, self._encoder.vocabulary)
 
     def leave_round(self) -> None:
@@ -114,8 +102,6 @@ class MjaiBot:
         except ValueError:
             self.leave_round()
             raise
-        if turn is not None and self._deal is None:
-            self._deal = SeenDeal.at_first_turn(turn, self._start)
         if turn is None or not needs_answer:
             return None
         after_reach = event["type"] == "reach"
@@ -136,25 +122,16 @@ class MjaiBot:
 
     def _evaluate(self, observation: Observation) -> Evaluation:
         start = time.perf_counter_ns()
-        policy = self._policy_of_round()
         uniform = self._uniform()
-        (action,) = policy.act([observation], self._sampling, None if uniform is None else [uniform])
+        (action,) = self.policy.act([observation], self._sampling, None if uniform is None else [uniform])
         self._chosen, own = action.token, action.prediction
         assert own is not None
         score = own.score.astype(np.float64)
         if own.probability is None:
-            quality = score / policy.objective.scale
+            quality = score / self.policy.objective.scale
         else:
             quality = np.maximum(score - np.logaddexp.reduce(score), _LEAST_LOG_PROBABILITY)
         return Evaluation(own, quality, time.perf_counter_ns() - start)
-
-    def _policy_of_round(self) -> Policy:
-        if self._adapt is None:
-            return self.policy
-        if self._of_round is None:
-            assert self._deal is not None
-            self._of_round = self._adapt(self._start, self._deal)
-        return self._of_round
 
     def _uniform(self) -> float | None:
         return None if self._sampling is None else self._random.random()

@@ -24,7 +24,6 @@ from kanachan.inference.int8_network import Int8Network
 from kanachan.inference.policy import Policy
 from kanachan.models.device import chosen_device
 from kanachan.models.kv_cache import CachedNetwork, IncrementalBatch
-from kanachan.models.low_rank import Additions, CachedLowRankNetwork
 from kanachan.models.transformer import Network
 from kanachan.play.agent import ActRequest, Agent, BatchKey, GameKey, SeededSampler
 from kanachan.play.agent_spec import AgentSpec
@@ -52,10 +51,9 @@ class CachedPolicy(Policy):
     Args:
         policy: a copy of its network caches the events.
         use_bf16: multiply in bf16; networks with int8 matrices do not.
-        rank: of the additions that seats may have (`set_additions`); 0: none.
     """
 
-    def __init__(self, policy: Policy, *, use_bf16: bool = False, rank: int = 0) -> None:
+    def __init__(self, policy: Policy, *, use_bf16: bool = False) -> None:
         self.is_remote = isinstance(policy.network, RemoteNetwork)
         """whether a server computes, which merges rows of several workers"""
         kind = policy.network.device_type if isinstance(policy.network, RemoteNetwork) else policy.device.type
@@ -64,7 +62,7 @@ class CachedPolicy(Policy):
         self._shapes = shapes_of(vocabulary.max_progression, rows, has_middle=is_int8)
         num_rows = max(s.rows * (1 + vocabulary.num_seats + s.tiles + s.new) for s in self._shapes)
         sizes = vocabulary.max_progression, num_rows
-        self._network = _with_cache(policy.network, *sizes, use_bf16=use_bf16, rank=rank)
+        self._network = _with_cache(policy.network, *sizes, use_bf16=use_bf16)
         super().__init__(
             self._network, policy.objective, actor_first=policy.actor_first, card=policy.card, device=policy.device
         )
@@ -139,13 +137,6 @@ class CachedPolicy(Policy):
             self._seats[seat] = _Seat(self._free.pop())
         return self._seats[seat]
 
-    def set_additions(self, seat: Hashable, additions: Additions) -> None:
-        """Sets the additions with which the network scores the actions of a seat, until it is given others or
-        forgotten."""
-        slot = self._cached(seat).slot
-        assert isinstance(self._network, CachedLowRankNetwork)
-        self._network.set_additions(slot, additions)
-
     def _make_room(self) -> None:
         before, self._num_slots = self._num_slots, max(2 * self._num_slots, FIRST_SLOTS)
         self._free = list(range(before + 1, self._num_slots + 1))
@@ -156,19 +147,15 @@ class CachedPolicy(Policy):
         removed = self._seats.pop(seat, None)
         if removed is not None:
             self._free.append(removed.slot)
-            if isinstance(self._network, CachedLowRankNetwork):
-                self._network.set_additions(removed.slot, None)
 
 
 def _with_cache(
-    network: Network, num_events: int, num_rows: int, *, use_bf16: bool, rank: int
+    network: Network, num_events: int, num_rows: int, *, use_bf16: bool
 ) -> Int8Network | RemoteNetwork | CachedNetwork:
     if isinstance(network, Int8Network):
         return network.with_own_cache()
     if isinstance(network, RemoteNetwork):
         return network.with_cache(num_events, num_rows, use_bf16=use_bf16)
-    if rank:
-        return CachedLowRankNetwork(network, num_events, num_rows, use_bf16=use_bf16, rank=rank)
     return CachedNetwork(network, num_events, num_rows, use_bf16=use_bf16)
 
 

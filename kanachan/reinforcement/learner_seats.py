@@ -34,8 +34,7 @@ class LearnerSeats:
         players = list(zip(ascii_uppercase, selfplay.players, selfplay.weights, strict=False))
         ours = [(letter, text) for letter, text, hashes in players if hashes == (own,)]
         specs = {letter: parse_agent(text, requires_files=False) for letter, text in ours}
-        plain = {letter: spec.temperature for letter, spec in specs.items() if spec.rollouts is None}
-        sampled = {letter: temperature for letter, temperature in plain.items() if temperature is not None}
+        sampled = {letter: spec.temperature for letter, spec in specs.items() if spec.temperature is not None}
         known = ", ".join(f"{text} ({' + '.join(hashes) or 'no weights'})" for _, text, hashes in players)
         if not ours:
             raise ValueError(

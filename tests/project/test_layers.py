@@ -49,6 +49,11 @@ def test_only_the_engine_imports_riichienv() -> None:
     assert importers and all(name.startswith("annotate.game.engine.") for name in importers), importers
 
 
+def test_a_vocabulary_is_passed_and_none_is_the_default() -> None:
+    named = [m for m in MODULES if "FOUR_PLAYERS" in {n.id for n in ast.walk(parse(m)) if isinstance(n, ast.Name)}]
+    assert named == ["annotate.vocabulary"]
+
+
 def package(module: str) -> str:
     """kanachan.data.batch is in the package data; kanachan.config is a package by itself."""
     return module.split(".")[1]

@@ -13,10 +13,9 @@ import numpy as np
 from annotate.game.record import Event
 from kanachan.cli.arena import main
 from kanachan.inference.choice import Action
-from kanachan.play.agent import ActRequest, Agent, GameKey, Opening
+from kanachan.play.agent import ActRequest, Agent, GameKey
 from kanachan.play.match import Format, GameResult, num_seatings, players_by_seat
 from tests.support.paths import PROGRAMS
-from tests.support.rounds import start_of_round
 
 SHORT = ["--style", "east", "--bootstrap", "50"]
 _PROGRAM = PROGRAMS / "mjai_seat.py"
@@ -76,11 +75,6 @@ def left_of(session: int) -> list[str]:
 def mjai(habit: str = "fair") -> str:
     """Returns the specification of the mjai program with one of its habits."""
     return f"mjai:{sys.executable} {_PROGRAM} {habit}"
-
-
-def opening_of_round(**start: Any) -> Opening:
-    """Returns what all know at the start of a round; `start` is for `start_of_round`."""
-    return Opening("mjsoul", 1, 4, (14,) * 4, start_of_round(**start))
 
 
 def random_results(seed: int, walls: int = 30, format_: Format = "1v3") -> list[GameResult]:

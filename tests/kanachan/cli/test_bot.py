@@ -38,7 +38,7 @@ def games_in(folder: Path) -> list[list[str]]:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "vocabulary, modifier, games",
-    [(FOUR_PLAYERS, "", 100), (FOUR_PLAYERS, ":adapt=2", 4), (THREE_PLAYERS, "", 60), (THREE_PLAYERS, ":int8", 6)],
+    [(FOUR_PLAYERS, "", 100), (THREE_PLAYERS, "", 60), (THREE_PLAYERS, ":int8", 6)],
 )
 def test_games_over_pipes_are_the_games_of_the_network_itself(
     vocabulary: Vocabulary, modifier: str, games: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -13,33 +13,25 @@ from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.inference.policy import Policy
 from kanachan.models import kv_cache
 from kanachan.models.kv_cache import CachedNetwork
-from kanachan.models.low_rank import CachedLowRankNetwork, LowRankNetwork
 from kanachan.play.batch_shapes import CachedRow, Shape, batches_of_shape
 from tests.support.random_annotations import random_annotations
 from tests.support.tiny_weights import written
 
-RANK, ROWS, SLOTS = 2, 4, 9
+ROWS, SLOTS = 4, 9
 SHAPE = Shape(112, 112, 19, 64, ROWS)
 SIZES = FOUR_PLAYERS.max_progression, ROWS * (1 + FOUR_PLAYERS.num_seats + SHAPE.tiles + SHAPE.new)
 
 
-@pytest.mark.parametrize("rank", [0, RANK], ids=["plain", "low rank"])
 @torch.inference_mode()
-def test_everything_is_computed_where_the_network_is(rank: int, tmp_path: Path) -> None:
+def test_everything_is_computed_where_the_network_is(tmp_path: Path) -> None:
     """On `meta`, whose tensors have no contents, torch refuses tensors of another device."""
     policy = Policy.load(written(tmp_path))
     observations = [annotation.observation for annotation in random_annotations(ROWS, seed=4)]
     rows = [CachedRow(observation, slot, 0) for slot, observation in enumerate(observations, start=1)]
     (batch,) = batches_of_shape(rows, SHAPE, policy)
-    network = policy.network.to("meta")
-    if rank:
-        cached: CachedNetwork = CachedLowRankNetwork(network, *SIZES, use_bf16=False, rank=rank)
-    else:
-        cached = CachedNetwork(network, *SIZES)
+    cached = CachedNetwork(policy.network.to("meta"), *SIZES)
     for num_slots in (SLOTS, 2 * SLOTS):
         cached.reserve(num_slots)
-        if isinstance(cached, CachedLowRankNetwork):
-            cached.set_additions(1, LowRankNetwork(network).no_additions(rank, seed=0))
         output = cached.eval()(batch.to("meta"))
         assert output.candidate_BAK.device.type == "meta" and output.candidate_BAK.shape == (ROWS, SHAPE.candidates, 1)
 

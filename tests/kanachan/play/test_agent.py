@@ -26,7 +26,7 @@ from tests.support.matches import Requests, Watched, mjai
 from tests.support.tiny_weights import written
 
 INT8 = ("int8",) if find_spec("onnxruntime") else ()  # the extra `onnx`
-KINDS = ("random", "rule", "greedy", "sampled", "absolute seats", "adapted", "mjai", *INT8)
+KINDS = ("random", "rule", "greedy", "sampled", "absolute seats", "mjai", *INT8)
 
 
 Names = dict[str, str]
@@ -52,7 +52,6 @@ def _names(folder: Path, vocabulary: Vocabulary) -> Names:
         "greedy": str(imitation),
         "sampled": f"{imitation}@0.7",
         "absolute seats": str(written(folder / "absolute", actor_first=False, vocabulary=vocabulary)),
-        "adapted": f"{imitation}:adapt=2@0.7",
         "mjai": mjai(),
         "int8": f"{imitation}:int8",
     }
@@ -90,14 +89,14 @@ MOVES = {kind: 10_000 if kind in WHOLE_GAMES else 120 for kind in KINDS}
 
 @pytest.mark.parametrize(
     ("kind", "vocabulary"),
-    [*product(KINDS, [V]), *product([kind for kind in KINDS if kind != "adapted"], [V3])],
+    [*product(KINDS, [V, V3])],
     ids=lambda value: value if isinstance(value, str) else value.name,
 )
 def test_the_actions_of_a_player_are_possible_and_do_not_depend_on_the_other_games(
     kind: str, vocabulary: Vocabulary, names_of: Mapping[str, Names]
 ) -> None:
     """It is queried about forced actions only if it plays them."""
-    name, games = names_of[vocabulary.name][kind], GAMES[: 2 if kind == "adapted" else 3]
+    name, games = names_of[vocabulary.name][kind], GAMES
     # among others a game waits now and then, and has fewer turns after as many moves
     together, watched = played(name, games, together=3, most=len(games) * MOVES[kind], vocabulary=vocabulary)
     alone, watched_alone = played(name, GAMES[1:2], together=1, most=MOVES[kind], vocabulary=vocabulary)

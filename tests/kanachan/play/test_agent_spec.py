@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import pytest
-
 from kanachan.play.agent_spec import parse_agent
 from tests.support.tiny_weights import written
 
@@ -14,10 +12,7 @@ def test_a_path_that_looks_like_a_temperature_is_a_path(tmp_path: Path) -> None:
     assert parse_agent(f"{weights.parent}@2").temperature == 2
 
 
-@pytest.mark.parametrize(("modifier", "is_int8", "rollouts"), [(":int8", True, None), (":adapt=32", False, 32)])
-def test_a_modifier_comes_before_the_temperature(
-    modifier: str, is_int8: bool, rollouts: int | None, tmp_path: Path
-) -> None:
+def test_int8_comes_before_the_temperature(tmp_path: Path) -> None:
     weights = written(tmp_path)
-    spec = parse_agent(f"{weights}{modifier}@0.7")
-    assert (spec.files, spec.is_int8, spec.rollouts, spec.temperature) == ([str(weights)], is_int8, rollouts, 0.7)
+    spec = parse_agent(f"{weights}:int8@0.7")
+    assert (spec.files, spec.is_int8, spec.temperature) == ([str(weights)], True, 0.7)

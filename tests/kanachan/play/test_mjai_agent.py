@@ -20,7 +20,7 @@ from kanachan.play.agent import ActRequest, GameKey, SeededSampler
 from kanachan.play.agent_factory import make_agent
 from kanachan.play.agent_spec import parse_agent
 from kanachan.play.mjai_agent import MjaiAgent, Program, _Seated
-from tests.support.matches import arena, journal, mjai, opening_of_round
+from tests.support.matches import arena, journal, mjai
 from tests.support.mjai_table import hidden_from
 from tests.support.paths import PROGRAMS
 from tests.support.rounds import Script, start_of_round, wall_of_deal
@@ -83,7 +83,7 @@ def at_first_claim() -> tuple[Table, ActRequest]:
     table = Table.of_round("mjsoul", start_of_round(), wall_of_deal(("5m", "", "055m"), "7z"), V)
     table.step({at: choice.move for at, choice in Script("0 discard 5m").choose(table.turns).items()})
     (turn,) = [turn for turn in table.turns if turn.seat == 2]
-    return table, ActRequest(GameKey(0, 0), 0, turn, Observation((), (), (), ()), opening_of_round())
+    return table, ActRequest(GameKey(0, 0), 0, turn, Observation((), (), (), ()))
 
 
 def first_claim(*habits: str) -> str:

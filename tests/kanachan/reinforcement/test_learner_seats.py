@@ -47,7 +47,7 @@ def test_the_decisions_of_a_network_are_those_drawn_in_its_seats(folder: Path, s
     ("players", "words"),
     [
         (("other@3", "rule"), "and is none of the players of"),
-        (("ours", "ours:adapt=8@1"), "drew no actions from its scores in the games"),
+        (("ours", "ours:int8"), "drew no actions from its scores in the games"),
         (("ours@1", "ours@2"), "played at several temperatures"),
     ],
 )

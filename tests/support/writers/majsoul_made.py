@@ -134,31 +134,20 @@ def made_round(
 
 
 def _operations(turn: Turn, vocabulary: Vocabulary) -> list[Json]:
-    """OptionalOperation messages."""
+    """OptionalOperation messages: with the calls of another player's tile; of what a seat may do in its own turn, one
+    stands for all."""
+    described = [(*vocabulary.action.describe(token), moves) for token, moves in turn.options.items()]
+    if turn.target is None:
+        has_choice = not turn.observation.riichi_declared[turn.seat] or any(k != "discard" for k, *_ in described)
+        return [{"type": 1}] if has_choice else []
     kinds: dict[int, list[str]] = {}
-    for token, moves in turn.options.items():
-        kind, values = vocabulary.action.describe(token)
-        used = ["|".join(TILE_NAMES[TILE_OF_ID[i]] for i in action.consume_tiles) for action, _ in moves]
-        if kind == "discard":
-            kinds.setdefault(7 if values["riichi"] else 1, []).append(TILE_NAMES[values["tile"]])
-        elif kind == "chi":
+    for kind, values, moves in described:
+        if kind == "chi":
             kinds.setdefault(2, []).append("|".join(TILE_NAMES[tile] for tile in CHI_TILES[values["chi"]][:2]))
-        elif kind in ("pon", "daiminkan", "ankan"):
-            kinds.setdefault({"pon": 3, "daiminkan": 5, "ankan": 4}[kind], []).extend(used)
-        elif kind == "kakan":
-            kinds.setdefault(6, []).append("|".join([TILE_NAMES[values["tile"]].replace("0", "5")] * 4))
         elif kind != "skip":
-            kinds[{"tsumo": 8, "ron": 9, "kyushu": 10, "kita": 11}[kind]] = []
-    if 1 in kinds:
-        kinds[1] = _forbidden(turn, kinds[1])
-        if turn.observation.riichi_declared[turn.seat]:
-            del kinds[1]
+            used = ["|".join(TILE_NAMES[TILE_OF_ID[i]] for i in action.consume_tiles) for action, _ in moves]
+            kinds.setdefault(_CLAIM_TYPES[kind], []).extend(used if kind != "ron" else [])
     return [{"type": kind, **({"combination": names} if names else {})} for kind, names in sorted(kinds.items())]
-
-
-def _forbidden(turn: Turn, allowed: list[str]) -> list[str]:
-    hand = {TILE_NAMES[TILE_OF_ID[i]].replace("0", "5") for i in turn.observation.hand}
-    return sorted(hand - {name.replace("0", "5") for name in allowed})
 
 
 def _input(turn: Turn, token: int, operations: list[Json], vocabulary: Vocabulary) -> Json:
