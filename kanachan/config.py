@@ -70,6 +70,8 @@ class ModelConfig:
     """decoder blocks: the candidates attend to the situation and to each other"""
     dropout: float = 0.0
     """dropout rate, 0 to 1"""
+    relative_suits: bool = False
+    """the network sees which tiles are of one suit, and never of which: it learns from a quarter of the decisions"""
 
     def __post_init__(self) -> None:
         sizes = ("width", "layers", "heads", "feedforward", "decoder_layers")

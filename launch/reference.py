@@ -245,7 +245,11 @@ def main() -> int:
             arguments.int8 and int8_divergence(arguments.run, arguments.int8, evaluation),
         )
         arguments.output.parent.mkdir(parents=True, exist_ok=True)
-        write_weights(arguments.output, {name: tensor.half() for name, tensor in weights.tensors.items()}, card)
+        write_weights(
+            arguments.output,
+            {name: tensor.half() if tensor.is_floating_point() else tensor for name, tensor in weights.tensors.items()},
+            card,
+        )
         size = arguments.output.stat().st_size
         verdict = card["evaluation"].get("verdict")
         print(f"{arguments.output}: {size / 1e6:.1f} MB" + (f", {verdict['sentence']}" if verdict else ""))

@@ -23,7 +23,7 @@ from torch import Tensor
 from annotate.annotation import Annotation
 from annotate.vocabulary import HAND_SLOT_FIRST, NUM_TILES, NUM_TILES34, TABLE, Vocabulary, tile34_of
 from kanachan.data.columns import Columns, ObservationColumns, Ragged, columns_of_annotations
-from kanachan.data.symmetry import SeatRotation
+from kanachan.data.symmetry import SeatRotation, Tables
 from kanachan.data.varlen import VarlenLayout, varlen_layout
 
 _ROUNDED_CANDIDATES = 32
@@ -74,6 +74,23 @@ class TokenLayout:
         """Returns the same of each candidate, whose seats are always relative."""
         action, meaning = self.vocabulary.action, partial(self.vocabulary.meaning, actor_first=True)
         return [self.PADDING, *(meaning(action, token) for token in range(action.size))]
+
+    def permuted(self, tables: Tables) -> NDArray[np.int64]:
+        """Returns the token that each token becomes, [P, N]."""
+        sparse, progression, hidden = (
+            table.astype(np.int64) for table in (tables.sparse, tables.progression, tables.hidden)
+        )
+        parts = [np.full((len(sparse), 1), self.PAD), sparse + self.sparse_first, progression + self.event_first]
+        if self.has_hidden:
+            hand, wall = (
+                hidden[:, block.first : block.first + block.size] - block.first for block in (self._hand, self._wall)
+            )
+            first = self.hidden_first + self._hand.size
+            parts += [
+                hand + self.hidden_first,
+                *(wall + first + place * self._wall.size for place in range(WALL_TILES)),
+            ]
+        return np.concatenate(parts, axis=1)
 
     def arranged(
         self, sparse: Ragged, num_tiles: int | None = None

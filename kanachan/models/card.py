@@ -15,7 +15,8 @@ from kanachan.data.shard_folder import splits_in
 from kanachan.models.reference import resolved
 
 CARD_KEY = "card"
-SIZES_OF_ENCODER = ("width", "layers", "heads", "feedforward")
+SIZES_OF_ENCODER = ("width", "layers", "heads", "feedforward", "relative_suits")
+"""fields of ModelConfig; cards of earlier versions do not have the last, which is false then"""
 FORMAT_VERSION = 2
 """2: decisions of a round share their events"""
 
@@ -90,14 +91,15 @@ def require_encoder_sizes(model: ModelConfig, theirs: Mapping[str, Any], path: s
 
     It may have more blocks: a run of a shallower network begins with some of them (`kanachan.models.fewer_blocks`).
     """
-    differing = [name for name in SIZES_OF_ENCODER if getattr(model, name) != theirs[name]]
+    named = {name: theirs.get(name, False) for name in SIZES_OF_ENCODER}
+    differing = [name for name, value in named.items() if getattr(model, name) != value]
     if model.layers < theirs["layers"]:
         differing.remove("layers")
     if differing:
         raise ValueError(
             f"the encoder of {path} has another size: "
-            + ", ".join(f"model.{name} is {theirs[name]} there, {getattr(model, name)} here" for name in differing)
+            + ", ".join(f"model.{name} is {named[name]} there, {getattr(model, name)} here" for name in differing)
             + "; give "
-            + " ".join(f"--model.{name} {theirs[name]}" for name in differing)
+            + " ".join(f"--model.{name} {str(named[name]).lower()}" for name in differing)
             + ", or no sizes, which are then taken from there"
         )

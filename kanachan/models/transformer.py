@@ -23,6 +23,7 @@ from torch.utils.checkpoint import checkpoint
 from kanachan.config import ModelConfig, RunConfig
 from kanachan.data.batch import Batch, TokenLayout
 from kanachan.models.attention import AttentionBackend, PaddedAttention, VarlenAttention
+from kanachan.models.relative_suits import FIRST_FACTORS, suits_of_candidates, suits_of_tokens, with_suits
 
 # In units of 10,000 points or 10 sticks: from the whole range of the scores down to a few hundred points.
 _PERIODS = (16.0, 4.0, 1.0, 0.25, 0.0625)
@@ -80,6 +81,7 @@ class Encoder(nn.Module):
         self.place_embedding = nn.Embedding(1 + num_seats, config.width)
         self.position_embedding = nn.Embedding(max_progression, config.width)
         self.number_weight = nn.Parameter(torch.empty(len(names), 1 + 2 * len(_PERIODS), config.width))
+        self.suits = suits_of_tokens(layout) if config.relative_suits else None
         self.blocks = nn.ModuleList(EncoderBlock(config) for _ in range(config.layers))
         self.norm = nn.LayerNorm(config.width)
         _initialise(self, num_residuals=2 * config.layers)
@@ -102,13 +104,14 @@ class Encoder(nn.Module):
         """Encodes situations to hidden_XD, normalised; the tensors are fields of `kanachan.data.batch.Batch`. Only a
         guided encoder reads `hidden_BU`."""
         hidden_XD = self._embed(table_BS, standing_BP2, numeric_BN, backend, hidden_BU)
+        suit_XC = None if self.suits is None else self.suits.rows(backend, len(table_BS))
         if self.has_bf16_residual:
             hidden_XD = hidden_XD.bfloat16()
         for block in self.blocks:
             if self.recomputes and torch.is_grad_enabled():
-                hidden_XD = checkpoint(block, hidden_XD, backend, use_reentrant=False)
+                hidden_XD = checkpoint(block, hidden_XD, backend, suit_XC, use_reentrant=False)
             else:
-                hidden_XD = block(hidden_XD, backend)
+                hidden_XD = block(hidden_XD, backend, suit_XC)
         return self.norm(hidden_XD)
 
     def _embed(
@@ -125,7 +128,8 @@ class Encoder(nn.Module):
         stick_BND, score_BPD = value_BND[:, : self.num_sticks], value_BND[:, self.num_sticks :]
         tokens = (table_BS, standing_BP2, backend.tiles, backend.events)
         # one look-up: the gradient of each is as large as the table
-        vectors = self.token_embedding(torch.cat([each.flatten() for each in tokens])).split(
+        flat = torch.cat([each.flatten() for each in tokens])
+        vectors = self.token_embedding(flat if self.suits is None else self.suits.shared(flat)).split(
             [t.numel() for t in tokens]
         )
         table_BSD, standing_BP2D, tile, event = (
@@ -159,6 +163,8 @@ class Decoder(nn.Module):
         super().__init__()
         self.candidate_embedding = nn.Embedding(layout.num_candidates, config.width)
         self.from_summary = nn.Linear(config.width, config.width)
+        self.suits = suits_of_tokens(layout) if config.relative_suits else None
+        self.candidate_suits = suits_of_candidates(layout) if config.relative_suits else None
         self.blocks = nn.ModuleList(DecoderBlock(config) for _ in range(config.decoder_layers))
         self.norm = nn.LayerNorm(config.width)
         _initialise(self, num_residuals=3 * config.decoder_layers)
@@ -166,9 +172,13 @@ class Decoder(nn.Module):
     def forward(self, encoded_XD: Tensor, backend: AttentionBackend) -> Tensor:
         """Returns vectors of the candidates, normalised, in the shape of the back end; meaningless at padding."""
         summary_BD = self.from_summary(backend.summary(encoded_XD))
-        hidden = self.candidate_embedding(backend.candidates) + backend.for_candidates(summary_BD)
+        candidates, suits = backend.candidates, None
+        if self.suits is not None and self.candidate_suits is not None:
+            suits = self.candidate_suits.of(candidates), self.suits.rows(backend, len(summary_BD))
+            candidates = self.candidate_suits.shared(candidates)
+        hidden = self.candidate_embedding(candidates) + backend.for_candidates(summary_BD)
         for block in self.blocks:
-            hidden = block(hidden, encoded_XD, backend)
+            hidden = block(hidden, encoded_XD, backend, suits)
         return self.norm(hidden)
 
 
@@ -272,8 +282,8 @@ class EncoderBlock(nn.Module):
         self.attention = SelfAttention(config)
         self.feedforward = FeedForward(config)
 
-    def forward(self, hidden_XD: Tensor, backend: AttentionBackend) -> Tensor:
-        hidden_XD = hidden_XD + self.attention(hidden_XD, backend.situation)
+    def forward(self, hidden_XD: Tensor, backend: AttentionBackend, suit_XC: Tensor | None = None) -> Tensor:
+        hidden_XD = hidden_XD + self.attention(hidden_XD, backend.situation, suit_XC)
         return hidden_XD + self.feedforward(hidden_XD)
 
 
@@ -286,10 +296,12 @@ class DecoderBlock(nn.Module):
         self.cross_attention = CrossAttention(config)
         self.feedforward = FeedForward(config)
 
-    def forward(self, hidden: Tensor, encoded_XD: Tensor, backend: AttentionBackend) -> Tensor:
-        """Returns the candidates in the shape of the back end."""
-        hidden = hidden + self.self_attention(hidden, backend.among_candidates)
-        hidden = hidden + self.cross_attention(hidden, encoded_XD, backend)
+    def forward(
+        self, hidden: Tensor, encoded_XD: Tensor, backend: AttentionBackend, suits: tuple[Tensor, Tensor] | None = None
+    ) -> Tensor:
+        """Returns the candidates in the shape of the back end. `suits`: of the candidates [*, C], and suit_XC."""
+        hidden = hidden + self.self_attention(hidden, backend.among_candidates, None if suits is None else suits[0])
+        hidden = hidden + self.cross_attention(hidden, encoded_XD, backend, suits)
         return hidden + self.feedforward(hidden)
 
 
@@ -302,11 +314,18 @@ class SelfAttention(nn.Module):
         self.dropout = config.dropout
         self.norm = nn.LayerNorm(config.width)
         self.query_key_value = nn.Linear(config.width, 3 * config.width, bias=False)
+        self.suit_factor = nn.Linear(config.width, config.heads) if config.relative_suits else None
         self.projection = nn.Linear(config.width, config.width, bias=False)
 
-    def forward(self, hidden: Tensor, attend: Callable[[Tensor, int], Tensor]) -> Tensor:
+    def forward(self, hidden: Tensor, attend: Callable[[Tensor, int], Tensor], suit: Tensor | None = None) -> Tensor:
         """Mixes tokens by `attend`, which takes queries, keys and values concatenated, and the number of heads."""
-        mixed = attend(self.query_key_value(self.norm(hidden)), self.heads)
+        hidden = self.norm(hidden)
+        fused = self.query_key_value(hidden)
+        if suit is not None and self.suit_factor is not None:
+            query, key, value = fused.chunk(3, dim=-1)
+            query = with_suits(query, suit, self.heads, self.suit_factor(hidden))
+            fused = torch.cat((query, with_suits(key, suit, self.heads), value), dim=-1)
+        mixed = attend(fused, self.heads)
         return F.dropout(self.projection(mixed), self.dropout, self.training)
 
 
@@ -319,11 +338,21 @@ class CrossAttention(nn.Module):
         self.dropout = config.dropout
         self.norm = nn.LayerNorm(config.width)
         self.query = nn.Linear(config.width, config.width, bias=False)
+        self.suit_factor = nn.Linear(config.width, config.heads) if config.relative_suits else None
         self.key_value = nn.Linear(config.width, 2 * config.width, bias=False)
         self.projection = nn.Linear(config.width, config.width, bias=False)
 
-    def forward(self, hidden: Tensor, encoded_XD: Tensor, backend: AttentionBackend) -> Tensor:
-        mixed = backend.across(self.query(self.norm(hidden)), self.key_value(encoded_XD), self.heads)
+    def forward(
+        self, hidden: Tensor, encoded_XD: Tensor, backend: AttentionBackend, suits: tuple[Tensor, Tensor] | None = None
+    ) -> Tensor:
+        hidden = self.norm(hidden)
+        query, key_value_X2D = self.query(hidden), self.key_value(encoded_XD)
+        if suits is not None and self.suit_factor is not None:
+            suit, suit_XC = suits
+            query = with_suits(query, suit, self.heads, self.suit_factor(hidden))
+            key_XD, value_XD = key_value_X2D.chunk(2, dim=1)
+            key_value_X2D = torch.cat((with_suits(key_XD, suit_XC, self.heads), value_XD), dim=1)
+        mixed = backend.across(query, key_value_X2D, self.heads)
         return F.dropout(self.projection(mixed), self.dropout, self.training)
 
 
@@ -356,5 +385,8 @@ def _initialise(module: nn.Module, num_residuals: int) -> None:
         elif parameter.ndim >= 2:
             std = parameter.shape[1] ** -0.5
             nn.init.normal_(parameter, std=std / num_residuals**0.5 if name.endswith("projection.weight") else std)
+        elif name.endswith("suit_factor.bias"):
+            with torch.no_grad():
+                parameter.copy_(torch.linspace(*FIRST_FACTORS, len(parameter)))
         elif name.endswith("bias"):
             nn.init.zeros_(parameter)

@@ -16,6 +16,8 @@ from kanachan.data.batch import TokenLayout
 
 _TOKENS, _CANDIDATES = "token_embedding.weight", "candidate_embedding.weight"
 _POSITIONS, _NUMBERS = "position_embedding.weight", "number_weight"
+_SHARED = {_TOKENS: "suits.shared_N", _CANDIDATES: "candidate_suits.shared_N"}
+"""which row of an embedding each token has, of networks with relative suits"""
 
 
 class VocabularyChange:
@@ -37,13 +39,14 @@ class VocabularyChange:
             self._meanings(vocabulary, has_hidden=len(tensors.get(_TOKENS, ())) > TokenLayout(vocabulary).num_tokens)
             for vocabulary, tensors in ((self.old, given), (self.new, current))
         )
-        taken = dict(given)
+        taken = dict(given) | {name: t for name, t in current.items() if name.endswith(("shared_N", "suit_N"))}
         for name in old_rows.keys() & given.keys() & current.keys():
             if len(given[name]) != len(old_rows[name]):
                 continue  # not what its card says: refused where the tensors are loaded
             source_N = _sources(old_rows[name], new_rows[name])
+            old = given[name][given[_SHARED[name]].long()] if _SHARED.get(name) in given else given[name]
             rows = current[name].detach().clone()
-            rows[source_N >= 0] = given[name][source_N[source_N >= 0]].to(rows)
+            rows[source_N >= 0] = old[source_N[source_N >= 0]].to(rows)
             taken[name] = rows
         return taken
 

@@ -60,6 +60,8 @@ def build_network(
     """Builds a new network with the heads that the stage's objective needs; torch's seed determines its weights.
     `prior`: the card of the weights of `objective.prior`, which are not read; `is_guided`: as of `Encoder`."""
     target = objective_class(stage)(objective, vocabulary)
+    if model.relative_suits and objective.hidden_hands:
+        raise ValueError("objective.hidden_hands: the summary of a network with model.relative_suits knows no suit")
     if objective.prior is None:
         frozen = None
     else:

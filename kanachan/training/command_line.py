@@ -258,8 +258,8 @@ def _parsed(given: _Given) -> TrainConfig:
     """Returns the settings, which agree with each other; a run that starts has the sizes of --init."""
     size, init, out = (given.setting(name) for name in (SIZE, "init", "run.out"))
     starts = given.resume is None or (given.resume == "auto" and (out is None or not holds_run(Path(out))))
-    takes_sizes = init is not None and starts and size is None
-    inherited = {f"model.{name}": value for name, value in sizes_of_init(init).items()} if takes_sizes else {}
+    taken = sizes_of_init(init) if init is not None and starts else {}
+    inherited = {f"model.{name}": value for name, value in taken.items() if size is None or name == "relative_suits"}
     config = _config(given.merged(inherited))
     require_effect(config)
     require_source(config)
@@ -290,7 +290,9 @@ def _resumed(config: TrainConfig, given: _Given, *, is_named: bool) -> TrainConf
     if config.run.validation_interval is None:
         config = replace(config, run=replace(config.run, validation_interval=saved.run.validation_interval))
     if config.init is not None and SIZE not in given.line:  # as --init gave them to the saved run
-        taken = {name: getattr(saved.model, name) for name in _SIZES if not given.has(f"model.{name}")}
+        taken = {
+            name: getattr(saved.model, name) for name in (*_SIZES, "relative_suits") if not given.has(f"model.{name}")
+        }
         config = replace(config, model=replace(config.model, **taken))
     require_same(saved, config, MAY_CHANGE | LENGTH if is_named else MAY_CHANGE)
     return config

@@ -116,7 +116,7 @@ def require_tensorboard(run: RunConfig) -> None:
 def sizes_of_init(init: str) -> dict[str, int]:
     """Returns the sizes of the network in the weights that --init names; raises ValueError if there are none."""
     card = _card(init)
-    return {name: card["model"][name] for name in (*SIZES_OF_ENCODER, "decoder_layers")}
+    return {name: card["model"].get(name, False) for name in (*SIZES_OF_ENCODER, "decoder_layers")}
 
 
 def require_init(config: TrainConfig) -> None:

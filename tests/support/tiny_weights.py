@@ -20,6 +20,7 @@ def written(
     actor_first: bool = True,
     layers: int = MODEL_SIZES["tiny"].layers,
     dropout: float = 0.0,
+    relative_suits: bool = False,
     vocabulary: Vocabulary = FOUR_PLAYERS,
     **objective: Any,
 ) -> Path:
@@ -28,7 +29,8 @@ def written(
     With `prior`, the path of a reward predictor, it has learned to differ from that.
     """
     torch.manual_seed(seed)
-    model, settings = replace(MODEL_SIZES["tiny"], layers=layers, dropout=dropout), ObjectiveConfig(**objective)
+    model = replace(MODEL_SIZES["tiny"], layers=layers, dropout=dropout, relative_suits=relative_suits)
+    settings = ObjectiveConfig(**objective)
     prior = None if settings.prior is None else read_weights(settings.prior)
     about = {} if prior is None else {PRIOR_KEY: prior_card_of(prior)}
     network, _ = build_network(stage, model, settings, vocabulary, about.get(PRIOR_KEY))

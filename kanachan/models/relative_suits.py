@@ -1,0 +1,88 @@
+"""Suits as relations: a network that sees which tiles are of one suit, and never which suit that is.
+
+Exchanging the suits changes nothing in a situation but the names of tiles. So tokens that differ in the suit alone
+share an embedding, and suits appear in attention only: the first numbers of a head's key are the suit of its token,
+one-hot, and those of the query the same times a learned factor. That shifts the scores of tokens of one suit, whichever
+it is; the network is exactly invariant, and learns from each decision for all suits.
+
+Shapes: P permutations of the suits, N tokens, C suits that can be exchanged, else as in kanachan.models.attention.
+"""
+
+from functools import cache
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from annotate.vocabulary import Vocabulary
+from kanachan.data.batch import TokenLayout
+from kanachan.data.symmetry import suit_permutations
+from kanachan.models.attention import AttentionBackend
+
+_FACTOR = 8.0
+"""by which the layers of factors are multiplied, so that they move fast enough at the rate of all others"""
+FIRST_FACTORS = (1.5, -0.75)
+"""of the first and the last head before the first step: from attention mostly within the suit to the other suits"""
+
+
+class RelativeSuits(nn.Module):
+    """The suits of tokens. `table_PN`: the token that each becomes in each permutation."""
+
+    shared_N: Tensor
+    """the token whose embedding is that of all that differ from it in the suit alone"""
+    suit_N: Tensor
+    """0 ... C - 1; -1: none"""
+
+    def __init__(self, table_PN: NDArray[np.int64], num_seats: int) -> None:
+        super().__init__()
+        orbits = [np.unique(of_token) for of_token in table_PN.T]
+        suits = [orbit.searchsorted(token) if len(orbit) > 1 else -1 for token, orbit in enumerate(orbits)]
+        # part of the weights, as `Encoder.scale_N`
+        self.register_buffer("shared_N", torch.tensor([int(orbit[0]) for orbit in orbits], dtype=torch.int32))
+        self.register_buffer("suit_N", torch.tensor(suits, dtype=torch.int32))
+        self.num_suits = max(map(len, orbits))
+        self._num_seats = num_seats
+
+    def shared(self, token: Tensor) -> Tensor:
+        return self.shared_N[token.long()]
+
+    def of(self, token: Tensor) -> Tensor:
+        """Returns the suits one-hot, [..., C]; zeros for none."""
+        suit = self.suit_N[token.long()][..., None]
+        return (suit == torch.arange(self.num_suits, device=suit.device)).float()
+
+    def rows(self, backend: AttentionBackend, num_decisions: int) -> Tensor:
+        """Returns suit_XC of all vectors that are encoded; zeros for the summary and the seats."""
+        tile, event = self.of(backend.tiles), self.of(backend.events)
+        none_BPC = tile.new_zeros(num_decisions, self._num_seats, self.num_suits)
+        return backend.rows(none_BPC[:, 0], none_BPC, tile, event)
+
+
+def suits_of_tokens(layout: TokenLayout) -> RelativeSuits:
+    return RelativeSuits(_permuted_tokens(layout.vocabulary, layout.has_hidden), layout.vocabulary.num_seats)
+
+
+def suits_of_candidates(layout: TokenLayout) -> RelativeSuits:
+    action_PN = suit_permutations(layout.vocabulary).action.astype(np.int64)
+    return RelativeSuits(np.pad(action_PN + 1, ((0, 0), (1, 0))), layout.vocabulary.num_seats)
+
+
+@cache
+def _permuted_tokens(vocabulary: Vocabulary, has_hidden: bool) -> NDArray[np.int64]:
+    return TokenLayout(vocabulary, hidden=has_hidden).permuted(suit_permutations(vocabulary))
+
+
+def with_suits(vector: Tensor, suit: Tensor, heads: int, factor: Tensor | None = None) -> Tensor:
+    """Writes suits into the first numbers of each head.
+
+    Args:
+        vector: queries or keys [..., D].
+        suit: [..., C].
+        factor: of each head [..., H], for queries.
+    """
+    head = vector.view(*vector.shape[:-1], heads, -1)
+    own = suit.to(vector.dtype)[..., None, :].expand(*head.shape[:-1], suit.shape[-1])
+    if factor is not None:
+        own = own * (_FACTOR * factor)[..., None]
+    return torch.cat((own, head[..., suit.shape[-1] :]), dim=-1).flatten(-2)

@@ -1,0 +1,68 @@
+"""Networks that know suits by their relation alone."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from annotate.vocabulary import FOUR_PLAYERS, THREE_PLAYERS, Vocabulary
+from kanachan.data.batch import TokenLayout
+from kanachan.data.columns import columns_of_annotations
+from kanachan.data.symmetry import suit_permutations
+from kanachan.inference.policy import Policy
+from kanachan.models.relative_suits import RelativeSuits, suits_of_candidates, suits_of_tokens
+from kanachan.models.vocabulary_change import VocabularyChange
+from tests.support.random_annotations import random_annotations
+from tests.support.three_players import decisions_of_three
+from tests.support.tiny_weights import written
+
+VOCABULARIES = pytest.mark.parametrize("vocabulary", [FOUR_PLAYERS, THREE_PLAYERS], ids=lambda each: each.name)
+
+
+@VOCABULARIES
+@torch.inference_mode()
+def test_outputs_are_the_same_in_every_permutation_of_the_suits(vocabulary: Vocabulary, tmp_path: Path) -> None:
+    annotations = random_annotations(20, seed=1) if vocabulary is FOUR_PLAYERS else decisions_of_three(20)
+    policy = Policy.load(written(tmp_path, "round_delta", vocabulary=vocabulary, relative_suits=True))
+    columns, tables = columns_of_annotations(annotations, vocabulary), suit_permutations(vocabulary)
+    outputs = [
+        policy.network(policy.batch(tables.apply(columns, np.full(20, number))))
+        for number in range(len(vocabulary.suit_orders))
+    ]
+    assert outputs[0].candidate_BAK[outputs[0].mask_BA].std() > 0.1
+    for output in outputs[1:]:
+        torch.testing.assert_close(output.candidate_BAK, outputs[0].candidate_BAK, rtol=0, atol=1e-6)
+        torch.testing.assert_close(output.summary_BK, outputs[0].summary_BK, rtol=0, atol=1e-6)
+
+
+@VOCABULARIES
+@pytest.mark.parametrize("has_hidden", [False, True])
+def test_a_permutation_moves_all_tokens_of_a_suit_to_one_suit(vocabulary: Vocabulary, has_hidden: bool) -> None:
+    layout, tables = TokenLayout(vocabulary, hidden=has_hidden), suit_permutations(vocabulary)
+    candidate_PN = np.pad(tables.action.astype(np.int64) + 1, ((0, 0), (1, 0)))
+    for suits, moved_PN in (
+        (suits_of_tokens(layout), layout.permuted(tables)),
+        (suits_of_candidates(layout), candidate_PN),
+    ):
+        assert isinstance(suits, RelativeSuits) and suits.num_suits == (3 if vocabulary is FOUR_PLAYERS else 2)
+        for moved_N in torch.from_numpy(moved_PN):
+            pairs = {(int(a), int(b)) for a, b in zip(suits.suit_N, suits.suit_N[moved_N], strict=True)}
+            assert len(pairs) == 1 + suits.num_suits
+            assert torch.equal(suits.shared_N, suits.shared_N[moved_N])
+
+
+def test_three_players_take_over_the_rows_that_suits_share(tmp_path: Path) -> None:
+    four, three = (
+        Policy.load(written(tmp_path / each.name, vocabulary=each, relative_suits=True, seed=seed)).network.encoder
+        for seed, each in enumerate((FOUR_PLAYERS, THREE_PLAYERS))
+    )
+    change = VocabularyChange(FOUR_PLAYERS, THREE_PLAYERS, actor_first=True)
+    found = change.tensors(four.state_dict(), three.state_dict())
+    meanings = [TokenLayout(each).meanings(actor_first=True) for each in (FOUR_PLAYERS, THREE_PLAYERS)]
+    assert four.suits is not None and three.suits is not None
+    assert torch.equal(found["suits.suit_N"], three.suits.suit_N)
+    for token, meaning in enumerate(meanings[1]):
+        if meaning in meanings[0]:
+            row = int(four.suits.shared_N[meanings[0].index(meaning)])
+            assert torch.equal(found["token_embedding.weight"][token], four.token_embedding.weight[row])
