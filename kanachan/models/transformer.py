@@ -29,6 +29,8 @@ from kanachan.models.relative_suits import FIRST_FACTORS, suits_of_candidates, s
 _PERIODS = (16.0, 4.0, 1.0, 0.25, 0.0625)
 _POINTS_PER_UNIT = 10_000.0
 _STICKS_PER_UNIT = 10.0
+_SLOWEST = 200.0
+"""places in which the slowest wave of the positions advances by one radian"""
 
 
 class Output(NamedTuple):
@@ -85,6 +87,8 @@ class Encoder(nn.Module):
         self.blocks = nn.ModuleList(EncoderBlock(config) for _ in range(config.layers))
         self.norm = nn.LayerNorm(config.width)
         _initialise(self, num_residuals=2 * config.layers)
+        with torch.no_grad():
+            self.position_embedding.weight.copy_(_waves(max_progression, config.width))
         zeros = torch.zeros(1 + layout.num_hidden, config.width)  # drawing none, so that the decoder's stay the same
         self.hidden_embedding = nn.Embedding(len(zeros), config.width, layout.PAD, _weight=zeros) if is_guided else None
 
@@ -370,6 +374,15 @@ class FeedForward(nn.Module):
         """Transforms a tensor of any shape whose last dimension is D."""
         hidden = self.projection(F.gelu(self.expansion(self.norm(hidden))))
         return F.dropout(hidden, self.dropout, self.training)
+
+
+def _waves(num_places: int, width: int) -> Tensor:
+    """Returns the positions as sines and cosines of unit variance, [places, D], with which training starts: the length
+    of the waves grows from 6 to 1,300 places."""
+    num_waves = -(-width // 2)
+    frequency = _SLOWEST ** -(torch.arange(num_waves) / num_waves)
+    angle = torch.arange(num_places)[:, None] * frequency
+    return 2**0.5 * torch.cat((angle.sin(), angle.cos()), dim=1)[:, :width]
 
 
 def _initialise(module: nn.Module, num_residuals: int) -> None:
