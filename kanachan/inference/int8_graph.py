@@ -20,6 +20,7 @@ from onnx import TensorProto, helper, numpy_helper
 from torch import Tensor, nn
 
 from annotate.vocabulary import TABLE
+from kanachan.models.relative_suits import FACTOR, RelativeSuits
 from kanachan.models.transformer import (
     CrossAttention,
     DecoderBlock,
@@ -68,6 +69,8 @@ class _Graph:
         self._divided = self.constant(np.array([0, 0, heads, width // heads]))
         self._whole = self.constant(np.array([0, 0, width]))
         self._scale = (width // heads) ** -0.5
+        self._heads, self._width_of_head = heads, width // heads
+        self._num_suits = 0
 
     def constant(self, values: Tensor | NDArray[Any] | float) -> str:
         array = values.detach().float().numpy() if isinstance(values, Tensor) else np.asarray(values)
@@ -144,23 +147,54 @@ class _Graph:
         expanded = self.node("Gelu", self.linear(self.norm(hidden, part.norm), part.expansion), approximate=kind)
         return self.node("Add", hidden, self.linear(expanded, part.projection))
 
-    def self_attention(self, hidden: str, part: SelfAttention, mask: str, *, is_situation: bool) -> str:
+    def self_attention(self, hidden: str, part: SelfAttention, mask: str, suit: str, *, is_situation: bool) -> str:
+        """Adds attention of rows to each other. `suit`: of the rows, "" for a network that knows suits absolutely."""
         normed, width = self.norm(hidden, part.norm), part.projection.in_features
         query, key, value = (self.linear(normed, part.query_key_value, n * width, (n + 1) * width) for n in range(3))
+        if part.suit_factor is not None:
+            query, key = self.with_suits(query, suit, normed, part.suit_factor), self.with_suits(key, suit)
         attend = self.attend_with_events if is_situation else self.attend
         mixed = attend(query, key, value, mask)
         return self.node("Add", hidden, self.linear(mixed, part.projection))
 
-    def cross_attention(self, hidden: str, encoded: str, part: CrossAttention) -> str:
-        width = part.query.in_features
-        query = self.linear(self.norm(hidden, part.norm), part.query)
+    def cross_attention(self, hidden: str, encoded: str, part: CrossAttention, suit: str, suit_of_rows: str) -> str:
+        normed, width = self.norm(hidden, part.norm), part.query.in_features
+        query = self.linear(normed, part.query)
         key, value = self.linear(encoded, part.key_value, 0, width), self.linear(encoded, part.key_value, width)
+        if part.suit_factor is not None:
+            query, key = self.with_suits(query, suit, normed, part.suit_factor), self.with_suits(key, suit_of_rows)
         mixed = self.attend_with_events(query, key, value, "mask")
         return self.node("Add", hidden, self.linear(mixed, part.projection))
 
+    def with_suits(self, vector: str, suit: str, normed: str = "", module: nn.Linear | None = None) -> str:
+        """Adds `relative_suits.with_suits`; `module` computes the factors of queries from their `normed`, in fp32."""
+        two, three = self.constant(np.array([2])), self.constant(np.array([3]))
+        own = self.node("Unsqueeze", suit, two)
+        if module is None:
+            own = self.node("Mul", own, self.constant(np.ones((1, 1, self._heads, 1))))
+        else:
+            factor = self.node("MatMul", normed, self.constant(FACTOR * module.weight.detach().float().T))
+            factor = self.node("Add", factor, self.constant(FACTOR * module.bias))
+            own = self.node("Mul", own, self.node("Unsqueeze", factor, three))
+        head = self.node("Reshape", vector, self._divided)
+        ends = (self.constant(np.array([n])) for n in (self._num_suits, self._width_of_head))
+        rest = self.node("Slice", head, *ends, three)
+        return self.node("Reshape", self.node("Concat", own, rest, axis=3), self._whole)
+
+    def suit(self, suits: RelativeSuits, tokens: str) -> str:
+        self._num_suits = suits.num_suits
+        return self.node("Gather", self.constant(suits.of(torch.arange(len(suits.suit_N)))), tokens)
+
+    def suit_of_rows(self, suits: RelativeSuits) -> str:
+        """Adds `RelativeSuits.rows`, [B, Q, C]; the tokens of the table and the seats have no suit."""
+        one, two = self.constant(np.array([1])), self.constant(np.array([2]))
+        summary = self.node("ReduceMax", self.suit(suits, "table"), one, keepdims=1)
+        seat = self.node("ReduceMax", self.suit(suits, "standing"), two, keepdims=0)
+        return self.node("Concat", summary, seat, self.suit(suits, "tiles"), self.suit(suits, "events"), axis=1)
+
     def embed(self, encoder: Encoder) -> str:
         """Adds `Encoder._embed`: rows [B, Q, D] of own tokens and new events."""
-        table = self.constant(encoder.token_embedding.weight)
+        table = self.constant(_rows(encoder.token_embedding, encoder.suits))
         one, two = self.constant(np.array([1])), self.constant(np.array([2]))
         number = self.node("Mul", "numbers", self.constant(encoder.scale_N))
         column = self.node("Unsqueeze", number, two)
@@ -209,6 +243,12 @@ def num_heads(network: Network) -> int:
     return block.attention.heads
 
 
+def _rows(embedding: nn.Embedding, suits: RelativeSuits | None) -> Tensor:
+    """Returns the vector of each token."""
+    weight = embedding.weight.detach()
+    return weight if suits is None else weight[suits.shared_N.long()]
+
+
 def build_graph(network: Network, ranges: Ranges | None, blocks_of_head: int) -> bytes:
     """Returns an ONNX model whose outputs are those of the heads, `scores` [B, A, K] and, if there is such a head,
     `summary` [B, 1, K], and `new_keys_and_values` [B, N, 2 L D] of new events, by layer of encoder, then decoder.
@@ -221,19 +261,21 @@ def build_graph(network: Network, ranges: Ranges | None, blocks_of_head: int) ->
     encoder, decoder = network.encoder, network.decoder
     graph = _Graph(ranges, num_heads(network), encoder.token_embedding.embedding_dim, blocks_of_head)
     hidden, mask = graph.embed(encoder), graph.node("Add", "mask", "mask_of_rows")
+    suit_of_rows = "" if encoder.suits is None else graph.suit_of_rows(encoder.suits)
+    suit = "" if decoder.candidate_suits is None else graph.suit(decoder.candidate_suits, "candidates")
     for block in encoder.blocks:
         assert isinstance(block, EncoderBlock)
-        hidden = graph.self_attention(hidden, block.attention, mask, is_situation=True)
+        hidden = graph.self_attention(hidden, block.attention, mask, suit_of_rows, is_situation=True)
         hidden = graph.feedforward(hidden, block.feedforward)
     encoded = graph.norm(hidden, encoder.norm)
     summary = graph.node("Slice", encoded, *(graph.constant(np.array([n])) for n in (0, 1, 1)))
     from_summary = graph.linear(summary, decoder.from_summary)
-    embedding = graph.constant(decoder.candidate_embedding.weight)
+    embedding = graph.constant(_rows(decoder.candidate_embedding, decoder.candidate_suits))
     hidden = graph.node("Add", graph.node("Gather", embedding, "candidates"), from_summary)
     for block in decoder.blocks:
         assert isinstance(block, DecoderBlock)
-        hidden = graph.self_attention(hidden, block.self_attention, "mask_of_candidates", is_situation=False)
-        hidden = graph.cross_attention(hidden, encoded, block.cross_attention)
+        hidden = graph.self_attention(hidden, block.self_attention, "mask_of_candidates", suit, is_situation=False)
+        hidden = graph.cross_attention(hidden, encoded, block.cross_attention, suit, suit_of_rows)
         hidden = graph.feedforward(hidden, block.feedforward)
     outputs = [graph.head(graph.norm(hidden, decoder.norm), network.head, "scores")]
     if network.summary_head is not None:

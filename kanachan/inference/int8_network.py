@@ -223,8 +223,6 @@ def with_int8(policy: Policy, name: str) -> Policy:
     """Returns a policy, which is on the CPU, with int8 matrices. Raises ValueError, which starts with the name of the
     weights, if a package is missing, or they are not of imitation."""
     require("onnx", _PACKAGES, f"{name}: int8")
-    if policy.network.encoder.suits is not None:
-        raise ValueError(f"{name}: int8 is not for networks with model.relative_suits")
     if "probabilities" not in policy.objective.prediction_fields:
         raise ValueError(
             f"{name}: int8 is for weights of imitation, which have probabilities, not of {policy.stage}: values of "

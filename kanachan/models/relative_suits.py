@@ -20,7 +20,7 @@ from kanachan.data.batch import TokenLayout
 from kanachan.data.symmetry import suit_permutations
 from kanachan.models.attention import AttentionBackend
 
-_FACTOR = 8.0
+FACTOR = 8.0
 """by which the layers of factors are multiplied, so that they move fast enough at the rate of all others"""
 FIRST_FACTORS = (1.5, -0.75)
 """of the first and the last head before the first step: from attention mostly within the suit to the other suits"""
@@ -84,5 +84,5 @@ def with_suits(vector: Tensor, suit: Tensor, heads: int, factor: Tensor | None =
     head = vector.view(*vector.shape[:-1], heads, -1)
     own = suit.to(vector.dtype)[..., None, :].expand(*head.shape[:-1], suit.shape[-1])
     if factor is not None:
-        own = own * (_FACTOR * factor)[..., None]
+        own = own * (FACTOR * factor)[..., None]
     return torch.cat((own, head[..., suit.shape[-1] :]), dim=-1).flatten(-2)
