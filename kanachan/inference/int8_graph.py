@@ -20,16 +20,9 @@ from onnx import TensorProto, helper, numpy_helper
 from torch import Tensor, nn
 
 from annotate.vocabulary import TABLE
+from kanachan.models.blocks import CrossAttention, DecoderBlock, EncoderBlock, FeedForward, SelfAttention
 from kanachan.models.relative_suits import FACTOR, RelativeSuits
-from kanachan.models.transformer import (
-    CrossAttention,
-    DecoderBlock,
-    Encoder,
-    EncoderBlock,
-    FeedForward,
-    Network,
-    SelfAttention,
-)
+from kanachan.models.transformer import Encoder, Network
 
 Ranges = Mapping[nn.Module, tuple[float, float]]
 """by linear layer: the smallest and the largest input"""

@@ -12,18 +12,18 @@ D width, F features of a number, K outputs of a head. `kanachan.models.attention
 and masks the padding.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from kanachan.config import ModelConfig, RunConfig
 from kanachan.data.batch import Batch, TokenLayout
 from kanachan.models.attention import AttentionBackend, PaddedAttention, VarlenAttention
-from kanachan.models.relative_suits import FIRST_FACTORS, suits_of_candidates, suits_of_tokens, with_suits
+from kanachan.models.blocks import DecoderBlock, EncoderBlock, initialise
+from kanachan.models.relative_suits import suits_of_candidates, suits_of_tokens
 
 # In units of 10,000 points or 10 sticks: from the whole range of the scores down to a few hundred points.
 _PERIODS = (16.0, 4.0, 1.0, 0.25, 0.0625)
@@ -86,7 +86,7 @@ class Encoder(nn.Module):
         self.suits = suits_of_tokens(layout) if config.relative_suits else None
         self.blocks = nn.ModuleList(EncoderBlock(config) for _ in range(config.layers))
         self.norm = nn.LayerNorm(config.width)
-        _initialise(self, num_residuals=2 * config.layers)
+        initialise(self, num_residuals=2 * config.layers)
         with torch.no_grad():
             self.position_embedding.weight.copy_(_waves(max_progression, config.width))
         zeros = torch.zeros(1 + layout.num_hidden, config.width)  # drawing none, so that the decoder's stay the same
@@ -171,7 +171,7 @@ class Decoder(nn.Module):
         self.candidate_suits = suits_of_candidates(layout) if config.relative_suits else None
         self.blocks = nn.ModuleList(DecoderBlock(config) for _ in range(config.decoder_layers))
         self.norm = nn.LayerNorm(config.width)
-        _initialise(self, num_residuals=3 * config.decoder_layers)
+        initialise(self, num_residuals=3 * config.decoder_layers)
 
     def forward(self, encoded_XD: Tensor, backend: AttentionBackend) -> Tensor:
         """Returns vectors of the candidates, normalised, in the shape of the back end; meaningless at padding."""
@@ -214,14 +214,14 @@ class Network(nn.Module):
         self.summary_head = nn.Linear(config.width, num_summary_outputs) if num_summary_outputs else None
         for head in (self.head, self.summary_head):
             if head is not None:
-                _initialise(head, num_residuals=1)
+                initialise(head, num_residuals=1)
                 if prior is not None:
                     nn.init.zeros_(head.weight)
         self.prior = prior
         # after all others, which thus start with the same values with and without auxiliary targets
         self.auxiliary_head = nn.Linear(config.width, num_auxiliary_outputs) if num_auxiliary_outputs else None
         if self.auxiliary_head is not None:
-            _initialise(self.auxiliary_head, num_residuals=1)
+            initialise(self.auxiliary_head, num_residuals=1)
 
     def forward(self, batch: Batch) -> Output:
         return self.decoded(batch, self.encoded(batch))
@@ -278,104 +278,6 @@ def attention_backend(batch: Batch, *, uses_flex: bool = False) -> AttentionBack
     )
 
 
-class EncoderBlock(nn.Module):
-    """Pre-norm self-attention and feed-forward."""
-
-    def __init__(self, config: ModelConfig) -> None:
-        super().__init__()
-        self.attention = SelfAttention(config)
-        self.feedforward = FeedForward(config)
-
-    def forward(self, hidden_XD: Tensor, backend: AttentionBackend, suit_XC: Tensor | None = None) -> Tensor:
-        hidden_XD = hidden_XD + self.attention(hidden_XD, backend.situation, suit_XC)
-        return hidden_XD + self.feedforward(hidden_XD)
-
-
-class DecoderBlock(nn.Module):
-    """Pre-norm self-attention of the candidates, cross-attention to the situation, and feed-forward."""
-
-    def __init__(self, config: ModelConfig) -> None:
-        super().__init__()
-        self.self_attention = SelfAttention(config)
-        self.cross_attention = CrossAttention(config)
-        self.feedforward = FeedForward(config)
-
-    def forward(
-        self, hidden: Tensor, encoded_XD: Tensor, backend: AttentionBackend, suits: tuple[Tensor, Tensor] | None = None
-    ) -> Tensor:
-        """Returns the candidates in the shape of the back end. `suits`: of the candidates [*, C], and suit_XC."""
-        hidden = hidden + self.self_attention(hidden, backend.among_candidates, None if suits is None else suits[0])
-        hidden = hidden + self.cross_attention(hidden, encoded_XD, backend, suits)
-        return hidden + self.feedforward(hidden)
-
-
-class SelfAttention(nn.Module):
-    """Norm, fused query-key-value, attention, projection."""
-
-    def __init__(self, config: ModelConfig) -> None:
-        super().__init__()
-        self.heads = config.heads
-        self.dropout = config.dropout
-        self.norm = nn.LayerNorm(config.width)
-        self.query_key_value = nn.Linear(config.width, 3 * config.width, bias=False)
-        self.suit_factor = nn.Linear(config.width, config.heads) if config.relative_suits else None
-        self.projection = nn.Linear(config.width, config.width, bias=False)
-
-    def forward(self, hidden: Tensor, attend: Callable[[Tensor, int], Tensor], suit: Tensor | None = None) -> Tensor:
-        """Mixes tokens by `attend`, which takes queries, keys and values concatenated, and the number of heads."""
-        hidden = self.norm(hidden)
-        fused = self.query_key_value(hidden)
-        if suit is not None and self.suit_factor is not None:
-            query, key, value = fused.chunk(3, dim=-1)
-            query = with_suits(query, suit, self.heads, self.suit_factor(hidden))
-            fused = torch.cat((query, with_suits(key, suit, self.heads), value), dim=-1)
-        mixed = attend(fused, self.heads)
-        return F.dropout(self.projection(mixed), self.dropout, self.training)
-
-
-class CrossAttention(nn.Module):
-    """Norm of the queries alone (the situation is already normalised), attention to the situation, projection."""
-
-    def __init__(self, config: ModelConfig) -> None:
-        super().__init__()
-        self.heads = config.heads
-        self.dropout = config.dropout
-        self.norm = nn.LayerNorm(config.width)
-        self.query = nn.Linear(config.width, config.width, bias=False)
-        self.suit_factor = nn.Linear(config.width, config.heads) if config.relative_suits else None
-        self.key_value = nn.Linear(config.width, 2 * config.width, bias=False)
-        self.projection = nn.Linear(config.width, config.width, bias=False)
-
-    def forward(
-        self, hidden: Tensor, encoded_XD: Tensor, backend: AttentionBackend, suits: tuple[Tensor, Tensor] | None = None
-    ) -> Tensor:
-        hidden = self.norm(hidden)
-        query, key_value_X2D = self.query(hidden), self.key_value(encoded_XD)
-        if suits is not None and self.suit_factor is not None:
-            suit, suit_XC = suits
-            query = with_suits(query, suit, self.heads, self.suit_factor(hidden))
-            key_XD, value_XD = key_value_X2D.chunk(2, dim=1)
-            key_value_X2D = torch.cat((with_suits(key_XD, suit_XC, self.heads), value_XD), dim=1)
-        mixed = backend.across(query, key_value_X2D, self.heads)
-        return F.dropout(self.projection(mixed), self.dropout, self.training)
-
-
-class FeedForward(nn.Module):
-    """Norm, expansion, GELU, projection."""
-
-    def __init__(self, config: ModelConfig) -> None:
-        super().__init__()
-        self.dropout = config.dropout
-        self.norm = nn.LayerNorm(config.width)
-        self.expansion = nn.Linear(config.width, config.feedforward, bias=False)
-        self.projection = nn.Linear(config.feedforward, config.width, bias=False)
-
-    def forward(self, hidden: Tensor) -> Tensor:
-        """Transforms a tensor of any shape whose last dimension is D."""
-        hidden = self.projection(F.gelu(self.expansion(self.norm(hidden))))
-        return F.dropout(hidden, self.dropout, self.training)
-
-
 def _waves(num_places: int, width: int) -> Tensor:
     """Returns the positions as sines and cosines of unit variance, [places, D], with which training starts: the length
     of the waves grows from 6 to 1,300 places."""
@@ -383,23 +285,3 @@ def _waves(num_places: int, width: int) -> Tensor:
     frequency = _SLOWEST ** -(torch.arange(num_waves) / num_waves)
     angle = torch.arange(num_places)[:, None] * frequency
     return 2**0.5 * torch.cat((angle.sin(), angle.cos()), dim=1)[:, :width]
-
-
-def _initialise(module: nn.Module, num_residuals: int) -> None:
-    """Initialises embeddings with unit variance, and matrices to preserve the variance of their input.
-
-    With smaller weights (the usual 0.02) every query attends to all tokens alike at first, and a narrow network then
-    stays for long at what it can predict without attending to single tokens. The projections that are added to the
-    residual stream shrink with their number.
-    """
-    for name, parameter in module.named_parameters():
-        if name.endswith("embedding.weight") or name.endswith("number_weight"):
-            nn.init.normal_(parameter)
-        elif parameter.ndim >= 2:
-            std = parameter.shape[1] ** -0.5
-            nn.init.normal_(parameter, std=std / num_residuals**0.5 if name.endswith("projection.weight") else std)
-        elif name.endswith("suit_factor.bias"):
-            with torch.no_grad():
-                parameter.copy_(torch.linspace(*FIRST_FACTORS, len(parameter)))
-        elif name.endswith("bias"):
-            nn.init.zeros_(parameter)

@@ -1,0 +1,132 @@
+"""The blocks of the network: attention and feed-forward layers, pre-norm, and how weights are initialised.
+
+Shapes: as in kanachan.models.attention; `*` is [B, A] or [C].
+"""
+
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from kanachan.config import ModelConfig
+from kanachan.models.attention import AttentionBackend
+from kanachan.models.relative_suits import FIRST_FACTORS, with_suits
+
+
+class EncoderBlock(nn.Module):
+    """Pre-norm self-attention and feed-forward."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.attention = SelfAttention(config)
+        self.feedforward = FeedForward(config)
+
+    def forward(self, hidden_XD: Tensor, backend: AttentionBackend, suit_XC: Tensor | None = None) -> Tensor:
+        hidden_XD = hidden_XD + self.attention(hidden_XD, backend.situation, suit_XC)
+        return hidden_XD + self.feedforward(hidden_XD)
+
+
+class DecoderBlock(nn.Module):
+    """Pre-norm self-attention of the candidates, cross-attention to the situation, and feed-forward."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.self_attention = SelfAttention(config)
+        self.cross_attention = CrossAttention(config)
+        self.feedforward = FeedForward(config)
+
+    def forward(
+        self, hidden: Tensor, encoded_XD: Tensor, backend: AttentionBackend, suits: tuple[Tensor, Tensor] | None = None
+    ) -> Tensor:
+        """Returns the candidates in the shape of the back end. `suits`: of the candidates [*, C], and suit_XC."""
+        hidden = hidden + self.self_attention(hidden, backend.among_candidates, None if suits is None else suits[0])
+        hidden = hidden + self.cross_attention(hidden, encoded_XD, backend, suits)
+        return hidden + self.feedforward(hidden)
+
+
+class SelfAttention(nn.Module):
+    """Norm, fused query-key-value, attention, projection."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.heads = config.heads
+        self.dropout = config.dropout
+        self.norm = nn.LayerNorm(config.width)
+        self.query_key_value = nn.Linear(config.width, 3 * config.width, bias=False)
+        self.suit_factor = nn.Linear(config.width, config.heads) if config.relative_suits else None
+        self.projection = nn.Linear(config.width, config.width, bias=False)
+
+    def forward(self, hidden: Tensor, attend: Callable[[Tensor, int], Tensor], suit: Tensor | None = None) -> Tensor:
+        """Mixes tokens by `attend`, which takes queries, keys and values concatenated, and the number of heads."""
+        hidden = self.norm(hidden)
+        fused = self.query_key_value(hidden)
+        if suit is not None and self.suit_factor is not None:
+            query, key, value = fused.chunk(3, dim=-1)
+            query = with_suits(query, suit, self.heads, self.suit_factor(hidden))
+            fused = torch.cat((query, with_suits(key, suit, self.heads), value), dim=-1)
+        mixed = attend(fused, self.heads)
+        return F.dropout(self.projection(mixed), self.dropout, self.training)
+
+
+class CrossAttention(nn.Module):
+    """Norm of the queries alone (the situation is already normalised), attention to the situation, projection."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.heads = config.heads
+        self.dropout = config.dropout
+        self.norm = nn.LayerNorm(config.width)
+        self.query = nn.Linear(config.width, config.width, bias=False)
+        self.suit_factor = nn.Linear(config.width, config.heads) if config.relative_suits else None
+        self.key_value = nn.Linear(config.width, 2 * config.width, bias=False)
+        self.projection = nn.Linear(config.width, config.width, bias=False)
+
+    def forward(
+        self, hidden: Tensor, encoded_XD: Tensor, backend: AttentionBackend, suits: tuple[Tensor, Tensor] | None = None
+    ) -> Tensor:
+        hidden = self.norm(hidden)
+        query, key_value_X2D = self.query(hidden), self.key_value(encoded_XD)
+        if suits is not None and self.suit_factor is not None:
+            suit, suit_XC = suits
+            query = with_suits(query, suit, self.heads, self.suit_factor(hidden))
+            key_XD, value_XD = key_value_X2D.chunk(2, dim=1)
+            key_value_X2D = torch.cat((with_suits(key_XD, suit_XC, self.heads), value_XD), dim=1)
+        mixed = backend.across(query, key_value_X2D, self.heads)
+        return F.dropout(self.projection(mixed), self.dropout, self.training)
+
+
+class FeedForward(nn.Module):
+    """Norm, expansion, GELU, projection."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.dropout = config.dropout
+        self.norm = nn.LayerNorm(config.width)
+        self.expansion = nn.Linear(config.width, config.feedforward, bias=False)
+        self.projection = nn.Linear(config.feedforward, config.width, bias=False)
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        """Transforms a tensor of any shape whose last dimension is D."""
+        hidden = self.projection(F.gelu(self.expansion(self.norm(hidden))))
+        return F.dropout(hidden, self.dropout, self.training)
+
+
+def initialise(module: nn.Module, num_residuals: int) -> None:
+    """Initialises embeddings with unit variance, and matrices to preserve the variance of their input.
+
+    With smaller weights (the usual 0.02) every query attends to all tokens alike at first, and a narrow network then
+    stays for long at what it can predict without attending to single tokens. The projections that are added to the
+    residual stream shrink with their number.
+    """
+    for name, parameter in module.named_parameters():
+        if name.endswith("embedding.weight") or name.endswith("number_weight"):
+            nn.init.normal_(parameter)
+        elif parameter.ndim >= 2:
+            std = parameter.shape[1] ** -0.5
+            nn.init.normal_(parameter, std=std / num_residuals**0.5 if name.endswith("projection.weight") else std)
+        elif name.endswith("suit_factor.bias"):
+            with torch.no_grad():
+                parameter.copy_(torch.linspace(*FIRST_FACTORS, len(parameter)))
+        elif name.endswith("bias"):
+            nn.init.zeros_(parameter)
