@@ -59,6 +59,9 @@ class AttentionBackend(Protocol):
     def across(self, query: Tensor, key_value_X2D: Tensor, heads: int) -> Tensor:
         """Computes attention of the candidates to all that their situation sees, [*, D] to [*, D]."""
 
+    def from_each(self, query_BKD: Tensor, key_value_X2D: Tensor, heads: int) -> Tensor:
+        """Computes attention of as many queries of each decision to all that their situation sees, [B, K, D]."""
+
     def summary(self, hidden_XD: Tensor) -> Tensor:
         """Returns the summary vectors of the situations, [B, D]."""
 
@@ -123,6 +126,9 @@ class PaddedAttention:
 
     def across(self, query: Tensor, key_value_X2D: Tensor, heads: int) -> Tensor:
         return attend(query, self._seen(*self.split(key_value_X2D)), heads, self.mask_BV[:, None, None])
+
+    def from_each(self, query_BKD: Tensor, key_value_X2D: Tensor, heads: int) -> Tensor:
+        return self.across(query_BKD, key_value_X2D, heads)
 
     def summary(self, hidden_XD: Tensor) -> Tensor:
         return self.split(hidden_XD)[0][:, 0]
@@ -199,6 +205,22 @@ class VarlenAttention:
             layout.longest_candidates,
             layout.longest_seen,
         )
+
+    def from_each(self, query_BKD: Tensor, key_value_X2D: Tensor, heads: int) -> Tensor:
+        num_decisions, num_queries, _ = query_BKD.shape
+        starts_N = num_queries * torch.arange(
+            num_decisions + 1, device=query_BKD.device, dtype=self.varlen.seen_N.dtype
+        )
+        mixed = _attend_in_segments(
+            query_BKD.flatten(0, 1),
+            key_value_X2D.index_select(0, self.varlen.seen_V),
+            heads,
+            starts_N,
+            self.varlen.seen_N[: num_decisions + 1],
+            num_queries,
+            self.varlen.longest_seen,
+        )
+        return mixed.view_as(query_BKD)
 
     def summary(self, hidden_XD: Tensor) -> Tensor:
         return hidden_XD.index_select(0, self.varlen.own_N[: len(self.candidate_BA)])

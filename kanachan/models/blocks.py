@@ -41,7 +41,7 @@ class DecoderBlock(nn.Module):
     ) -> Tensor:
         """Returns the candidates in the shape of the back end. `suits`: of the candidates [*, C], and suit_XC."""
         hidden = hidden + self.self_attention(hidden, backend.among_candidates, None if suits is None else suits[0])
-        hidden = hidden + self.cross_attention(hidden, encoded_XD, backend, suits)
+        hidden = hidden + self.cross_attention(hidden, encoded_XD, backend.across, suits)
         return hidden + self.feedforward(hidden)
 
 
@@ -83,8 +83,13 @@ class CrossAttention(nn.Module):
         self.projection = nn.Linear(config.width, config.width, bias=False)
 
     def forward(
-        self, hidden: Tensor, encoded_XD: Tensor, backend: AttentionBackend, suits: tuple[Tensor, Tensor] | None = None
+        self,
+        hidden: Tensor,
+        encoded_XD: Tensor,
+        across: Callable[[Tensor, Tensor, int], Tensor],
+        suits: tuple[Tensor, Tensor] | None = None,
     ) -> Tensor:
+        """Mixes the situation by `across`, which takes queries, keys and values, and the number of heads."""
         hidden = self.norm(hidden)
         query, key_value_X2D = self.query(hidden), self.key_value(encoded_XD)
         if suits is not None and self.suit_factor is not None:
@@ -92,7 +97,7 @@ class CrossAttention(nn.Module):
             query = with_suits(query, suit, self.heads, self.suit_factor(hidden))
             key_XD, value_XD = key_value_X2D.chunk(2, dim=1)
             key_value_X2D = torch.cat((with_suits(key_XD, suit_XC, self.heads), value_XD), dim=1)
-        mixed = backend.across(query, key_value_X2D, self.heads)
+        mixed = across(query, key_value_X2D, self.heads)
         return F.dropout(self.projection(mixed), self.dropout, self.training)
 
 

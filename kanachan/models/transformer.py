@@ -23,6 +23,7 @@ from kanachan.config import ModelConfig, RunConfig
 from kanachan.data.batch import Batch, TokenLayout
 from kanachan.models.attention import AttentionBackend, PaddedAttention, VarlenAttention
 from kanachan.models.blocks import DecoderBlock, EncoderBlock, initialise
+from kanachan.models.kinds_head import KindsHead
 from kanachan.models.relative_suits import suits_of_candidates, suits_of_tokens
 
 # In units of 10,000 points or 10 sticks: from the whole range of the scores down to a few hundred points.
@@ -203,6 +204,7 @@ class Network(nn.Module):
         num_candidate_outputs: int,
         num_summary_outputs: int,
         num_auxiliary_outputs: int = 0,
+        num_outputs_of_kind: int = 0,
         prior: nn.Module | None = None,
         *,
         is_guided: bool = False,
@@ -219,8 +221,11 @@ class Network(nn.Module):
                     nn.init.zeros_(head.weight)
         self.prior = prior
         # after all others, which thus start with the same values with and without auxiliary targets
-        self.auxiliary_head = nn.Linear(config.width, num_auxiliary_outputs) if num_auxiliary_outputs else None
-        if self.auxiliary_head is not None:
+        self.auxiliary_head: nn.Linear | KindsHead | None = None
+        if config.relative_suits and num_outputs_of_kind:
+            self.auxiliary_head = KindsHead(config, layout, num_outputs_of_kind, num_auxiliary_outputs)
+        elif num_auxiliary_outputs:
+            self.auxiliary_head = nn.Linear(config.width, num_auxiliary_outputs)
             initialise(self.auxiliary_head, num_residuals=1)
 
     def forward(self, batch: Batch) -> Output:
@@ -238,7 +243,11 @@ class Network(nn.Module):
         candidate_BAK = backend.outputs(self.head(self.decoder(encoded_XD, backend)))
         summary_BD = backend.summary(encoded_XD)
         summary_BK = summary_BD[:, :0] if self.summary_head is None else self.summary_head(summary_BD)
-        auxiliary_BK = None if self.auxiliary_head is None else self.auxiliary_head(summary_BD)
+        auxiliary_BK = None
+        if isinstance(self.auxiliary_head, KindsHead):
+            auxiliary_BK = self.auxiliary_head(encoded_XD, backend)
+        elif self.auxiliary_head is not None:
+            auxiliary_BK = self.auxiliary_head(summary_BD)
         output = Output(candidate_BAK, summary_BK, batch.candidate_BA != 0, auxiliary_BK)
         return with_prior(output, self.prior, batch)
 

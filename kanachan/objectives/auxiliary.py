@@ -91,6 +91,8 @@ class AuxiliaryTargets(nn.Module):
         self.targets = nn.ModuleDict(targets)
         self._sizes = [target.num_outputs for target in targets.values()]
         self.num_outputs = sum(self._sizes)
+        self.num_outputs_of_kind = HiddenHands.NUM_COUNTS if "hidden_hands" in self.weights else 0
+        """for each other seat and kind of tile; these are the first outputs"""
 
     def losses(self, output_BO: Tensor, batch: Batch) -> dict[str, Tensor]:
         """Returns the unweighted loss of each target by its name."""

@@ -60,8 +60,6 @@ def build_network(
     """Builds a new network with the heads that the stage's objective needs; torch's seed determines its weights.
     `prior`: the card of the weights of `objective.prior`, which are not read; `is_guided`: as of `Encoder`."""
     target = objective_class(stage)(objective, vocabulary)
-    if model.relative_suits and objective.hidden_hands:
-        raise ValueError("objective.hidden_hands: the summary of a network with model.relative_suits knows no suit")
     if objective.prior is None:
         frozen = None
     else:
@@ -74,6 +72,7 @@ def build_network(
         target.num_candidate_outputs,
         target.num_summary_outputs,
         target.auxiliary.num_outputs,
+        target.auxiliary.num_outputs_of_kind,
         frozen,
         is_guided=is_guided,
     )

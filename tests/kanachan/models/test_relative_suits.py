@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from annotate.vocabulary import FOUR_PLAYERS, THREE_PLAYERS, Vocabulary
-from kanachan.data.batch import TokenLayout
+from kanachan.data.batch import TokenLayout, with_varlen_layout
 from kanachan.data.columns import columns_of_annotations
 from kanachan.data.symmetry import suit_permutations
 from kanachan.inference.policy import Policy
@@ -66,3 +66,30 @@ def test_three_players_take_over_the_rows_that_suits_share(tmp_path: Path) -> No
         if meaning in meanings[0]:
             row = int(four.suits.shared_N[meanings[0].index(meaning)])
             assert torch.equal(found["token_embedding.weight"][token], four.token_embedding.weight[row])
+
+
+@VOCABULARIES
+@torch.inference_mode()
+def test_chances_to_hold_a_kind_move_with_the_suits_padded_and_packed(vocabulary: Vocabulary, tmp_path: Path) -> None:
+    annotations = random_annotations(20, seed=1) if vocabulary is FOUR_PLAYERS else decisions_of_three(20)
+    weights = written(tmp_path, vocabulary=vocabulary, relative_suits=True, hidden_hands=1.0, round_winner=1.0)
+    policy = Policy.load(weights)
+    columns, tables = columns_of_annotations(annotations, vocabulary), suit_permutations(vocabulary)
+    targets = policy.objective.auxiliary
+
+    def outputs(number: int) -> dict[str, torch.Tensor]:
+        found = policy.network(policy.batch(tables.apply(columns, np.full(20, number)))).auxiliary_BK
+        assert found is not None
+        return targets.outputs(found)
+
+    first = outputs(0)
+    packed = policy.network(with_varlen_layout(policy.batch(columns), TokenLayout(vocabulary))).auxiliary_BK
+    torch.testing.assert_close(packed, torch.cat(tuple(first.values()), dim=1), rtol=0, atol=5e-5)
+    held_BHKL = first["hidden_hands"].view(20, vocabulary.num_seats - 1, 34, -1)
+    assert held_BHKL.std(dim=2).mean() > 0.01
+    for number, order in enumerate(vocabulary.suit_orders):
+        moved = outputs(number)
+        kinds = [9 * order[kind // 9] + kind % 9 if kind < 27 else kind for kind in range(34)]
+        moved_BHKL = moved["hidden_hands"].view_as(held_BHKL)[:, :, kinds]
+        torch.testing.assert_close(moved_BHKL, held_BHKL, rtol=0, atol=5e-5)
+        torch.testing.assert_close(moved["round_winner"], first["round_winner"], rtol=0, atol=5e-5)

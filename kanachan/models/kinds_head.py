@@ -1,0 +1,54 @@
+"""Outputs for each kind of tile, of a network whose summary knows no suits (`kanachan.models.relative_suits`).
+
+The kinds are queries that attend to the situation, with the suits that they have; kinds that differ in the suit alone
+share an embedding.
+
+Shapes: K kinds of tiles, H other seats, L outputs of a seat and a kind, O all outputs, else as in
+kanachan.models.attention.
+"""
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from annotate.vocabulary import NUM_SUITS, NUM_TILES34, RANKS_PER_SUIT
+from kanachan.config import ModelConfig
+from kanachan.data.batch import TokenLayout
+from kanachan.models.attention import AttentionBackend
+from kanachan.models.blocks import CrossAttention, FeedForward, initialise
+from kanachan.models.relative_suits import RelativeSuits, suits_of_tokens
+
+
+class KindsHead(nn.Module):
+    """A head of `num_outputs`, of which the first H x K x `num_of_kind` are for each other seat and kind, in this
+    order; the others are computed from the summary."""
+
+    def __init__(self, config: ModelConfig, layout: TokenLayout, num_of_kind: int, num_outputs: int) -> None:
+        super().__init__()
+        vocabulary = layout.vocabulary
+        kind_K = np.arange(NUM_TILES34)
+        suit_K, rank_K = np.divmod(kind_K, RANKS_PER_SUIT)
+        moved = [np.array([*order, NUM_SUITS])[suit_K] * RANKS_PER_SUIT + rank_K for order in vocabulary.suit_orders]
+        self.suits = suits_of_tokens(layout)
+        self.kinds = RelativeSuits(np.stack(moved), vocabulary.num_seats)
+        self._num_others = vocabulary.num_seats - 1
+        self.embedding = nn.Embedding(NUM_TILES34, config.width)
+        self.from_summary = nn.Linear(config.width, config.width)
+        self.attention = CrossAttention(config)
+        self.feedforward = FeedForward(config)
+        self.norm = nn.LayerNorm(config.width)
+        self.of_kinds = nn.Linear(config.width, self._num_others * num_of_kind)
+        self.of_summary = nn.Linear(config.width, num_outputs - self._num_others * NUM_TILES34 * num_of_kind)
+        initialise(self, num_residuals=3)
+
+    def forward(self, encoded_XD: Tensor, backend: AttentionBackend) -> Tensor:
+        """Returns the outputs of each decision, [B, O]."""
+        summary_BD = backend.summary(encoded_XD)
+        kind_K = torch.arange(NUM_TILES34, device=encoded_XD.device)
+        hidden_BKD = self.embedding(self.kinds.shared(kind_K)) + self.from_summary(summary_BD)[:, None]
+        suit_BKC = self.kinds.of(kind_K).expand(len(summary_BD), -1, -1)
+        suits = suit_BKC, self.suits.rows(backend, len(summary_BD))
+        hidden_BKD = hidden_BKD + self.attention(hidden_BKD, encoded_XD, backend.from_each, suits)
+        hidden_BKD = hidden_BKD + self.feedforward(hidden_BKD)
+        of_kind_BKHL = self.of_kinds(self.norm(hidden_BKD)).unflatten(2, (self._num_others, -1))
+        return torch.cat((of_kind_BKHL.transpose(1, 2).flatten(1), self.of_summary(summary_BD)), dim=1)
