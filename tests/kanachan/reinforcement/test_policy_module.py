@@ -120,7 +120,7 @@ def test_rewards_that_are_exchanged_among_the_decisions_change_nothing_in_other_
     before, after = (probability_of_reward(p, held_out) for p in (fixed(weights), stage._policy))
     assert after == pytest.approx(before, rel=0.05)
     (covariance,) = rows.of("validation/covariance").values()
-    assert abs(covariance) < 0.01
+    assert abs(covariance) < 0.05  # eight shuffles: 0.005 to 0.038; the true rewards: 0.143
 
 
 @pytest.mark.parametrize("magnet_seed", [None, 0, 1], ids=["no magnet", "magnet of this encoder", "of another"])
