@@ -89,12 +89,15 @@ def other_version(version: object) -> str:
 def require_encoder_sizes(model: ModelConfig, theirs: Mapping[str, Any], path: str | Path) -> None:
     """Raises ValueError, naming both sides, if the encoder of the weights at `path` has other sizes than `model`.
 
-    It may have more blocks: a run of a shallower network begins with some of them (`kanachan.models.fewer_blocks`).
+    It may have more blocks: a run of a shallower network begins with some of them (`kanachan.models.fewer_blocks`). And
+    it may know single suits: one with relative suits begins with their mean.
     """
     named = {name: theirs.get(name, False) for name in SIZES_OF_ENCODER}
     differing = [name for name, value in named.items() if getattr(model, name) != value]
     if model.layers < theirs["layers"]:
         differing.remove("layers")
+    if model.relative_suits and "relative_suits" in differing:
+        differing.remove("relative_suits")
     if differing:
         raise ValueError(
             f"the encoder of {path} has another size: "

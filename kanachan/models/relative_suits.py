@@ -47,6 +47,13 @@ class RelativeSuits(nn.Module):
     def shared(self, token: Tensor) -> Tensor:
         return self.shared_N[token.long()]
 
+    def averaged(self, row_ND: Tensor) -> Tensor:
+        """Returns the embeddings of a network without this as the start of one with it: each the mean of those that
+        become one."""
+        shared_N = self.shared_N.long()
+        sum_ND = torch.zeros(row_ND.shape).index_add(0, shared_N, row_ND.float())
+        return (sum_ND / shared_N.bincount(minlength=len(row_ND)).clamp(min=1)[:, None])[shared_N]
+
     def of(self, token: Tensor) -> Tensor:
         """Returns the suits one-hot, [..., C]; zeros for none."""
         suit = self.suit_N[token.long()][..., None]

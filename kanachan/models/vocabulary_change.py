@@ -1,7 +1,7 @@
 """Weights of a network for one vocabulary as the start of a network for another.
 
 A row of an embedding is taken over if the other vocabulary has one of the same meaning; whatever does not depend on the
-vocabulary is taken over as it is.
+vocabulary is taken over as it is. A network with relative suits can start from one without.
 
 Shapes: N rows of an embedding.
 """
@@ -13,11 +13,12 @@ from torch import Tensor
 
 from annotate.vocabulary import Vocabulary
 from kanachan.data.batch import TokenLayout
+from kanachan.models.relative_suits import suits_of_candidates, suits_of_tokens
 
 _TOKENS, _CANDIDATES = "token_embedding.weight", "candidate_embedding.weight"
 _POSITIONS, _NUMBERS = "position_embedding.weight", "number_weight"
-_SHARED = {_TOKENS: "suits.shared_N", _CANDIDATES: "candidate_suits.shared_N"}
-"""which row of an embedding each token has, of networks with relative suits"""
+_SUITS = {_TOKENS: ("suits.shared_N", suits_of_tokens), _CANDIDATES: ("candidate_suits.shared_N", suits_of_candidates)}
+"""which row of an embedding each token has, of networks with relative suits, and how it is found"""
 
 
 class VocabularyChange:
@@ -39,13 +40,18 @@ class VocabularyChange:
             self._meanings(vocabulary, has_hidden=len(tensors.get(_TOKENS, ())) > TokenLayout(vocabulary).num_tokens)
             for vocabulary, tensors in ((self.old, given), (self.new, current))
         )
-        taken = dict(given) | {name: t for name, t in current.items() if name.endswith(("shared_N", "suit_N"))}
+        taken = {name: t for name, t in current.items() if "suit_factor." in name} | dict(given)
+        taken |= {name: t for name, t in current.items() if name.endswith(("shared_N", "suit_N"))}
         for name in old_rows.keys() & given.keys() & current.keys():
             if len(given[name]) != len(old_rows[name]):
                 continue  # not what its card says: refused where the tensors are loaded
             source_N = _sources(old_rows[name], new_rows[name])
-            old = given[name][given[_SHARED[name]].long()] if _SHARED.get(name) in given else given[name]
-            rows = current[name].detach().clone()
+            old, rows = given[name], current[name].detach().clone()
+            shared, suits_of = _SUITS.get(name, ("", None))
+            if shared in given:
+                old = old[given[shared].long()]
+            elif shared in current and suits_of is not None:
+                old = suits_of(TokenLayout(self.old, hidden=len(old) > TokenLayout(self.old).num_tokens)).averaged(old)
             rows[source_N >= 0] = old[source_N[source_N >= 0]].to(rows)
             taken[name] = rows
         return taken
