@@ -70,7 +70,7 @@ class ModelConfig:
     """decoder blocks: the candidates attend to the situation and to each other"""
     dropout: float = 0.0
     """dropout rate, 0 to 1"""
-    relative_suits: bool = False
+    relative_suits: bool = True
     """the network sees which tiles are of one suit, and never of which: it learns from a quarter of the decisions"""
 
     def __post_init__(self) -> None:
@@ -81,6 +81,12 @@ class ModelConfig:
             require(getattr(self, name) <= most, f"model.{name} must be at most {most:,}, not {getattr(self, name)}")
         require(self.width % self.heads == 0, f"model.heads={self.heads} does not divide model.width={self.width}")
         require(0 <= self.dropout < 1, f"model.dropout must be in [0, 1), not {self.dropout}")
+        head = self.width // self.heads
+        require(
+            head > 3 or not self.relative_suits,
+            f"model.width={self.width} and model.heads={self.heads} give each head {head} numbers; with relative suits "
+            "it needs more than three",
+        )
 
 
 MODEL_SIZES = {

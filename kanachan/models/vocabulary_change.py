@@ -48,9 +48,9 @@ class VocabularyChange:
             source_N = _sources(old_rows[name], new_rows[name])
             old, rows = given[name], current[name].detach().clone()
             shared, suits_of = _SUITS.get(name, ("", None))
-            if shared in given:
+            if shared in given and self.old is not self.new:
                 old = old[given[shared].long()]
-            elif shared in current and suits_of is not None:
+            elif shared in current and shared not in given and suits_of is not None:
                 old = suits_of(TokenLayout(self.old, hidden=len(old) > TokenLayout(self.old).num_tokens)).averaged(old)
             rows[source_N >= 0] = old[source_N[source_N >= 0]].to(rows)
             taken[name] = rows

@@ -101,7 +101,8 @@ def convert_config(path: Path) -> None:
 
 def _converted(values: dict[str, Any], path: Path) -> dict[str, Any]:
     """Converts the settings of a run of an earlier version: its intervals were in optimiser steps, a run without
-    self-play had another default of `selfplay.critic`, and there were further settings (`RETIRED`)."""
+    self-play had another default of `selfplay.critic`, no network had relative suits, and there were further settings
+    (`RETIRED`)."""
     run, batch = values.get("run") or {}, (values.get("data") or {}).get("batch")
     every = run.get("validate_every")
     run = {name: value for name, value in run.items() if f"run.{name}" not in GONE}
@@ -111,6 +112,8 @@ def _converted(values: dict[str, Any], path: Path) -> dict[str, Any]:
     if selfplay.get("games") is None and selfplay.get("critic"):
         values = {**values, "selfplay": {**selfplay, "critic": False}}
     values = {**values, "run": run}
+    if "model" in values:
+        values["model"] = {"relative_suits": False, **values["model"]}
     if values.get("stage") in ONCE_CONSERVATIVE and "objective" in values:
         values["objective"] = {**values["objective"], "conservative": ObjectiveConfig.conservative}
     for setting, only in RETIRED.items():

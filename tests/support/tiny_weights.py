@@ -20,7 +20,7 @@ def written(
     actor_first: bool = True,
     layers: int = MODEL_SIZES["tiny"].layers,
     dropout: float = 0.0,
-    relative_suits: bool = False,
+    relative_suits: bool = True,
     vocabulary: Vocabulary = FOUR_PLAYERS,
     **objective: Any,
 ) -> Path:

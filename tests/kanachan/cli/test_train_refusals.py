@@ -26,6 +26,7 @@ REFUSALS = [
     ("rank", "--run.seed -1", "run.seed must be from 0 to 4294967295, not -1"),
     ("rank", "--objective.rank_points '[1,.nan,0,0]'", "must be finite numbers"),
     ("rank", "--model.heads 3", "model.heads=3 does not divide"),
+    ("rank", "--model.heads 64", "give each head 2 numbers"),
     ("rank", "--data.batch 16 --data.micro_batch 7", "data.micro_batch=7 does not divide"),
     ("rank", "-o ''", "run.out is empty: name a folder"),
     ("rank", "--data.bach 3", "unknown setting --data.bach: did you mean --data.batch?"),

@@ -21,9 +21,12 @@ def random_batch(num_rows: int, seed: int = 0) -> Batch:
     return batch_of_annotations(random_annotations(num_rows, seed), FOUR_PLAYERS)
 
 
-def tiny_network(num_candidate_outputs: int = 3, num_summary_outputs: int = 2) -> Network:
+def tiny_network(
+    num_candidate_outputs: int = 3, num_summary_outputs: int = 2, *, relative_suits: bool = True
+) -> Network:
     torch.manual_seed(0)
-    return Network(CONFIG, LAYOUT, FOUR_PLAYERS.max_progression, num_candidate_outputs, num_summary_outputs).eval()
+    config, most = replace(CONFIG, relative_suits=relative_suits), FOUR_PLAYERS.max_progression
+    return Network(config, LAYOUT, most, num_candidate_outputs, num_summary_outputs).eval()
 
 
 @torch.no_grad()
@@ -55,10 +58,10 @@ def test_permuting_the_candidates_permutes_their_outputs(network: Network) -> No
     assert_same(before.summary_BK, after.summary_BK)
 
 
-def test_the_network_is_that_of_one_sequence_under_a_mask(network: Network) -> None:
+def test_the_network_is_that_of_one_sequence_under_a_mask() -> None:
     """Computes the same on one row of own tokens and events, with a mask of which attends to which."""
     batch = random_batch(4)
-    encoder = network.encoder
+    encoder = tiny_network(relative_suits=False).encoder
     backend = attention_backend(batch)
     assert isinstance(backend, PaddedAttention)
     own_BOD, event_GED = backend.split(encoded_of(encoder, batch))

@@ -1,6 +1,7 @@
 """Weights of a network for one vocabulary as the start of a network for another."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import pytest
 import torch
@@ -14,7 +15,7 @@ from kanachan.models.vocabulary_change import VocabularyChange
 from kanachan.objectives.networks import build_network
 from kanachan.reinforcement.critic import CriticNetwork
 
-TINY = MODEL_SIZES["tiny"]
+TINY = replace(MODEL_SIZES["tiny"], relative_suits=False)  # where each tile has a row of its own
 NORTH, RED_FIVE = 33, 10
 
 

@@ -105,8 +105,8 @@ def test_a_shallower_network_begins_with_blocks_of_a_deeper_one_and_says_with_wh
 
 @pytest.mark.parametrize("vocabulary", [FOUR_PLAYERS, THREE_PLAYERS], ids=lambda each: each.name)
 def test_relative_suits_begin_with_the_mean_of_single_suits(vocabulary: Vocabulary, tmp_path: Path) -> None:
-    init = written(tmp_path, "imitation")
-    made = initial("imitation", init, vocabulary, replace(TINY, relative_suits=True))
+    init = written(tmp_path, "imitation", relative_suits=False)
+    made = initial("imitation", init, vocabulary)
     assert made.origin.startswith(f"encoder and decoder from {init} averaged over the suits")
     theirs, layouts = read_weights(init).tensors, [TokenLayout(each) for each in (FOUR_PLAYERS, vocabulary)]
     assert torch.equal(made.network.encoder.norm.weight, theirs["encoder.norm.weight"])

@@ -115,7 +115,7 @@ def test_matrices_of_encoder_and_decoder_and_nothing_else_are_muons() -> None:
     muons = {id(p) for group in optimizer.param_groups if group["is_muons"] for p in group["params"]}
     names = {name for name, parameter in real.named_parameters() if id(parameter) in muons}
     assert {name.split(".")[-2] for name in names} == {
-        *("query_key_value", "projection", "expansion", "query", "key_value", "from_summary")
+        *("query_key_value", "projection", "expansion", "query", "key_value", "from_summary", "suit_factor")
     }
     assert {name.split(".")[0] for name in names} == {"encoder", "decoder"}
 
