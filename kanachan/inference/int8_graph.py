@@ -160,7 +160,7 @@ class _Graph:
         return self.node("Add", hidden, self.linear(mixed, part.projection))
 
     def with_suits(self, vector: str, suit: str, normed: str = "", module: nn.Linear | None = None) -> str:
-        """Adds `relative_suits.with_suits`; `module` computes the factors of queries from their `normed`, in fp32."""
+        """Adds `relative_suits.write_suits`; `module` computes the factors of queries from their `normed`, in fp32."""
         two, three = self.constant(np.array([2])), self.constant(np.array([3]))
         own = self.node("Unsqueeze", suit, two)
         if module is None:

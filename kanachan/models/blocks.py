@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from kanachan.config import ModelConfig
 from kanachan.models.attention import AttentionBackend
-from kanachan.models.relative_suits import FIRST_FACTORS, with_suits
+from kanachan.models.relative_suits import FIRST_FACTORS, suits_of_heads, write_suits
 
 
 class EncoderBlock(nn.Module):
@@ -62,9 +62,8 @@ class SelfAttention(nn.Module):
         hidden = self.norm(hidden)
         fused = self.query_key_value(hidden)
         if suit is not None and self.suit_factor is not None:
-            query, key, value = fused.chunk(3, dim=-1)
-            query = with_suits(query, suit, self.heads, self.suit_factor(hidden))
-            fused = torch.cat((query, with_suits(key, suit, self.heads), value), dim=-1)
+            of_query = suits_of_heads(suit, self.heads, self.suit_factor(hidden))
+            write_suits(fused, 3, of_query, suits_of_heads(suit, self.heads))
         mixed = attend(fused, self.heads)
         return F.dropout(self.projection(mixed), self.dropout, self.training)
 
@@ -94,9 +93,8 @@ class CrossAttention(nn.Module):
         query, key_value_X2D = self.query(hidden), self.key_value(encoded_XD)
         if suits is not None and self.suit_factor is not None:
             suit, suit_XC = suits
-            query = with_suits(query, suit, self.heads, self.suit_factor(hidden))
-            key_XD, value_XD = key_value_X2D.chunk(2, dim=1)
-            key_value_X2D = torch.cat((with_suits(key_XD, suit_XC, self.heads), value_XD), dim=1)
+            write_suits(query, 1, suits_of_heads(suit, self.heads, self.suit_factor(hidden)))
+            write_suits(key_value_X2D, 2, suits_of_heads(suit_XC, self.heads))
         mixed = across(query, key_value_X2D, self.heads)
         return F.dropout(self.projection(mixed), self.dropout, self.training)
 

@@ -80,16 +80,15 @@ def _permuted_tokens(vocabulary: Vocabulary, has_hidden: bool) -> NDArray[np.int
     return TokenLayout(vocabulary, hidden=has_hidden).permuted(suit_permutations(vocabulary))
 
 
-def with_suits(vector: Tensor, suit: Tensor, heads: int, factor: Tensor | None = None) -> Tensor:
-    """Writes suits into the first numbers of each head.
+def suits_of_heads(suit: Tensor, heads: int, factor: Tensor | None = None) -> Tensor:
+    """Returns suits [..., C] as the keys of these tokens have them, [..., H, C]; with factors [..., H], as queries."""
+    of_heads = suit[..., None, :].expand(*suit.shape[:-1], heads, suit.shape[-1])
+    return of_heads if factor is None else of_heads * (FACTOR * factor)[..., None]
 
-    Args:
-        vector: queries or keys [..., D].
-        suit: [..., C].
-        factor: of each head [..., H], for queries.
-    """
-    head = vector.view(*vector.shape[:-1], heads, -1)
-    own = suit.to(vector.dtype)[..., None, :].expand(*head.shape[:-1], suit.shape[-1])
-    if factor is not None:
-        own = own * (FACTOR * factor)[..., None]
-    return torch.cat((own, head[..., suit.shape[-1] :]), dim=-1).flatten(-2)
+
+def write_suits(vectors: Tensor, num_vectors: int, *suits: Tensor) -> None:
+    """Writes suits [..., H, C] into the first numbers of each head, in place: of the first of so many vectors
+    [..., N D] as there are `suits`."""
+    heads, num_suits = suits[0].shape[-2:]
+    head = vectors.view(*vectors.shape[:-1], num_vectors, heads, -1)
+    head[..., : len(suits), :, :num_suits] = torch.stack(suits, dim=-3).to(vectors.dtype)
