@@ -141,7 +141,13 @@ class PaddedAttention:
 
     def _seen(self, own_BOD: Tensor, event_GED: Tensor) -> Tensor:
         """Returns [B, V, D]: each situation's own keys and values, then those of its group's events."""
-        return torch.cat((own_BOD, event_GED.index_select(0, self.group_B)), dim=1)
+        if event_GED.dtype == torch.bfloat16 and event_GED.device.type == "cpu":
+            # as a product, whose gradient is one too; that of a selection adds number by number
+            is_of_BG = self.group_B[:, None] == torch.arange(len(event_GED))
+            event_BED = (is_of_BG.to(event_GED.dtype) @ event_GED.flatten(1)).view(-1, *event_GED.shape[1:])
+        else:
+            event_BED = event_GED.index_select(0, self.group_B)
+        return torch.cat((own_BOD, event_BED), dim=1)
 
 
 @dataclass(frozen=True)
