@@ -192,6 +192,8 @@ def _commands(run: Weights) -> list[str]:
     for setting, value in RETIRED.items():
         section, _, name = setting.partition(".")
         usual[section][name] = value
+    if config["init"]:
+        usual["model"]["relative_suits"] = None  # as the weights of --init have it
     own = {config["stage"]} & {"reward", "critic", "policy"}
     for section in ("data", "model", "objective", "optim", "run", *own):
         for name, value in config.get(section, {}).items():
