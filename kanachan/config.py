@@ -130,10 +130,10 @@ class ObjectiveConfig:
     reward: str | None = None
     """rank and grading with target round: weights of that reward predictor; without it, objective.prior"""
     hidden_hands: float = 0.0
-    """all stages: weight of an auxiliary target, the tiles that the others hold, predicted from the summary token;
-    needs shards of annotations made with --hidden"""
+    """all stages: weight of an auxiliary target, the tiles that the others hold; needs shards of annotations made
+    with --hidden"""
     round_winner: float = 0.0
-    """all stages: weight of an auxiliary target, the winner of the round, predicted from the summary token"""
+    """all stages: weight of an auxiliary target, the winner of the round"""
 
     def __post_init__(self) -> None:
         require_each(self, "objective", 0, "conservative", "baseline", "hidden_hands", "round_winner")
@@ -189,7 +189,8 @@ class DataConfig:
     validation_batch: int = 256
     """decisions in one forward pass of a validation"""
     exchange_suits: bool = True
-    """augmentation: permute the suits at random (six permutations; of three players two)"""
+    """augmentation: permute the suits at random (six permutations; of three players two); with relative suits that
+    changes only what a teacher sees"""
     actor_first: bool = True
     """seat canonicalisation: rotate the seats so that the actor is seat 0, and what is learned in one seat holds for
     all"""

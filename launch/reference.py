@@ -186,6 +186,8 @@ def _commands(run: Weights) -> list[str]:
         files = [word for split, names in sources.items() for word in (f"--{split}", *names)]
         commands.append(shlex.join(["kanachan-pack", *files, "-o", config["data"]["path"]]))
     command = ["kanachan-train", "--stage", config["stage"], "--data.path", config["data"]["path"]]
+    if config["stage"] != REWARD:
+        config["model"].setdefault("relative_suits", False)  # of earlier versions
     if config["init"]:
         command += ["--init", config["init"]]
     usual = plain(stage_defaults(config["stage"], run.vocabulary))

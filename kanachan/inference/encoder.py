@@ -32,6 +32,7 @@ class KanachanConfig(PretrainedConfig):  # type: ignore[no-untyped-call]
         heads: int = ModelConfig.heads,
         feedforward: int = ModelConfig.feedforward,
         dropout: float = ModelConfig.dropout,
+        relative_suits: bool = False,  # as in folders of earlier versions, which do not have it
         vocabulary: str = "",
         fingerprint: str = "",
         actor_first: bool = False,
@@ -42,6 +43,7 @@ class KanachanConfig(PretrainedConfig):  # type: ignore[no-untyped-call]
         self.heads = heads
         self.feedforward = feedforward
         self.dropout = dropout
+        self.relative_suits = relative_suits
         self.vocabulary = vocabulary
         self.fingerprint = fingerprint
         self.actor_first = actor_first

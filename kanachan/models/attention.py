@@ -141,7 +141,7 @@ class PaddedAttention:
 
     def _seen(self, own_BOD: Tensor, event_GED: Tensor) -> Tensor:
         """Returns [B, V, D]: each situation's own keys and values, then those of its group's events."""
-        if event_GED.dtype == torch.bfloat16 and event_GED.device.type == "cpu":
+        if event_GED.requires_grad and event_GED.dtype == torch.bfloat16 and event_GED.device.type == "cpu":
             # as a product, whose gradient is one too; that of a selection adds number by number
             is_of_BG = self.group_B[:, None] == torch.arange(len(event_GED))
             event_BED = (is_of_BG.to(event_GED.dtype) @ event_GED.flatten(1)).view(-1, *event_GED.shape[1:])
@@ -213,20 +213,19 @@ class VarlenAttention:
         )
 
     def from_each(self, query_BKD: Tensor, key_value_X2D: Tensor, heads: int) -> Tensor:
-        num_decisions, num_queries, _ = query_BKD.shape
-        starts_N = num_queries * torch.arange(
-            num_decisions + 1, device=query_BKD.device, dtype=self.varlen.seen_N.dtype
+        num_decisions, num_queries, width = query_BKD.shape
+        seen_N = self.varlen.seen_N
+        # a query for each segment of padding, too, or a kernel may leave gradients of their keys unwritten
+        num_padding = len(seen_N) - 1 - num_decisions
+        query_LD = torch.cat((query_BKD.flatten(0, 1), query_BKD.new_zeros(num_padding, width)))
+        place_N = torch.arange(len(seen_N), device=seen_N.device, dtype=seen_N.dtype)
+        starts_N = torch.where(
+            place_N < num_decisions, num_queries * place_N, (num_queries - 1) * num_decisions + place_N
         )
-        mixed = _attend_in_segments(
-            query_BKD.flatten(0, 1),
-            key_value_X2D.index_select(0, self.varlen.seen_V),
-            heads,
-            starts_N,
-            self.varlen.seen_N[: num_decisions + 1],
-            num_queries,
-            self.varlen.longest_seen,
-        )
-        return mixed.view_as(query_BKD)
+        key_value_VD = key_value_X2D.index_select(0, self.varlen.seen_V)
+        longest = self.varlen.longest_seen
+        mixed_LD = _attend_in_segments(query_LD, key_value_VD, heads, starts_N, seen_N, num_queries, longest)
+        return mixed_LD[: num_decisions * num_queries].view_as(query_BKD)
 
     def summary(self, hidden_XD: Tensor) -> Tensor:
         return hidden_XD.index_select(0, self.varlen.own_N[: len(self.candidate_BA)])

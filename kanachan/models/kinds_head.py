@@ -38,7 +38,8 @@ class KindsHead(nn.Module):
         self.feedforward = FeedForward(config)
         self.norm = nn.LayerNorm(config.width)
         self.of_kinds = nn.Linear(config.width, self._num_others * num_of_kind)
-        self.of_summary = nn.Linear(config.width, num_outputs - self._num_others * NUM_TILES34 * num_of_kind)
+        num_of_summary = num_outputs - self._num_others * NUM_TILES34 * num_of_kind
+        self.of_summary = nn.Linear(config.width, num_of_summary) if num_of_summary else None
         initialise(self, num_residuals=3)
 
     def forward(self, encoded_XD: Tensor, backend: AttentionBackend) -> Tensor:
@@ -51,4 +52,5 @@ class KindsHead(nn.Module):
         hidden_BKD = hidden_BKD + self.attention(hidden_BKD, encoded_XD, backend.from_each, suits)
         hidden_BKD = hidden_BKD + self.feedforward(hidden_BKD)
         of_kind_BKHL = self.of_kinds(self.norm(hidden_BKD)).unflatten(2, (self._num_others, -1))
-        return torch.cat((of_kind_BKHL.transpose(1, 2).flatten(1), self.of_summary(summary_BD)), dim=1)
+        output_BO = of_kind_BKHL.transpose(1, 2).flatten(1)
+        return output_BO if self.of_summary is None else torch.cat((output_BO, self.of_summary(summary_BD)), dim=1)

@@ -47,13 +47,6 @@ class RelativeSuits(nn.Module):
     def shared(self, token: Tensor) -> Tensor:
         return self.shared_N[token.long()]
 
-    def averaged(self, row_ND: Tensor) -> Tensor:
-        """Returns the embeddings of a network without this as the start of one with it: each the mean of those that
-        become one."""
-        shared_N = self.shared_N.long()
-        sum_ND = torch.zeros(row_ND.shape).index_add(0, shared_N, row_ND.float())
-        return (sum_ND / shared_N.bincount(minlength=len(row_ND)).clamp(min=1)[:, None])[shared_N]
-
     def of(self, token: Tensor) -> Tensor:
         """Returns the suits one-hot, [..., C]; zeros for none."""
         suit = self.suit_N[token.long()][..., None]
@@ -64,6 +57,15 @@ class RelativeSuits(nn.Module):
         tile, event = self.of(backend.tiles), self.of(backend.events)
         none_BPC = tile.new_zeros(num_decisions, self._num_seats, self.num_suits)
         return backend.rows(none_BPC[:, 0], none_BPC, tile, event)
+
+
+def averaged(row_ND: Tensor, shared_N: Tensor, is_known_N: Tensor) -> Tensor:
+    """Returns the embeddings of single tokens as the start of those that `shared_N` names: each the mean of the known
+    ones that become one, or as it is where none is known."""
+    known_N = is_known_N.to(row_ND)
+    count_N = torch.zeros_like(known_N).index_add(0, shared_N, known_N)[shared_N]
+    sum_ND = torch.zeros_like(row_ND).index_add(0, shared_N, row_ND * known_N[:, None])[shared_N]
+    return torch.where(count_N[:, None] > 0, sum_ND / count_N.clamp(min=1)[:, None], row_ND)
 
 
 def suits_of_tokens(layout: TokenLayout) -> RelativeSuits:

@@ -44,7 +44,7 @@ class Output(NamedTuple):
     mask_BA: Tensor
     """True where there is a candidate, False where there is padding"""
     auxiliary_BK: Tensor | None = None
-    """outputs from the summary token for auxiliary targets, if there are any"""
+    """outputs for auxiliary targets, if there are any"""
 
 
 class Encoded(NamedTuple):

@@ -13,12 +13,12 @@ from torch import Tensor
 
 from annotate.vocabulary import Vocabulary
 from kanachan.data.batch import TokenLayout
-from kanachan.models.relative_suits import suits_of_candidates, suits_of_tokens
+from kanachan.models.relative_suits import averaged
 
 _TOKENS, _CANDIDATES = "token_embedding.weight", "candidate_embedding.weight"
 _POSITIONS, _NUMBERS = "position_embedding.weight", "number_weight"
-_SUITS = {_TOKENS: ("suits.shared_N", suits_of_tokens), _CANDIDATES: ("candidate_suits.shared_N", suits_of_candidates)}
-"""which row of an embedding each token has, of networks with relative suits, and how it is found"""
+_SHARED = {_TOKENS: "suits.shared_N", _CANDIDATES: "candidate_suits.shared_N"}
+"""which row of an embedding each token has, of networks with relative suits"""
 
 
 class VocabularyChange:
@@ -45,14 +45,15 @@ class VocabularyChange:
         for name in old_rows.keys() & given.keys() & current.keys():
             if len(given[name]) != len(old_rows[name]):
                 continue  # not what its card says: refused where the tensors are loaded
-            source_N = _sources(old_rows[name], new_rows[name])
-            old, rows = given[name], current[name].detach().clone()
-            shared, suits_of = _SUITS.get(name, ("", None))
-            if shared in given and self.old is not self.new:
+            shared, old = _SHARED.get(name, ""), given[name]
+            if shared in given:
+                if self.old is self.new and old.shape == current[name].shape:
+                    continue
                 old = old[given[shared].long()]
-            elif shared in current and shared not in given and suits_of is not None:
-                old = suits_of(TokenLayout(self.old, hidden=len(old) > TokenLayout(self.old).num_tokens)).averaged(old)
+            source_N, rows = _sources(old_rows[name], new_rows[name]), current[name].detach().clone()
             rows[source_N >= 0] = old[source_N[source_N >= 0]].to(rows)
+            if shared in current:
+                rows = averaged(rows, current[shared].long(), source_N >= 0)
             taken[name] = rows
         return taken
 

@@ -1,6 +1,6 @@
-"""Auxiliary targets: what the network learns to predict in addition to the target of its stage, from the summary token.
+"""Auxiliary targets: what the network learns to predict in addition to the target of its stage.
 
-They come from the record and are never inputs. To predict them, the encoder must represent them in its summary vector;
+They come from the record and are never inputs. To predict them, the encoder must represent them;
 their head is separate from the other heads and nothing else uses it. A target is a module without parameters, which
 knows the number of the outputs that predict it (`num_outputs`) and returns their loss, a mean over the decisions.
 

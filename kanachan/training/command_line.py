@@ -289,11 +289,10 @@ def _resumed(config: TrainConfig, given: _Given, *, is_named: bool) -> TrainConf
             config = replace(config, data=replace(config.data, **{name: getattr(saved.data, name)}))
     if config.run.validation_interval is None:
         config = replace(config, run=replace(config.run, validation_interval=saved.run.validation_interval))
-    if config.init is not None and SIZE not in given.line:  # as --init gave them to the saved run
-        taken = {
-            name: getattr(saved.model, name) for name in (*_SIZES, "relative_suits") if not given.has(f"model.{name}")
-        }
-        config = replace(config, model=replace(config.model, **taken))
+    # as --init gave them to the saved run, or an earlier version, without relative suits, did
+    names = ("relative_suits", *(_SIZES if config.init is not None and SIZE not in given.line else ()))
+    taken = {name: getattr(saved.model, name) for name in names if not given.has(f"model.{name}")}
+    config = replace(config, model=replace(config.model, **taken))
     require_same(saved, config, MAY_CHANGE | LENGTH if is_named else MAY_CHANGE)
     return config
 

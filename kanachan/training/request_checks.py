@@ -142,6 +142,11 @@ def require_init(config: TrainConfig) -> None:
             f"--init {config.init}: stage {config.stage} needs all of its {theirs} encoder blocks, and model.layers is "
             f"{config.model.layers}: give --model.layers {theirs}"
         )
+    if config.stage == POLICY and config.model.relative_suits != card["model"].get("relative_suits", False):
+        raise ValueError(
+            f"--init {config.init}: of a network that knows single suits; with model.relative_suits it would play "
+            "differently: leave that out, or train stage imitation with it first"
+        )
     actor_first = card["config"]["data"]["actor_first"]
     if actor_first != config.data.actor_first:
         raise ValueError(
@@ -204,6 +209,16 @@ def warnings_of(config: TrainConfig, config_files: Iterable[tuple[Path, Mapping[
             f"--init {config.init} has {card['model']['layers']} encoder blocks, of which the network begins with "
             f"{config.model.layers} (model.layers): without --objective.teacher it learns more slowly what the others "
             "knew"
+        )
+    if (
+        card is not None
+        and config.objective.teacher is None
+        and config.model.relative_suits
+        and not card["model"].get("relative_suits", False)
+    ):
+        found.append(
+            f"--init {config.init} knows single suits, over which the network begins averaged (model.relative_suits): "
+            "without --objective.teacher it learns more slowly what the weights knew"
         )
     if config.data.path and "validation" not in _splits(config.stage, config.data.path):
         found.append(

@@ -112,7 +112,7 @@ def _converted(values: dict[str, Any], path: Path) -> dict[str, Any]:
     if selfplay.get("games") is None and selfplay.get("critic"):
         values = {**values, "selfplay": {**selfplay, "critic": False}}
     values = {**values, "run": run}
-    if "model" in values:
+    if "model" in values and values.get("stage") != "reward":  # which has no such network
         values["model"] = {"relative_suits": False, **values["model"]}
     if values.get("stage") in ONCE_CONSERVATIVE and "objective" in values:
         values["objective"] = {**values["objective"], "conservative": ObjectiveConfig.conservative}

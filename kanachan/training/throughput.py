@@ -49,8 +49,9 @@ def count_flops(
     Operations are a multiplication and an addition for each weight and token, and twice that again for the backward
     pass. With width D, feed-forward width M, a situation of O own tokens that sees V in all and has A candidates, a
     group of E events: an encoder block costs (4 D² + 2 D M) (O + E) weights and 2 D (O V + E²) of attention; a decoder
-    block (6 D² + 2 D M) A, 2 D² (O + E) for keys and values, and 2 D A (A + V) of attention. Embeddings, heads, norms
-    and the optimiser are excluded, and so is what is computed a second time to save memory.
+    block (6 D² + 2 D M) A, 2 D² (O + E) for keys and values, and 2 D A (A + V) of attention; with relative suits D more
+    weights for each head of attention and query. Embeddings, heads (also the large one of hidden hands), norms and the
+    optimiser are excluded, and so is what is computed a second time to save memory.
 
     Args:
         trains_encoder: whether the backward pass goes through the encoder.

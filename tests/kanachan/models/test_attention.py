@@ -12,7 +12,8 @@ from annotate.annotation import Annotation
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.config import ModelConfig, ObjectiveConfig, RunConfig, StageName
 from kanachan.data.batch import Batch, TokenLayout, batch_of_annotations, with_varlen_layout
-from kanachan.models.transformer import Network, Output
+from kanachan.models import attention
+from kanachan.models.transformer import Network, Output, attention_backend
 from kanachan.objectives.networks import build_network
 from kanachan.objectives.stages import STAGES
 from tests.support.random_annotations import altered, random_annotations
@@ -183,13 +184,32 @@ class KernelCalls(TorchDispatchMode):
 def test_heads_have_a_width_that_the_kernel_for_packed_batches_accepts(width: int, kernels: int) -> None:
     """On `meta`, where its place is taken by a function of shapes."""
     config = ModelConfig(width=4 * width, heads=4, layers=1, feedforward=32)
-    network, objective = build_network("imitation", config, ObjectiveConfig(), FOUR_PLAYERS)
+    network, objective = build_network("imitation", config, ObjectiveConfig(hidden_hands=1.0), FOUR_PLAYERS)
     network.to("meta"), objective.to("meta")
     packed = with_varlen_layout(batch_of(decisions(8)), LAYOUT).to("meta")
     with KernelCalls() as calls:
         objective.loss(network(packed), packed)["loss"].backward()
-    assert len(calls.arguments) == 4  # own tokens, events, candidates, across
+    assert len(calls.arguments) == 5  # own tokens, events, candidates, across, from the kinds of hidden tiles
     for query, key, value, query_starts, key_starts, _, _, _, scale, *_ in calls.arguments:
         assert {tensor.shape[1:] for tensor in (query, key, value)} == {(4, kernels)}
         assert query_starts.dtype == key_starts.dtype == torch.int32
         assert scale == width**-0.5
+
+
+def test_every_segment_of_padding_has_a_query_from_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kernel may leave gradients of keys without a query unwritten."""
+    seen = []
+
+    def recorded(query: Tensor, key_value: Tensor, heads: int, starts: Tensor, key_starts: Tensor, *_: Any) -> Tensor:
+        seen.append((len(query), len(key_value), starts, key_starts))
+        return query
+
+    monkeypatch.setattr(attention, "_attend_in_segments", recorded)
+    packed = with_varlen_layout(batch_of(decisions(8)), LAYOUT)
+    backend = attention_backend(packed)
+    query_BKD = torch.randn(8, 5, 16)
+    assert torch.equal(backend.from_each(query_BKD, torch.randn(10_000, 32), 2), query_BKD)
+    ((num_queries, num_keys, starts, key_starts),) = seen
+    assert starts.dtype == key_starts.dtype and len(starts) == len(key_starts)
+    assert (int(starts[-1]), int(key_starts[-1])) == (num_queries, num_keys)
+    assert starts.diff()[:8].tolist() == [5] * 8 and set(starts.diff()[8:].tolist()) == {1}

@@ -52,20 +52,25 @@ def test_a_permutation_moves_all_tokens_of_a_suit_to_one_suit(vocabulary: Vocabu
             assert torch.equal(suits.shared_N, suits.shared_N[moved_N])
 
 
-def test_three_players_take_over_the_rows_that_suits_share(tmp_path: Path) -> None:
-    four, three = (
+@pytest.mark.parametrize("vocabularies", [(FOUR_PLAYERS, THREE_PLAYERS), (THREE_PLAYERS, FOUR_PLAYERS)])
+def test_another_number_of_players_takes_over_the_mean_of_the_rows_that_its_suits_share(
+    vocabularies: tuple[Vocabulary, Vocabulary], tmp_path: Path
+) -> None:
+    old, new = (
         Policy.load(written(tmp_path / each.name, vocabulary=each, relative_suits=True, seed=seed)).network.encoder
-        for seed, each in enumerate((FOUR_PLAYERS, THREE_PLAYERS))
+        for seed, each in enumerate(vocabularies)
     )
-    change = VocabularyChange(FOUR_PLAYERS, THREE_PLAYERS, actor_first=True)
-    found = change.tensors(four.state_dict(), three.state_dict())
-    meanings = [TokenLayout(each).meanings(actor_first=True) for each in (FOUR_PLAYERS, THREE_PLAYERS)]
-    assert four.suits is not None and three.suits is not None
-    assert torch.equal(found["suits.suit_N"], three.suits.suit_N)
-    for token, meaning in enumerate(meanings[1]):
-        if meaning in meanings[0]:
-            row = int(four.suits.shared_N[meanings[0].index(meaning)])
-            assert torch.equal(found["token_embedding.weight"][token], four.token_embedding.weight[row])
+    found = VocabularyChange(*vocabularies, actor_first=True).tensors(old.state_dict(), new.state_dict())
+    theirs, ours = (TokenLayout(each).meanings(actor_first=True) for each in vocabularies)
+    assert old.suits is not None and new.suits is not None
+    assert torch.equal(found["suits.suit_N"], new.suits.suit_N)
+    row_of = {meaning: old.token_embedding.weight[row] for meaning, row in zip(theirs, old.suits.shared_N, strict=True)}
+    for token in new.suits.shared_N.unique().tolist():
+        sharing = (new.suits.shared_N == token).nonzero().flatten().tolist()
+        known = [row_of[ours[each]] for each in sharing if ours[each] in row_of]
+        if known:
+            mean = torch.stack(known).mean(dim=0)
+            torch.testing.assert_close(found["token_embedding.weight"][token], mean, rtol=0, atol=1e-6)
 
 
 @VOCABULARIES

@@ -111,12 +111,13 @@ def test_relative_suits_begin_with_the_mean_of_single_suits(vocabulary: Vocabula
     theirs, layouts = read_weights(init).tensors, [TokenLayout(each) for each in (FOUR_PLAYERS, vocabulary)]
     assert torch.equal(made.network.encoder.norm.weight, theirs["encoder.norm.weight"])
     old, new = (layout.meanings(actor_first=True) for layout in layouts)
-    orbits = layouts[0].permuted(suit_permutations(FOUR_PLAYERS)).T
+    orbits = layouts[1].permuted(suit_permutations(vocabulary)).T
     for token, row in enumerate(made.network.encoder.token_embedding.weight):
-        if new[token] in old:
-            suits = sorted({*orbits[old.index(new[token])]})
+        suits = [old.index(new[each]) for each in sorted({*orbits[token]}) if new[each] in old]
+        if suits:
             mean = theirs["encoder.token_embedding.weight"][suits].mean(dim=0)
             torch.testing.assert_close(row, mean, rtol=0, atol=1e-6)
+    assert made.lineage[-1]["suits"] == "averaged"
 
 
 def test_imitation_of_three_players_starts_from_encoder_and_decoder_of_four(tmp_path: Path) -> None:
