@@ -35,7 +35,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     written_reward(folder / "reward" / "weights.safetensors")
     weights = read_weights(old)
     torch.manual_seed(0)
-    near = {name: tensor * (1 + 0.003 * torch.randn_like(tensor)) for name, tensor in weights.tensors.items()}
+    near = {
+        name: tensor * (1 + 0.002 * torch.randn_like(tensor)) if tensor.is_floating_point() else tensor
+        for name, tensor in weights.tensors.items()
+    }
     (folder / "near").mkdir()
     write_weights(folder / "near" / "weights.safetensors", near, weights.card)
     players = [f"{folder / 'old'}@2=0.5", "rule=0.5"]

@@ -73,6 +73,8 @@ def test_a_critic_starts_from_the_encoder_of_another_stage(rule_games: Path, rew
     assert train_critic(rule_games, reward, tmp_path / "run", *settings) == 0
     mine, theirs = read_weights(tmp_path / "run"), read_weights(weights)
     for name, tensor in theirs.tensors.items():
+        if name == "encoder.token_embedding.weight":  # as many rows are used as tokens differ in more than the suit
+            tensor = tensor[theirs.tensors["encoder.suits.shared_N"].long()]
         if name.startswith("encoder."):
             assert np.allclose(mine.tensors[name][: len(tensor)], tensor, atol=1e-6), name
     assert [stage["stage"] for stage in mine.card["lineage"]] == ["imitation"]

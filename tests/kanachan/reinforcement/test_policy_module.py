@@ -26,7 +26,7 @@ SETTINGS = PolicyConfig(clip=0.5, kl=0.05, magnet_kl=0.0, kl_limit=10.0)
 
 @pytest.fixture(scope="module")
 def weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return written(tmp_path_factory.mktemp("weights"), layers=1)
+    return written(tmp_path_factory.mktemp("weights"), layers=1, relative_suits=False)
 
 
 def fixed(weights: Path) -> TemperedNetwork:
@@ -127,7 +127,7 @@ def test_rewards_that_are_exchanged_among_the_decisions_change_nothing_in_other_
 def test_an_encoder_that_is_not_trained_is_computed_once_with_the_same_losses(
     magnet_seed: int | None, weights: Path, games: list[list[Batch]], tmp_path: Path
 ) -> None:
-    magnet = None if magnet_seed is None else fixed(written(tmp_path, layers=1, seed=magnet_seed))
+    magnet = None if magnet_seed is None else fixed(written(tmp_path, layers=1, seed=magnet_seed, relative_suits=False))
     network, objective, _ = load_network(weights)
     with torch.no_grad():
         network.head.weight.add_(0.1)  # after some steps
