@@ -85,7 +85,7 @@ class ModelConfig:
         require(
             head > 3 or not self.relative_suits,
             f"model.width={self.width} and model.heads={self.heads} give each head {head} numbers; with relative suits "
-            "it needs more than three",
+            "it needs more than three: give fewer heads or a larger width",
         )
 
 

@@ -187,7 +187,7 @@ def _commands(run: Weights) -> list[str]:
         commands.append(shlex.join(["kanachan-pack", *files, "-o", config["data"]["path"]]))
     command = ["kanachan-train", "--stage", config["stage"], "--data.path", config["data"]["path"]]
     if config["stage"] != REWARD:
-        config["model"].setdefault("relative_suits", False)  # of earlier versions
+        config["model"] = run.card["model"]  # with the fields that the configuration of an earlier version lacks
     if config["init"]:
         command += ["--init", config["init"]]
     usual = plain(stage_defaults(config["stage"], run.vocabulary))

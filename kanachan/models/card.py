@@ -16,7 +16,7 @@ from kanachan.models.reference import resolved
 
 CARD_KEY = "card"
 SIZES_OF_ENCODER = ("width", "layers", "heads", "feedforward", "relative_suits")
-"""fields of ModelConfig; cards of earlier versions do not have the last, which is false then"""
+"""fields of ModelConfig"""
 FORMAT_VERSION = 2
 """2: decisions of a round share their events"""
 
@@ -75,6 +75,8 @@ def read_card(path: str | Path) -> dict[str, Any]:
             f"{file}: made for the vocabulary {card['vocabulary']} {card['fingerprint']}; this program has "
             f"{known_vocabularies()}"
         )
+    if card["stage"] != "reward":  # whose network is another
+        card["model"].setdefault("relative_suits", False)  # which cards of earlier versions do not have
     return card
 
 
@@ -92,8 +94,7 @@ def require_encoder_sizes(model: ModelConfig, theirs: Mapping[str, Any], path: s
     It may have more blocks: a run of a shallower network begins with some of them (`kanachan.models.fewer_blocks`). And
     it may know single suits: one with relative suits begins with their mean.
     """
-    named = {name: theirs.get(name, False) for name in SIZES_OF_ENCODER}
-    differing = [name for name, value in named.items() if getattr(model, name) != value]
+    differing = [name for name in SIZES_OF_ENCODER if getattr(model, name) != theirs[name]]
     if model.layers < theirs["layers"]:
         differing.remove("layers")
     if model.relative_suits and "relative_suits" in differing:
@@ -101,8 +102,8 @@ def require_encoder_sizes(model: ModelConfig, theirs: Mapping[str, Any], path: s
     if differing:
         raise ValueError(
             f"the encoder of {path} has another size: "
-            + ", ".join(f"model.{name} is {named[name]} there, {getattr(model, name)} here" for name in differing)
+            + ", ".join(f"model.{name} is {theirs[name]} there, {getattr(model, name)} here" for name in differing)
             + "; give "
-            + " ".join(f"--model.{name} {str(named[name]).lower()}" for name in differing)
+            + " ".join(f"--model.{name} {str(theirs[name]).lower()}" for name in differing)
             + ", or no sizes, which are then taken from there"
         )

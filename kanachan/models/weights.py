@@ -49,7 +49,7 @@ class Weights:
 
     @property
     def model(self) -> ModelConfig:
-        return _settings(ModelConfig, {"relative_suits": False, **self.card["model"]}, self.path)
+        return _settings(ModelConfig, self.card["model"], self.path)
 
     @property
     def learned_games(self) -> LearnedGames:

@@ -116,7 +116,7 @@ def require_tensorboard(run: RunConfig) -> None:
 def sizes_of_init(init: str) -> dict[str, int]:
     """Returns the sizes of the network in the weights that --init names; raises ValueError if there are none."""
     card = _card(init)
-    return {name: card["model"].get(name, False) for name in (*SIZES_OF_ENCODER, "decoder_layers")}
+    return {name: card["model"][name] for name in (*SIZES_OF_ENCODER, "decoder_layers")}
 
 
 def require_init(config: TrainConfig) -> None:
@@ -142,7 +142,7 @@ def require_init(config: TrainConfig) -> None:
             f"--init {config.init}: stage {config.stage} needs all of its {theirs} encoder blocks, and model.layers is "
             f"{config.model.layers}: give --model.layers {theirs}"
         )
-    if config.stage == POLICY and config.model.relative_suits != card["model"].get("relative_suits", False):
+    if config.stage == POLICY and config.model.relative_suits != card["model"]["relative_suits"]:
         raise ValueError(
             f"--init {config.init}: of a network that knows single suits; with model.relative_suits it would play "
             "differently: leave that out, or train stage imitation with it first"
@@ -210,12 +210,8 @@ def warnings_of(config: TrainConfig, config_files: Iterable[tuple[Path, Mapping[
             f"{config.model.layers} (model.layers): without --objective.teacher it learns more slowly what the others "
             "knew"
         )
-    if (
-        card is not None
-        and config.objective.teacher is None
-        and config.model.relative_suits
-        and not card["model"].get("relative_suits", False)
-    ):
+    knows_suits = card is not None and not card["model"]["relative_suits"]
+    if knows_suits and config.model.relative_suits and config.objective.teacher is None:
         found.append(
             f"--init {config.init} knows single suits, over which the network begins averaged (model.relative_suits): "
             "without --objective.teacher it learns more slowly what the weights knew"
