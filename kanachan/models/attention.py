@@ -141,7 +141,7 @@ class PaddedAttention:
 
     def _seen(self, own_BOD: Tensor, event_GED: Tensor) -> Tensor:
         """Returns [B, V, D]: each situation's own keys and values, then those of its group's events."""
-        if event_GED.requires_grad and event_GED.dtype == torch.bfloat16 and event_GED.device.type == "cpu":
+        if _learns_in_bf16_on_a_cpu(event_GED):
             # as a product, whose gradient is one too; that of a selection adds number by number
             is_of_BG = self.group_B[:, None] == torch.arange(len(event_GED))
             event_BED = (is_of_BG.to(event_GED.dtype) @ event_GED.flatten(1)).view(-1, *event_GED.shape[1:])
@@ -273,23 +273,24 @@ def attend(
     query_BHAW, key_BHVW, value_BHVW = (
         tensor.view(*tensor.shape[:2], heads, -1).transpose(1, 2) for tensor in (query_BAD, key_BVD, value_BVD)
     )
-    if _is_slow_in_bf16(query_BAD, key_value_BVD):
+    if _learns_in_bf16_on_a_cpu(query_BAD, key_value_BVD):
         mixed_BHAW = _attend_by_products(query_BHAW, key_BHVW, value_BHVW, mask, is_causal=is_causal)
     else:
         mixed_BHAW = F.scaled_dot_product_attention(query_BHAW, key_BHVW, value_BHVW, mask, is_causal=is_causal)
     return mixed_BHAW.transpose(1, 2).flatten(2)
 
 
-def _is_slow_in_bf16(query_BAD: Tensor, key_value_BVD: Tensor) -> bool:
-    """Returns whether torch's attention takes four times as long as two products: backward, in bf16, on a CPU."""
-    needs_gradient = query_BAD.requires_grad or key_value_BVD.requires_grad
-    return query_BAD.dtype == torch.bfloat16 and query_BAD.device.type == "cpu" and needs_gradient
+def _learns_in_bf16_on_a_cpu(*tensors: Tensor) -> bool:
+    """Returns whether a gradient will be computed where products of matrices are faster than torch's other kernels."""
+    first = tensors[0]
+    return first.dtype == torch.bfloat16 and first.device.type == "cpu" and any(each.requires_grad for each in tensors)
 
 
 def _attend_by_products(
     query_BHAW: Tensor, key_BHVW: Tensor, value_BHVW: Tensor, mask: Tensor | None, *, is_causal: bool
 ) -> Tensor:
-    """Computes attention as two products; `mask`: true where a query sees a key."""
+    """Computes attention as two products, in bf16 on a CPU in a quarter of the time of torch's kernel with its gradient.
+    `mask`: true where a query sees a key."""
     batch, num_keys = query_BHAW.shape[:2], key_BHVW.shape[2]
     if is_causal:
         mask = torch.ones(query_BHAW.shape[2], num_keys, dtype=torch.bool, device=query_BHAW.device).tril()
