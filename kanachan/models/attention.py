@@ -289,7 +289,7 @@ def _learns_in_bf16_on_a_cpu(*tensors: Tensor) -> bool:
 def _attend_by_products(
     query_BHAW: Tensor, key_BHVW: Tensor, value_BHVW: Tensor, mask: Tensor | None, *, is_causal: bool
 ) -> Tensor:
-    """Computes attention as two products, in bf16 on a CPU in a quarter of the time of torch's kernel with its gradient.
+    """Computes attention as two products: with its gradient, in bf16 on a CPU, four times as fast as torch's kernel.
     `mask`: true where a query sees a key."""
     batch, num_keys = query_BHAW.shape[:2], key_BHVW.shape[2]
     if is_causal:
