@@ -41,8 +41,8 @@ def written(
             network.head.weight.normal_(std=0.2)
             load_prior(network, prior)
     config = {"data": {"actor_first": actor_first}}
-    about |= {"commit": None, "versions": {}}  # the same file at every commit
     card = make_card(stage, model, settings, vocabulary, config=config, steps=20, samples=320, lineage=[], **about)
+    card |= {"commit": None, "versions": {}}  # the same file at every commit, on which games of it depend
     folder.mkdir(parents=True, exist_ok=True)
     write_weights(folder / "weights.safetensors", network.state_dict(), card)
     return folder / "weights.safetensors"
