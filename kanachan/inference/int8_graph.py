@@ -79,16 +79,19 @@ class _Graph:
         self._nodes.append(helper.make_node(operator, inputs, [name], domain=domain, **attributes))
         return name
 
-    def linear(self, hidden: str, module: nn.Linear, first: int = 0, last: int | None = None) -> str:
-        """Adds the product with a matrix, or with some of its output columns; int8 if ranges are known."""
-        matrix_KJ = module.weight.detach().float()[first:last].T
-        bias = [] if module.bias is None else [self.constant(module.bias[first:last])]
+    def linear(self, hidden: str, module: nn.Linear) -> str:
+        """Adds a linear layer; int8 if ranges are known."""
+        return self.product(hidden, module.weight.detach().float(), module.bias, module)
+
+    def product(self, hidden: str, weight_JK: Tensor, bias_J: Tensor | None, module: nn.Linear) -> str:
+        """Adds the product with a matrix that is part of a layer, or made of it."""
+        bias = [] if bias_J is None else [self.constant(bias_J)]
         if self._ranges is None:
-            product = self.node("MatMul", hidden, self.constant(matrix_KJ))
+            product = self.node("MatMul", hidden, self.constant(weight_JK.T))
             return self.node("Add", product, *bias) if bias else product
         quantized, scale, zero = self._quantize(hidden, self._ranges[module])
-        scale_J = (matrix_KJ.abs().amax(dim=0) / 127).clamp(min=1e-12)
-        weight = self.constant((matrix_KJ / scale_J).round().to(torch.int8).numpy())
+        scale_J = (weight_JK.abs().amax(dim=1) / 127).clamp(min=1e-12)
+        weight = self.constant((weight_JK.T / scale_J).round().to(torch.int8).numpy())
         scales = scale, self.constant(scale_J), zero
         return self.node("MatMulIntegerToFloat", quantized, weight, *scales, "", *bias, domain=_MICROSOFT)
 
@@ -140,46 +143,50 @@ class _Graph:
         expanded = self.node("Gelu", self.linear(self.norm(hidden, part.norm), part.expansion), approximate=kind)
         return self.node("Add", hidden, self.linear(expanded, part.projection))
 
-    def self_attention(self, hidden: str, part: SelfAttention, mask: str, suit: str, *, is_situation: bool) -> str:
-        """Adds attention of rows to each other. `suit`: of the rows, "" for a network that knows suits absolutely."""
-        normed, width = self.norm(hidden, part.norm), part.projection.in_features
-        query, key, value = (self.linear(normed, part.query_key_value, n * width, (n + 1) * width) for n in range(3))
-        if part.suit_factor is not None:
-            query, key = self.with_suits(query, suit, normed, part.suit_factor), self.with_suits(key, suit)
+    def self_attention(self, hidden: str, part: SelfAttention, mask: str, gate: str, *, is_situation: bool) -> str:
+        """Adds attention of rows to each other. `gate`: of the rows, "" for a network that knows suits absolutely."""
+        normed, layer = self.norm(hidden, part.norm), part.query_key_value
+        query_JK, key_JK, value_JK = layer.weight.detach().float().chunk(3)
+        query = self.with_suits(normed, query_JK, layer, gate, part.suit_factor)
+        key, value = self.with_suits(normed, key_JK, layer, gate), self.product(normed, value_JK, None, layer)
         attend = self.attend_with_events if is_situation else self.attend
-        mixed = attend(query, key, value, mask)
-        return self.node("Add", hidden, self.linear(mixed, part.projection))
+        return self.node("Add", hidden, self.linear(attend(query, key, value, mask), part.projection))
 
-    def cross_attention(self, hidden: str, encoded: str, part: CrossAttention, suit: str, suit_of_rows: str) -> str:
-        normed, width = self.norm(hidden, part.norm), part.query.in_features
-        query = self.linear(normed, part.query)
-        key, value = self.linear(encoded, part.key_value, 0, width), self.linear(encoded, part.key_value, width)
-        if part.suit_factor is not None:
-            query, key = self.with_suits(query, suit, normed, part.suit_factor), self.with_suits(key, suit_of_rows)
+    def cross_attention(self, hidden: str, encoded: str, part: CrossAttention, gate: str, gate_of_rows: str) -> str:
+        normed, layer = self.norm(hidden, part.norm), part.key_value
+        key_JK, value_JK = layer.weight.detach().float().chunk(2)
+        query = self.with_suits(normed, part.query.weight.detach().float(), part.query, gate, part.suit_factor)
+        key, value = self.with_suits(encoded, key_JK, layer, gate_of_rows), self.product(encoded, value_JK, None, layer)
         mixed = self.attend_with_events(query, key, value, "mask")
         return self.node("Add", hidden, self.linear(mixed, part.projection))
 
-    def with_suits(self, vector: str, suit: str, normed: str = "", module: nn.Linear | None = None) -> str:
-        """Adds `relative_suits.write_suits`; `module` computes the factors of queries from their `normed`, in fp32."""
-        two, three = self.constant(np.array([2])), self.constant(np.array([3]))
-        own = self.node("Unsqueeze", suit, two)
-        if module is None:
-            own = self.node("Mul", own, self.constant(np.ones((1, 1, self._heads, 1))))
-        else:
-            factor = self.node("MatMul", normed, self.constant(FACTOR * module.weight.detach().float().T))
-            factor = self.node("Add", factor, self.constant(FACTOR * module.bias))
-            own = self.node("Mul", own, self.node("Unsqueeze", factor, three))
-        head = self.node("Reshape", vector, self._divided)
-        ends = (self.constant(np.array([n])) for n in (self._num_suits, self._width_of_head))
-        rest = self.node("Slice", head, *ends, three)
-        return self.node("Reshape", self.node("Concat", own, rest, axis=3), self._whole)
+    def with_suits(
+        self, hidden: str, weight_JK: Tensor, layer: nn.Linear, gate: str, factor: nn.Linear | None = None
+    ) -> str:
+        """Adds a product into which suits are written as by `relative_suits.write_suits`; `factor`: of queries."""
+        if not gate:
+            return self.product(hidden, weight_JK, None, layer)
+        weight_HWK = weight_JK.clone().view(self._heads, self._width_of_head, -1)
+        bias_HW = weight_JK.new_zeros(self._heads, self._width_of_head)
+        of_suits = np.s_[:, : self._num_suits]
+        weight_HWK[of_suits] = 0 if factor is None else FACTOR * factor.weight.detach().float()[:, None]
+        bias_HW[of_suits] = 1 if factor is None else FACTOR * factor.bias.detach().float()[:, None]
+        product = self.product(hidden, weight_HWK.view_as(weight_JK), bias_HW.view(-1), layer)
+        return self.node("Mul", product, gate)
+
+    def gate(self, suit: str) -> str:
+        """Adds the factors of vectors [..., D]: suits in the first numbers of each head, and ones."""
+        gate_CHW = np.ones((self._num_suits + 1, self._heads, self._width_of_head), np.float32)
+        gate_CHW[:, :, : self._num_suits] = np.eye(self._num_suits + 1, self._num_suits)[:, None]
+        return self.node("Gather", self.constant(gate_CHW.reshape(len(gate_CHW), -1)), suit)
 
     def suit(self, suits: RelativeSuits, tokens: str) -> str:
+        """Adds the suits of tokens; C: none."""
         self._num_suits = suits.num_suits
-        return self.node("Gather", self.constant(suits.of(torch.arange(len(suits.suit_N)))), tokens)
+        return self.node("Gather", self.constant((suits.suit_N % (suits.num_suits + 1)).numpy()), tokens)
 
     def suit_of_rows(self, suits: RelativeSuits) -> str:
-        """Adds `RelativeSuits.rows`, [B, Q, C]; the tokens of the table and the seats have no suit."""
+        """Adds those of all rows, [B, Q]; the tokens of the table and the seats have no suit."""
         one, two = self.constant(np.array([1])), self.constant(np.array([2]))
         summary = self.node("ReduceMax", self.suit(suits, "table"), one, keepdims=1)
         seat = self.node("ReduceMax", self.suit(suits, "standing"), two, keepdims=0)
@@ -254,11 +261,11 @@ def build_graph(network: Network, ranges: Ranges | None, blocks_of_head: int) ->
     encoder, decoder = network.encoder, network.decoder
     graph = _Graph(ranges, num_heads(network), encoder.token_embedding.embedding_dim, blocks_of_head)
     hidden, mask = graph.embed(encoder), graph.node("Add", "mask", "mask_of_rows")
-    suit_of_rows = "" if encoder.suits is None else graph.suit_of_rows(encoder.suits)
-    suit = "" if decoder.candidate_suits is None else graph.suit(decoder.candidate_suits, "candidates")
+    gate_of_rows = "" if encoder.suits is None else graph.gate(graph.suit_of_rows(encoder.suits))
+    gate = "" if decoder.candidate_suits is None else graph.gate(graph.suit(decoder.candidate_suits, "candidates"))
     for block in encoder.blocks:
         assert isinstance(block, EncoderBlock)
-        hidden = graph.self_attention(hidden, block.attention, mask, suit_of_rows, is_situation=True)
+        hidden = graph.self_attention(hidden, block.attention, mask, gate_of_rows, is_situation=True)
         hidden = graph.feedforward(hidden, block.feedforward)
     encoded = graph.norm(hidden, encoder.norm)
     summary = graph.node("Slice", encoded, *(graph.constant(np.array([n])) for n in (0, 1, 1)))
@@ -267,8 +274,8 @@ def build_graph(network: Network, ranges: Ranges | None, blocks_of_head: int) ->
     hidden = graph.node("Add", graph.node("Gather", embedding, "candidates"), from_summary)
     for block in decoder.blocks:
         assert isinstance(block, DecoderBlock)
-        hidden = graph.self_attention(hidden, block.self_attention, "mask_of_candidates", suit, is_situation=False)
-        hidden = graph.cross_attention(hidden, encoded, block.cross_attention, suit, suit_of_rows)
+        hidden = graph.self_attention(hidden, block.self_attention, "mask_of_candidates", gate, is_situation=False)
+        hidden = graph.cross_attention(hidden, encoded, block.cross_attention, gate, gate_of_rows)
         hidden = graph.feedforward(hidden, block.feedforward)
     outputs = [graph.head(graph.norm(hidden, decoder.norm), network.head, "scores")]
     if network.summary_head is not None:
