@@ -115,7 +115,7 @@ class DangerInputs(NamedTuple):
 def danger_inputs(policy: Policy, columns: ObservationColumns) -> DangerInputs:
     """Computes the features of the regressions for some decisions."""
     auxiliary = policy.objective.auxiliary
-    output_BO = policy.output(policy.batch(columns).to(policy.device)).auxiliary_BK
+    output_BO = policy.network.auxiliary(policy.network.encoded(policy.batch(columns).to(policy.device)))
     assert output_BO is not None, "a network without auxiliary heads"
     outputs = auxiliary.outputs(output_BO)
     hands, winner = auxiliary.targets["hidden_hands"], auxiliary.targets["round_winner"]

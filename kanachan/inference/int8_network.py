@@ -90,7 +90,8 @@ class Int8Network(Network):
         num_heads = 2 * self._num_pairs * self._heads
         return np.zeros((num_slots, num_heads, self._blocks_of_head * BLOCK, self._head_width), np.float32)
 
-    def forward(self, batch: Batch) -> Output:
+    def forward(self, batch: Batch, *, with_auxiliary: bool = False) -> Output:
+        assert not with_auxiliary
         is_cached = isinstance(batch, IncrementalBatch)
         incremental = batch if isinstance(batch, IncrementalBatch) else _without_cache(batch)
         names = [*self._outputs, "new_keys_and_values"] if is_cached else self._outputs

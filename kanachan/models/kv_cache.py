@@ -69,7 +69,8 @@ class CachedNetwork(Network):
         for place, layer in enumerate(self._layers):  # one by one, so that no more than one is there twice
             self._layers[place] = F.pad(layer.detach(), (0, 0, 0, size - len(layer)))
 
-    def forward(self, batch: Batch) -> Output:
+    def forward(self, batch: Batch, *, with_auxiliary: bool = False) -> Output:
+        assert not with_auxiliary
         assert isinstance(batch, IncrementalBatch)
         backend = _IncrementalAttention(batch, self._layers, self._num_events, self._num_rows)
         device = self.head.weight.device.type

@@ -8,8 +8,8 @@ tokens of a situation attend to each other and to the events seen so far. So the
 the encoding of their events: most of the tokens are computed once for all of them, in training as in play.
 
 Shapes: B decisions, S tokens of the table, P seats, N numbers, X all own tokens and events concatenated, A candidates,
-D width, F features of a number, K outputs of a head. `kanachan.models.attention` defines which tokens attend to which,
-and masks the padding.
+D width, F features of a number, K outputs of a head, O auxiliary ones. `kanachan.models.attention` defines which tokens
+attend to which, and masks the padding.
 """
 
 from collections.abc import Mapping
@@ -43,8 +43,8 @@ class Output(NamedTuple):
     """outputs from the summary token alone; K may be 0"""
     mask_BA: Tensor
     """True where there is a candidate, False where there is padding"""
-    auxiliary_BK: Tensor | None = None
-    """outputs for auxiliary targets, if there are any"""
+    auxiliary_BO: Tensor | None = None
+    """outputs for auxiliary targets, where they were asked for and there are any"""
 
 
 class Encoded(NamedTuple):
@@ -228,8 +228,10 @@ class Network(nn.Module):
             self.auxiliary_head = nn.Linear(config.width, num_auxiliary_outputs)
             initialise(self.auxiliary_head, num_residuals=1)
 
-    def forward(self, batch: Batch) -> Output:
-        return self.decoded(batch, self.encoded(batch))
+    def forward(self, batch: Batch, *, with_auxiliary: bool = False) -> Output:
+        encoded = self.encoded(batch)
+        output = self.decoded(batch, encoded)
+        return output._replace(auxiliary_BO=self.auxiliary(encoded)) if with_auxiliary else output
 
     def encoded(self, batch: Batch) -> Encoded:
         """Returns the first half of `forward`, which networks with the same encoder have in common."""
@@ -243,13 +245,13 @@ class Network(nn.Module):
         candidate_BAK = backend.outputs(self.head(self.decoder(encoded_XD, backend)))
         summary_BD = backend.summary(encoded_XD)
         summary_BK = summary_BD[:, :0] if self.summary_head is None else self.summary_head(summary_BD)
-        auxiliary_BK = None
+        return with_prior(Output(candidate_BAK, summary_BK, batch.candidate_BA != 0), self.prior, batch)
+
+    def auxiliary(self, encoded: Encoded) -> Tensor | None:
+        """Returns the outputs for auxiliary targets [B, O], if there are any."""
         if isinstance(self.auxiliary_head, KindsHead):
-            auxiliary_BK = self.auxiliary_head(encoded_XD, backend)
-        elif self.auxiliary_head is not None:
-            auxiliary_BK = self.auxiliary_head(summary_BD)
-        output = Output(candidate_BAK, summary_BK, batch.candidate_BA != 0, auxiliary_BK)
-        return with_prior(output, self.prior, batch)
+            return self.auxiliary_head(*encoded)
+        return None if self.auxiliary_head is None else self.auxiliary_head(encoded.backend.summary(encoded.encoded_XD))
 
 
 def have_same_encoder(a: Network, b: Network) -> bool:

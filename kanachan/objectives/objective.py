@@ -96,8 +96,8 @@ class Objective(nn.Module, ABC):
         parts = self.loss(output, batch)
         if not self.auxiliary.weights:
             return parts
-        assert output.auxiliary_BK is not None
-        for name, loss in self.auxiliary.losses(output.auxiliary_BK, batch).items():
+        assert output.auxiliary_BO is not None
+        for name, loss in self.auxiliary.losses(output.auxiliary_BO, batch).items():
             parts["loss"] = parts["loss"] + self.auxiliary.weights[name] * loss
             parts[name] = loss.detach()
         return parts

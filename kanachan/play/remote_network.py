@@ -81,7 +81,8 @@ class RemoteNetwork(Network):
         """Sends batches; call `forward` for each, filled up or not, in the same order."""
         self._send([Part(shape, _arrays(batch)) for shape, batch in batches])
 
-    def forward(self, batch: Batch) -> Output:
+    def forward(self, batch: Batch, *, with_auxiliary: bool = False) -> Output:
+        assert not with_auxiliary
         if not self._outputs:
             self._outputs = self._receive()
         candidate_BAK, summary_BK = map(torch.from_numpy, self._outputs.pop(0))

@@ -89,12 +89,12 @@ class StageModule(LoggedModule):
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         if self._teacher is not None:
             batch = self._teacher.labelled(batch)
-        parts = self.objective.loss_with_auxiliary(self.network(batch), batch)
+        parts = self.objective.loss_with_auxiliary(self.network(batch, with_auxiliary=True), batch)
         self.add_losses(parts, len(batch))
         return parts["loss"]
 
     def validation_step(self, batch: Batch, batch_idx: int) -> None:
-        self.metrics.update(batch, self.network(batch))
+        self.metrics.update(batch, self.network(batch, with_auxiliary=True))
 
     def on_validation_epoch_end(self) -> None:
         row = self.metrics.compute(self.trainer)

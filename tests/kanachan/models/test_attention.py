@@ -188,7 +188,7 @@ def test_heads_have_a_width_that_the_kernel_for_packed_batches_accepts(width: in
     network.to("meta"), objective.to("meta")
     packed = with_varlen_layout(batch_of(decisions(8)), LAYOUT).to("meta")
     with KernelCalls() as calls:
-        objective.loss(network(packed), packed)["loss"].backward()
+        objective.loss(network(packed, with_auxiliary=True), packed)["loss"].backward()
     assert len(calls.arguments) == 5  # own tokens, events, candidates, across, from the kinds of hidden tiles
     for query, key, value, query_starts, key_starts, _, _, _, scale, *_ in calls.arguments:
         assert {tensor.shape[1:] for tensor in (query, key, value)} == {(4, kernels)}

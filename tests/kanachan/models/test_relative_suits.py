@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from annotate.vocabulary import FOUR_PLAYERS, THREE_PLAYERS, Vocabulary
-from kanachan.data.batch import TokenLayout, with_varlen_layout
+from kanachan.data.batch import Batch, TokenLayout, with_varlen_layout
 from kanachan.data.columns import columns_of_annotations
 from kanachan.data.symmetry import suit_permutations
 from kanachan.inference.policy import Policy
@@ -82,13 +82,16 @@ def test_chances_to_hold_a_kind_move_with_the_suits_padded_and_packed(vocabulary
     columns, tables = columns_of_annotations(annotations, vocabulary), suit_permutations(vocabulary)
     targets = policy.objective.auxiliary
 
-    def outputs(number: int) -> dict[str, torch.Tensor]:
-        found = policy.network(policy.batch(tables.apply(columns, np.full(20, number)))).auxiliary_BK
+    def auxiliary(batch: Batch) -> torch.Tensor:
+        found = policy.network.auxiliary(policy.network.encoded(batch))
         assert found is not None
-        return targets.outputs(found)
+        return found
+
+    def outputs(number: int) -> dict[str, torch.Tensor]:
+        return targets.outputs(auxiliary(policy.batch(tables.apply(columns, np.full(20, number)))))
 
     first = outputs(0)
-    packed = policy.network(with_varlen_layout(policy.batch(columns), TokenLayout(vocabulary))).auxiliary_BK
+    packed = auxiliary(with_varlen_layout(policy.batch(columns), TokenLayout(vocabulary)))
     torch.testing.assert_close(packed, torch.cat(tuple(first.values()), dim=1), rtol=0, atol=5e-5)
     held_BHKL = first["hidden_hands"].view(20, vocabulary.num_seats - 1, 34, -1)
     assert held_BHKL.std(dim=2).mean() > 0.01

@@ -78,7 +78,7 @@ def test_the_loss_of_the_winner_is_the_cross_entropy_over_the_seats_and_nobody(b
 @pytest.mark.parametrize("stage", STAGES)
 def test_every_stage_can_have_them_and_no_parameter_is_left_without_gradient(stage: StageName, batch: Batch) -> None:
     network, objective = built(stage)
-    output = network(batch)
+    output = network(batch, with_auxiliary=True)
     own, parts = objective.loss(output, batch), objective.loss_with_auxiliary(output, batch)
     expected = own["loss"] + 0.7 * parts["hidden_hands"] + 0.3 * parts["round_winner"]
     assert parts.keys() - own.keys() == {"hidden_hands", "round_winner"}
@@ -90,7 +90,7 @@ def test_every_stage_can_have_them_and_no_parameter_is_left_without_gradient(sta
 def test_hidden_hands_are_not_inputs(batch: Batch) -> None:
     network, _ = built()
     blind = replace(batch, labels=None)
-    for seen, unseen in zip(network(batch), network(blind), strict=True):
+    for seen, unseen in zip(*(network(each, with_auxiliary=True) for each in (batch, blind)), strict=True):
         assert torch.equal(seen, unseen)
 
 
