@@ -33,15 +33,17 @@ class _Refused(Exception):
 
 
 def read_blocks(path: str, progress: Callable[[int], object]) -> Iterator[tuple[int, bytes]]:
-    """Reads a text file (.gz, .zst or plain; "-" is standard input), some megabytes at a time; yields the number of the
-    first line, from 1, and whole lines, each ended by a line feed. Calls `progress` with the number of bytes of the
-    file read since the last call. Raises ValueError if a file is missing, cut off or detectably damaged, or has no line
-    breaks."""
+    """Reads a text file or a pipe (.gz, .zst or plain; "-" is standard input), some megabytes at a time; yields the
+    number of the first line, from 1, and whole lines, each ended by a line feed. Calls `progress` with the number of
+    bytes of the file read since the last call. Raises ValueError if a file is missing, cut off or detectably damaged,
+    or has no line breaks."""
     if path != "-":
         require_exists(path)
     if os.path.isdir(path):
         raise ValueError(f"{path}: a folder; annotations are expected: kanachan-pack --unpack makes them from shards")
-    raw = pa.PythonFile(sys.stdin.buffer, "r") if path == "-" else pa.OSFile(path)
+    is_file = path != "-" and os.path.isfile(path)
+    # OSFile reads no pipes
+    raw = pa.OSFile(path) if is_file else pa.PythonFile(sys.stdin.buffer if path == "-" else open(path, "rb"), "r")
     compression = next((name for suffix, name in _COMPRESSIONS.items() if path.endswith(suffix)), None)
     stream = pa.CompressedInputStream(raw, compression) if compression else raw
     line, rest, reported = 1, b"", 0
@@ -50,7 +52,7 @@ def read_blocks(path: str, progress: Callable[[int], object]) -> Iterator[tuple[
             read = stream.read(BLOCK_BYTES)
         except (OSError, pa.ArrowException) as error:
             raise ValueError(f"{path}: cannot be decompressed: cut off or damaged ({error})") from None
-        if path != "-":
+        if is_file:
             progress(raw.tell() - reported)
             reported = raw.tell()
         if not read:

@@ -1,7 +1,9 @@
 """kanachan-predict: adds one field to each line."""
 
 import io
+import os
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -39,13 +41,24 @@ def test_a_field_with_a_number_for_every_candidate_is_added(
         assert [float(number) for number in added.split(",")] == pytest.approx(expected.tolist(), rel=1e-3, abs=1e-4)
 
 
-def test_lines_can_come_from_standard_input(
-    weights: dict[StageName, Path], lines: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_lines_can_come_from_standard_input_or_a_pipe(
+    weights: dict[StageName, Path],
+    lines: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert main([str(weights["rank"]), str(lines)]) == 0
     expected = capsys.readouterr().out
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(lines.read_bytes())))
     assert main([str(weights["rank"]), "-"]) == 0
+    assert capsys.readouterr().out == expected
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_bytes, args=(lines.read_bytes(),))
+    writer.start()
+    assert main([str(weights["rank"]), str(pipe)]) == 0
+    writer.join()
     assert capsys.readouterr().out == expected
 
 
