@@ -23,4 +23,4 @@ codespell README.md docs annotate kanachan launch configs
 say "types"
 mypy -n 2
 say "tests"
-pytest -n 2 --dist loadfile "${selection[@]}" "$@"
+pytest -n 2 --dist loadfile --no-loadscope-reorder "${selection[@]}" "$@"

@@ -104,7 +104,7 @@ const TEXTS = {
   'verdict.cost': ['You played {played}. {name} prefers {best}: it cost {cost}.', '実際: {played}。{name}の推奨: {best}。損失 {cost}。', '实际: {played}。{name}推荐: {best}。损失 {cost}。'],
   'verdict.agrees.cost': ['You played {played}. {name} agrees.', '実際: {played}。{name}と一致。', '实际: {played}。与{name}一致。'],
   'legend.probability': ['{name}: how often players in this situation take each action.', '{name}: この局面で各選択肢が選ばれる確率。', '{name}: 此局面下各选择被采用的概率。'],
-  'legend.value': ['Values are expected {unit}. A full bar is the best action; an empty one is {scale} or more below it.', '値は期待{unit}。満杯のバーが最善、空のバーは{scale}以上の損。', '数值为期望{unit}。满条为最佳,空条表示低{scale}以上。'],
+  'legend.value': ['Values are expected {unit}. A full bar is the best action; an empty one is {scale} or more below it. They tell how games end more than which action is better: where they differ from imitation, Suphx and LuckyJ chose as imitation expects.', '値は期待{unit}。満杯のバーが最善、空のバーは{scale}以上の損。手の優劣よりも結果の予測であり、模倣と異なる場面では、SuphxとLuckyJの選択は模倣の予測通りだった。', '数值为期望{unit}。满条为最佳,空条表示低{scale}以上。它更多预测结果而非着法优劣:与模仿不同时,Suphx与LuckyJ的选择正如模仿所料。'],
   'legend.floor': ['Actions that hardly anyone takes (under {share}) are grey and not compared: their values mean little.', 'ほとんど選ばれない手({share}未満)は灰色で、比較しない。', '极少被选择的(低于{share})以灰色显示,不作比较。'],
   'legend.best': ['\u2605\u00a0best.', '\u2605\u00a0最善。', '\u2605\u00a0最佳。'],
   'caveat.not_better': ['Read with care: on unseen games these values were no better than a guess from the scores alone.', '注意: 未知の対局で、この値は点棒状況だけによる予測より良いとは言えなかった。', '注意: 在未见过的牌谱上,这些数值并不优于仅凭点数的预测。'],
