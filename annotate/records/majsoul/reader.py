@@ -4,16 +4,16 @@ Id, room, length, grades by seat, final scores and changes of the grading points
 friends' rooms and contests are read if they are played by the rules of ranked games; they have no room.
 """
 
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from google.protobuf.message import Message
 
 from annotate.game.origin import MJSOUL_LOG, Origin, Player, players_of
-from annotate.game.record import LARGEST_SCORE, Game, require_a_round, require_gain_of_first
+from annotate.game.record import LARGEST_SCORE, Game, LostRound, Round, require_a_round, require_gain_of_first
 from annotate.records.majsoul.capture import Recording, SecondFile, no_second_file, open_capture, open_capture_json
-from annotate.records.majsoul.rounds import read_rounds
+from annotate.records.majsoul.rounds import RoundReader, in_range
 from annotate.records.majsoul.rules import grade, kind_of_game
-from annotate.records.majsoul.tiles import in_range
 from annotate.vocabulary import vocabulary_of_seats
 
 
@@ -39,7 +39,7 @@ def _game(recording: Recording) -> Game:
         accounts = _by_seat(head.accounts, "head.accounts", num_seats)
         levels = [account.level3 if num_seats == 3 else account.level for account in accounts]
         grades = tuple(grade(level.id, num_seats) for level in levels)
-    rounds, lost, incomplete = read_rounds(recording.steps, num_seats, {robot.seat for robot in head.robots})
+    rounds, lost, incomplete = _read_rounds(recording.steps, num_seats, {robot.seat for robot in head.robots})
     require_a_round(rounds, lost)
     final_scores = deltas = None
     if players is not None:
@@ -83,3 +83,77 @@ def _by_seat(entries: Any, where: str, num_seats: int) -> list[Message]:
 def _points(value: int, name: str) -> int:
     in_range(abs(value), name, LARGEST_SCORE)
     return value
+
+
+def _read_rounds(
+    steps: Iterable[Message | ValueError], num_seats: int, robots: Collection[int]
+) -> tuple[list[Round], list[LostRound], str | None]:
+    """Reads the messages of a game in their order; an error takes the place of one that cannot be read. Returns the
+    rounds that have ended, those with a fault, and why the last one has not ended, if so.
+
+    Where the record has what players sent, a choice that a player did not send is the server's; `robots` are the seats
+    of computer players, which send nothing.
+    """
+    reader = _Reader(num_seats)
+    for number, step in enumerate(steps):
+        if isinstance(step, ValueError):
+            reader.lose(str(step))
+        else:
+            reader.read(f"message {number}, {step.DESCRIPTOR.name}", step)
+    has_inputs = any(ended.has_inputs for ended in reader.ended)
+    return [ended.round(has_inputs, robots) for ended in reader.ended], reader.lost, reader.incomplete
+
+
+class _Reader:
+    def __init__(self, num_seats: int) -> None:
+        self._num_seats = num_seats
+        self.ended: list[RoundReader] = []
+        self.lost: list[LostRound] = []
+        self._round: RoundReader | None = None
+        """the last one, unless it is lost"""
+        self._is_lost = False
+        """whether messages are passed over until the next round"""
+
+    def read(self, where: str, step: Message) -> None:
+        """Reads a message; one that no game can have costs its round."""
+        name = step.DESCRIPTOR.name
+        try:
+            if name == "RecordNewRound":
+                if self._round is not None and not self._round.is_over:
+                    self.lose(f"{where}: a new round, but the last one has not ended")
+                self._round, self._is_lost = None, False
+                self._round = RoundReader(step, self._num_seats)
+            elif not self._is_lost:
+                self._read(name, step)
+        except ValueError as error:
+            self.lose(f"{where}: {error}")
+
+    def _read(self, name: str, step: Message) -> None:
+        if self._round is None:
+            if name != "GameUserInput":  # players signal that they are ready
+                raise ValueError("before the first round")
+        elif name == "GameUserInput":
+            self._round.press(step)
+        elif self._round.is_over:
+            raise ValueError("after the end of the round")
+        else:
+            self._round.read(name, step)
+            if self._round.is_over:
+                self.ended.append(self._round)
+
+    def lose(self, problem: str) -> None:
+        """Leaves out the round that is being read, or what follows after one that has ended."""
+        if self._is_lost:
+            return
+        name = None if self._round is None else self._round.name
+        if self._round is not None and self._round.is_over:
+            name, problem = None, f"after {name}: {problem}"
+        self.lost.append(LostRound(len(self.ended), problem, name))
+        self._round, self._is_lost = None, True
+
+    @property
+    def incomplete(self) -> str | None:
+        """Why the last round has not ended, if so."""
+        if self._round is None:
+            return None if self.lost else "it holds no round"
+        return None if self._round.is_over else f"the record stops in {self._round.name}"

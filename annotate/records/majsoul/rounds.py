@@ -1,117 +1,68 @@
-"""Converts Mahjong Soul's messages of one game to rounds of mjai events, in the order of the engine's log.
+"""Converts Mahjong Soul's messages of one round to mjai events, in the order of the engine's log, and to what players
+were offered and pressed.
 
 The fields of a message show whether the drawn tile was discarded (moqie), when an indicator was revealed (doras grows)
 and when a riichi stick was paid (liqi). Whether the moves are possible is not checked here but by replaying.
 """
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from google.protobuf.message import Message
 
-from annotate.game.record import LARGEST_SCORE, Event, LostRound, Round, start_kyoku, whole_wall
-from annotate.game.tiles import NUM_TILE_IDS
-from annotate.records.majsoul.offers import Offer, offers_of
-from annotate.records.majsoul.tiles import in_range, kind_of, tile_of, tiles_of
-from annotate.vocabulary import vocabulary_of_seats
+from annotate.game.record import LARGEST_SCORE, Event, Round, start_kyoku, whole_wall
+from annotate.game.tiles import MJAI_NAMES, NUM_TILE_IDS
+from annotate.vocabulary import TILE_NAMES, vocabulary_of_seats
 
 LARGEST_COUNT = 1000
 
+_MJAI = dict(zip(TILE_NAMES, MJAI_NAMES, strict=True))
 _CALLS = ("chi", "pon", "daiminkan")
 _ADDED_KAN, _CLOSED_KAN = 2, 3
 _CLAIMED = ("dahai", "ankan", "kakan", "kita")
 _TRIGGERS = ("tsumo", *_CALLS, *_CLAIMED)
 _DRAWS = {1: "kyushu_kyuhai", 2: "sufuurenta", 3: "suukansansen", 4: "suucha_riichi", 5: "sanchaho"}
+_OFFERED_CALLS = {2: "chi", 3: "pon", 5: "daiminkan"}
+"""by type of OptionalOperation"""
+_OWN_TURN, _CLAIM_OR_PASS = 2, 3
+"""types of GameUserInput: a choice in the player's own turn, and a reaction to another player's tile"""
 
 
-def read_rounds(
-    steps: Iterable[Message | ValueError], num_seats: int, robots: Collection[int] = ()
-) -> tuple[list[Round], list[LostRound], str | None]:
-    """Reads the messages of a game in their order; an error takes the place of one that cannot be read. Returns the
-    rounds that have ended, those with a fault, and why the last one has not ended, if so.
+@dataclass(slots=True)
+class _Offer:
+    """What one seat may choose at one moment, to which its player may still react."""
 
-    Where the record has what players sent, a choice that a player did not send is the server's; `robots` are the seats
-    of computer players, which send nothing.
-    """
-    reader = _Reader(num_seats, robots)
-    for number, step in enumerate(steps):
-        if isinstance(step, ValueError):
-            reader.lose(str(step))
-        else:
-            reader.read(f"message {number}, {step.DESCRIPTOR.name}", step)
-    return reader.finish()
+    after: int
+    """index of the event to react to: the seat's own draw or call, or another's discard or kan"""
+    seat: int
+    call_of_button: dict[tuple[int, int], Event] | None
+    """the calls of another player's tile, by type and index of their buttons; None in the seat's own turn"""
+    is_answered: bool = False
+    """whether the player sent a choice; if not, the server made it, or another player's claim came first"""
+    pressed: Event | None = None
+    """the call that was pressed, or an event of type "none"; None if it is neither, or not recorded"""
 
-
-class _Reader:
-    def __init__(self, num_seats: int, robots: Collection[int]) -> None:
-        self._num_seats, self._robots = num_seats, robots
-        self._rounds: list[_Draft] = []
-        self._round: _Draft | None = None
-        self._lost: list[LostRound] = []
-        self._is_lost = False
-        """whether messages are passed over until the next round"""
-
-    def read(self, where: str, step: Message) -> None:
-        """Reads a message; one that no game can have costs its round."""
-        name = step.DESCRIPTOR.name
-        try:
-            if name == "RecordNewRound":
-                self._start(where, step)
-            elif not self._is_lost:
-                self._read(name, step)
-        except ValueError as error:
-            self.lose(f"{where}: {error}")
-
-    def lose(self, problem: str) -> None:
-        """Leaves out the round that is being read, or what follows after one that has ended."""
-        if self._is_lost:
+    def press(self, step: Message) -> None:
+        """Records a GameUserInput of this seat. Only the first reaction to another player's tile counts."""
+        calls = self.call_of_button
+        if step.type != (_OWN_TURN if calls is None else _CLAIM_OR_PASS):
             return
-        if self._round is not None and self._round.is_over:
-            name, problem = None, f"after {self._round.name}: {problem}"
-            self._rounds.append(self._round)
-        else:
-            name = None if self._round is None else self._round.name
-        self._lost.append(LostRound(len(self._rounds), problem, name))
-        self._round, self._is_lost = None, True
-
-    def _start(self, where: str, step: Message) -> None:
-        if self._round is not None and self._round.is_over:
-            self._rounds.append(self._round)
-        elif self._round is not None:
-            self.lose(f"{where}: a new round, but the last one has not ended")
-        self._round, self._is_lost = None, False
-        self._round = _Draft(step, self._num_seats)
-
-    def _read(self, name: str, step: Message) -> None:
-        if self._round is None:
-            if name != "GameUserInput":  # players signal that they are ready
-                raise ValueError("before the first round")
-        elif name == "GameUserInput":
-            self._round.press(step)
-        elif self._round.is_over:
-            raise ValueError("after the end of the round")
-        else:
-            self._round.read(name, step)
-
-    def finish(self) -> tuple[list[Round], list[LostRound], str | None]:
-        if self._round is None and not self._lost:
-            return [], [], "it holds no round"
-        incomplete = None
-        if self._round is not None and self._round.is_over:
-            self._rounds.append(self._round)
-        elif self._round is not None:
-            incomplete = f"the record stops in {self._round.name}"
-        has_inputs = any(draft.has_inputs for draft in self._rounds)
-        return [draft.finished(has_inputs, self._robots) for draft in self._rounds], self._lost, incomplete
+        self.is_answered = True
+        if calls is not None and self.pressed is None:
+            button = (step.cpg.type, step.cpg.index)
+            self.pressed = {"type": "none"} if step.cpg.cancel_operation else calls.get(button)
 
 
-class _Draft:
+class RoundReader:
+    """The round whose messages are being read, up to its end."""
+
     def __init__(self, start: Message, num_seats: int) -> None:
         self._num_seats = num_seats
         doras = list(start.doras) or [start.dora]
         if len(doras) != 1:
             raise ValueError(f"one indicator expected at the start, not {len(doras)}")
         dealer = in_range(start.ju, "ju", num_seats - 1)
-        hands = [tiles_of(getattr(start, f"tiles{seat}")) for seat in range(num_seats)]
+        hands = [_tiles(getattr(start, f"tiles{seat}")) for seat in range(num_seats)]
         counts = [13 + (seat == dealer) for seat in range(num_seats)]
         if [len(hand) for hand in hands] != counts:
             raise ValueError(f"hands of {counts} tiles expected, not of {[len(hand) for hand in hands]}")
@@ -122,8 +73,8 @@ class _Draft:
                 dealer,
                 in_range(start.ben, "ben", LARGEST_COUNT),
                 in_range(start.liqibang, "liqibang", LARGEST_COUNT),
-                tile_of(doras[0]),
-                _points(start.scores, "scores", num_seats),
+                _tile(doras[0]),
+                self._points(start.scores, "scores"),
                 [hand[:13] for hand in hands],
             ),
             {"type": "tsumo", "actor": dealer, "pai": hands[dealer][13]},
@@ -134,8 +85,8 @@ class _Draft:
         self._pons: dict[tuple[int, str], list[str]] = {}
         self._riichi: int | None = None
         """the seat that has discarded with riichi and not paid yet"""
-        self._offers: list[Offer] = []
-        self._open: dict[int, Offer] = {}
+        self._offers: list[_Offer] = []
+        self._open: dict[int, _Offer] = {}
         """by seat: the offers of the last message"""
         self._handlers: dict[str, Callable[[Message], None]] = {
             "RecordDealTile": self._deal,
@@ -163,8 +114,8 @@ class _Draft:
         """Whether the record has what players sent in this round."""
         return any(offer.is_answered for offer in self._offers)
 
-    def finished(self, has_inputs: bool, robots: Collection[int]) -> Round:
-        """Returns the round; `has_inputs` is of the whole game."""
+    def round(self, has_inputs: bool, robots: Collection[int]) -> Round:
+        """Returns the round that has ended; `has_inputs` is of the whole game."""
         pressed = {(offer.after, offer.seat): offer.pressed for offer in self._offers if offer.pressed is not None}
         automatic = frozenset(
             (offer.after, offer.seat)
@@ -181,10 +132,15 @@ class _Draft:
     def _seat(self, number: int) -> int:
         return in_range(number, "seat", self._num_seats - 1)
 
+    def _points(self, values: Sequence[int], name: str) -> list[int]:
+        if len(values) != self._num_seats or max(map(abs, values)) > LARGEST_SCORE:
+            raise ValueError(f"{name} must be {self._num_seats} numbers of points, not {list(values)[:8]}")
+        return list(values)
+
     def _deal(self, step: Message) -> None:
         self._pay_riichi(step)
         self._turn_doras(step.doras)
-        self.events.append({"type": "tsumo", "actor": self._seat(step.seat), "pai": tile_of(step.tile)})
+        self.events.append({"type": "tsumo", "actor": self._seat(step.seat), "pai": _tile(step.tile)})
         self._offer([step.operation])
 
     def _discard(self, step: Message) -> None:
@@ -193,12 +149,12 @@ class _Draft:
         if step.is_liqi or step.is_wliqi:
             self.events.append({"type": "reach", "actor": seat})
             self._riichi = seat
-        self.events.append({"type": "dahai", "actor": seat, "pai": tile_of(step.tile), "tsumogiri": step.moqie})
+        self.events.append({"type": "dahai", "actor": seat, "pai": _tile(step.tile), "tsumogiri": step.moqie})
         self._offer(step.operations)
 
     def _call(self, step: Message) -> None:
         self._pay_riichi(step)
-        seat, tiles, froms = self._seat(step.seat), tiles_of(step.tiles), list(map(self._seat, step.froms))
+        seat, tiles, froms = self._seat(step.seat), _tiles(step.tiles), list(map(self._seat, step.froms))
         if step.type >= len(_CALLS):
             raise ValueError(f"a call of type {step.type}: 0 ... {len(_CALLS) - 1} expected")
         kind = _CALLS[step.type]
@@ -207,14 +163,14 @@ class _Draft:
             raise ValueError(f"a {kind} of {len(tiles)} tiles from seats {froms}")
         pai = tiles.pop(called[0])
         if kind == "pon":
-            self._pons[seat, kind_of(pai)] = [*tiles, pai]
+            self._pons[seat, pai.removesuffix("r")] = [*tiles, pai]
         target = froms[called[0]]
         self.events.append({"type": kind, "actor": seat, "target": target, "pai": pai, "consumed": tiles})
         self._offer([step.operation])
 
     def _kan(self, step: Message) -> None:
-        seat, pai = self._seat(step.seat), tile_of(step.tiles)
-        kind = kind_of(pai)
+        seat, pai = self._seat(step.seat), _tile(step.tiles)
+        kind = pai.removesuffix("r")
         if step.type == _CLOSED_KAN:
             is_five = kind[0] == "5" and len(kind) == 2
             self.events.append({"type": "ankan", "actor": seat, "consumed": [kind + "r" * is_five, kind, kind, kind]})
@@ -241,15 +197,15 @@ class _Draft:
             if not hule.zimo and last is None:
                 raise ValueError("a win on a discard before any discard")
             target = seat if hule.zimo or last is None else last["actor"]
-            ura = tiles_of(hule.li_doras)
+            ura = _tiles(hule.li_doras)
             wins.append(
-                {"type": "hora", "actor": seat, "target": target, "pai": tile_of(hule.hu_tile), "ura_markers": ura}
+                {"type": "hora", "actor": seat, "target": target, "pai": _tile(hule.hu_tile), "ura_markers": ura}
             )
         wins.sort(key=lambda win: (win["actor"] - win["target"]) % self._num_seats)
         # of several winners only the sum of their payments is recorded
-        wins[-1]["deltas"] = _points(step.delta_scores, "delta_scores", self._num_seats)
+        wins[-1]["deltas"] = self._points(step.delta_scores, "delta_scores")
         if step.scores:
-            wins[-1]["scores"] = _points(step.scores, "scores", self._num_seats)
+            wins[-1]["scores"] = self._points(step.scores, "scores")
         for hule in step.hules:
             self._turn_doras(hule.doras)
         self.events += wins
@@ -265,17 +221,12 @@ class _Draft:
         self.is_over = True
 
     def _exhaust(self, step: Message) -> None:
-        deltas = [0] * self._num_seats
-        for payment in step.scores:
-            if payment.delta_scores:
-                deltas = [
-                    a + b
-                    for a, b in zip(deltas, _points(payment.delta_scores, "delta_scores", self._num_seats), strict=True)
-                ]
+        paid = [self._points(each.delta_scores, "delta_scores") for each in step.scores if each.delta_scores]
+        deltas = [sum(of_seat) for of_seat in zip([0] * self._num_seats, *paid, strict=True)]
         reason = "nagashimangan" if step.liujumanguan else "exhaustive_draw"
         event: Event = {"type": "ryukyoku", "reason": reason, "deltas": deltas}
         if step.scores and step.scores[0].old_scores:
-            old = _points(step.scores[0].old_scores, "old_scores", self._num_seats)
+            old = self._points(step.scores[0].old_scores, "old_scores")
             event["scores"] = [a + b for a, b in zip(old, deltas, strict=True)]
         self.events.append(event)
         self.is_over = True
@@ -295,7 +246,7 @@ class _Draft:
         if list(doras[: len(before)]) != before[: len(doras)]:
             raise ValueError(f"the indicators {', '.join(doras)}, before {', '.join(before)}")
         for name in doras[len(before) :]:
-            self.events.append({"type": "dora", "dora_marker": tile_of(name)})
+            self.events.append({"type": "dora", "dora_marker": _tile(name)})
             before.append(name)
 
     def _offer(self, lists: Collection[Message]) -> None:
@@ -305,21 +256,44 @@ class _Draft:
             return
         after = next(i for i in range(len(self.events) - 1, 0, -1) if self.events[i]["type"] in _TRIGGERS)
         claimed = self.events[after] if self.events[after]["type"] in _CLAIMED else None
-        for offer in offers_of(lists, after, claimed, self._num_seats):
-            self._offers.append(offer)
-            self._open[offer.seat] = offer
+        for offered in lists:
+            if offered.operation_list:  # a player in riichi without a choice is sent an empty list
+                seat = self._seat(offered.seat)
+                calls = None if claimed is None else dict(_calls(offered, claimed))
+                self._open[seat] = _Offer(after, seat, calls)
+                self._offers.append(self._open[seat])
 
 
 def _wall(paishan: str, start: Event, first: Event) -> tuple[str, ...] | None:
     """Returns the whole wall, if `paishan` holds it, or, as in older records, the rest of it after the first draw.
     Whether it is the wall of this round is checked by replaying."""
-    tiles = tiles_of(paishan[i : i + 2] for i in range(0, len(paishan), 2))
+    tiles = _tiles(paishan[i : i + 2] for i in range(0, len(paishan), 2))
     if sum(map(len, start["tehais"])) + 1 + len(tiles) == NUM_TILE_IDS:
         return whole_wall(start, [first["pai"], *tiles], vocabulary_of_seats(4))
     return tuple(tiles) if len(tiles) == NUM_TILE_IDS else None
 
 
-def _points(values: Sequence[int], name: str, num_seats: int) -> list[int]:
-    if len(values) != num_seats or max(map(abs, values)) > LARGEST_SCORE:
-        raise ValueError(f"{name} must be {num_seats} numbers of points, not {list(values)[:8]}")
-    return list(values)
+def _calls(offered: Message, claimed: Event) -> Iterator[tuple[tuple[int, int], Event]]:
+    for operation in offered.operation_list:
+        if operation.type in _OFFERED_CALLS and claimed["type"] == "dahai":
+            for index, names in enumerate(operation.combination):
+                call = {"type": _OFFERED_CALLS[operation.type], "actor": offered.seat, "target": claimed["actor"]}
+                yield (operation.type, index), {**call, "pai": claimed["pai"], "consumed": _tiles(names.split("|"))}
+
+
+def _tile(name: str) -> str:
+    """Returns mjai's name of a tile; raises ValueError if there is no such tile."""
+    if name not in _MJAI:
+        raise ValueError(f"{ascii(name)[:40]} is not a tile")
+    return _MJAI[name]
+
+
+def _tiles(names: Iterable[str]) -> list[str]:
+    return [_tile(name) for name in names]
+
+
+def in_range(number: int, name: str, high: int) -> int:
+    """Returns a number of 0 ... high; raises ValueError for any other."""
+    if not 0 <= number <= high:
+        raise ValueError(f"{name} must be in 0 ... {high}, not {number}")
+    return number

@@ -67,13 +67,12 @@ def kind_of_game(config: Message, unknown_rules: Sequence[str]) -> tuple[int | N
 def grade(level: int, num_seats: int) -> int:
     """Returns the grade 0 ... 15 of an account's level.id, or level3.id; raises ValueError if it has none."""
     (kind, name), step = divmod(level // 100, 100), level % 100
-    if kind != (2 if num_seats == 3 else 1):
-        raise ValueError(f"level.id {level} is not a grade of {num_seats} players")
-    if name in _CELESTIAL_LEVELS and step >= 1:
-        return _CELESTIAL
-    if name not in _FIRST_GRADES or not 1 <= step <= 3:
-        raise ValueError(f"level.id {level} is not a grade of {num_seats} players")
-    return _FIRST_GRADES[name] + step - 1
+    if kind == (2 if num_seats == 3 else 1):
+        if name in _CELESTIAL_LEVELS and step >= 1:
+            return _CELESTIAL
+        if name in _FIRST_GRADES and 1 <= step <= 3:
+            return _FIRST_GRADES[name] + step - 1
+    raise ValueError(f"level.id {level} is not a grade of {num_seats} players")
 
 
 def _other_rules(mode: Message) -> list[str]:
