@@ -7,7 +7,7 @@ wrapper may be elsewhere, at the response's data_url: then it is a second file.
 
 import base64
 import binascii
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,14 +69,11 @@ def open_capture(data: bytes, second_file: SecondFile = no_second_file) -> Recor
     if not wrapper.data:
         raise ValueError("cut off: a message without content")
     response = decode("ResGameRecord", wrapper.data)
-    if response.error.code:
-        _refuse_error(response.error.code)
-    if not response.HasField("head"):
-        raise ValueError("no head: the game's id, room and players are missing")
-    details = response.data or _second(response.data_url, second_file)
+    _require_game(response.error.code, response.HasField("head"))
+    data = response.data or _second(response.data_url, second_file)
     rules = UnknownFieldSet(response.head.config.mode.detail_rule)
     unknown = [f"number {rule.field_number}" for rule in rules if rule.wire_type == _LENGTH_DELIMITED or rule.data]
-    return Recording(response.head, tuple(_steps_of_bytes(details)), tuple(unknown))
+    return Recording(response.head, tuple(_steps(data)), tuple(unknown))
 
 
 def open_capture_json(value: Any, second_file: SecondFile = no_second_file) -> Recording:
@@ -84,22 +81,18 @@ def open_capture_json(value: Any, second_file: SecondFile = no_second_file) -> R
     Raises ValueError: a part is missing or of the wrong type, or the document does not hold the game itself."""
     response = _by_key(_contents(value, "ResGameRecord", "the document"), "the document")
     error = response.get("error")
-    if type(error) is dict and error.get("code"):
-        _refuse_error(error["code"])
-    if "head" not in response:
-        raise ValueError("no head: the game's id, room and players are missing")
+    _require_game(error.get("code") if type(error) is dict else None, "head" in response)
     head, unknown = of_json("RecordGame", response["head"], "head")
-    data = response.get("data")
-    if not data:
-        steps = _steps_of_bytes(_second(response.get("dataurl"), second_file))
-    else:
-        steps = _steps_of_bytes(_of_base64(data, "data")) if type(data) is str else _steps_of_json(data)
+    data = response.get("data") or _second(response.get("dataurl"), second_file)
     rules = [key for key in unknown if key.replace("_", "").lower().startswith(_RULES)]
-    return Recording(head, tuple(steps), tuple(key.rpartition(".")[2] for key in rules))
+    return Recording(head, tuple(_steps(data)), tuple(key.rpartition(".")[2] for key in rules))
 
 
-def _refuse_error(code: Any) -> None:
-    raise ValueError(f"the server responded with error {code}: no game was sent")
+def _require_game(error: Any, has_head: bool) -> None:
+    if error:
+        raise ValueError(f"the server responded with error {error}: no game was sent")
+    if not has_head:
+        raise ValueError("no head: the game's id, room and players are missing")
 
 
 def _second(url: Any, second_file: SecondFile) -> bytes:
@@ -108,47 +101,43 @@ def _second(url: Any, second_file: SecondFile) -> bytes:
     return second_file(ascii(str(url)[:200])[1:-1])
 
 
-def _steps_of_bytes(data: bytes) -> Iterator[Message | ValueError]:
-    wrapper = decode("Wrapper", data)
-    _require_name(wrapper.name, "GameDetailRecords", "data")
-    yield from _steps_of_details(decode("GameDetailRecords", wrapper.data))
-
-
-def _steps_of_details(details: Message) -> Iterator[Message | ValueError]:
-    actions = [(each.result, each.user_input if each.HasField("user_input") else None) for each in details.actions]
-    yield from _steps(details.records, actions)
-
-
-def _steps_of_json(data: Any) -> Iterator[Message | ValueError]:
-    if type(data) is list:  # the records alone
-        data = {"records": data}
-    content = _contents(data, "GameDetailRecords", "data")
+def _steps(data: Any) -> Iterator[Message | ValueError]:
+    """Yields the messages of records, as in version 0, or of the results and inputs of actions, as in later ones.
+    `data`: the wrapper of GameDetailRecords as bytes or base64 text; or JSON of it, of its content or of the records.
+    """
+    if type(data) is str:
+        data = _of_base64(data, "data")
+    if type(data) is bytes:
+        wrapper = decode("Wrapper", data)
+        _require_name(wrapper.name, "GameDetailRecords", "data")
+        content = wrapper.data
+    else:
+        content = _contents({"records": data} if type(data) is list else data, "GameDetailRecords", "data")
     if type(content) is str:
-        yield from _steps_of_details(decode("GameDetailRecords", _of_base64(content, "data.data")))
-        return
-    details = _by_key(content, "data")
-    actions = _list(details.get("actions"), "data.actions")
-    parts = [_by_key(action, "") if type(action) is dict else {"result": action} for action in actions]
-    found = [(part.get("result"), part.get("userinput")) for part in parts]
-    yield from _steps(_list(details.get("records"), "data.records"), found)
-
-
-def _steps(records: Iterable[Any], actions: Sequence[tuple[Any, Any]]) -> Iterator[Message | ValueError]:
-    """Yields the messages of records, as in version 0, or of the results and inputs of actions, as in later ones."""
+        content = _of_base64(content, "data.data")
+    if type(content) is bytes:
+        details = decode("GameDetailRecords", content)
+        records = details.records
+        actions = [(each.result, each.user_input if each.HasField("user_input") else None) for each in details.actions]
+    else:
+        keys = _by_key(content, "data")
+        records, listed = _list(keys.get("records"), "data.records"), _list(keys.get("actions"), "data.actions")
+        parts = [_by_key(each, "") if type(each) is dict else {"result": each} for each in listed]
+        actions = [(part.get("result"), part.get("userinput")) for part in parts]
     for number, record in enumerate(records if not actions else ()):
-        yield from _readable(_record, record, f"records[{number}]")
+        yield _readable(_record, record, f"records[{number}]")
     for number, (result, user_input) in enumerate(actions):
         if result:
-            yield from _readable(_record, result, f"actions[{number}].result")
+            yield _readable(_record, result, f"actions[{number}].result")
         if user_input:
-            yield from _readable(_user_input, user_input, f"actions[{number}].user_input")
+            yield _readable(_user_input, user_input, f"actions[{number}].user_input")
 
 
-def _readable(read: Callable[[Any, str], Message], value: Any, where: str) -> Iterator[Message | ValueError]:
+def _readable(read: Callable[[Any, str], Message], value: Any, where: str) -> Message | ValueError:
     try:
-        yield read(value, where)
+        return read(value, where)
     except ValueError as error:
-        yield error
+        return error
 
 
 def _user_input(value: Any, where: str) -> Message:
