@@ -18,19 +18,17 @@ _MJSOUL_GRADES = (
 _LEVELS = {"1": 0, "2": 1, "3": 2, "I": 0, "II": 1, "III": 2, "★": 0, "★★": 1, "★★★": 2}
 
 
-def normalised(name: Any) -> str:
-    return unicodedata.normalize("NFKC", name) if isinstance(name, str) else ""
-
-
-def tenhou_dan(name: str) -> int | None:
+def tenhou_dan(name: Any) -> int | None:
     """Returns Tenhou's dan, 0 ... 20, by its name."""
+    name = _normalised(name)
     if name.startswith("天鳳"):
         return grading.TENHOUI
     return TENHOU_DANS.index(name) if name in TENHOU_DANS else None
 
 
-def mjsoul_grade(name: str) -> int | None:
+def mjsoul_grade(name: Any) -> int | None:
     """Returns Mahjong Soul's grade, 0 ... 15, by its name, such as "雀豪★2" or "Master II"."""
+    name = _normalised(name)
     for tier, words in enumerate(_MJSOUL_GRADES):
         word = next((word for word in words if name.startswith(word)), None)
         if word is None:
@@ -42,3 +40,7 @@ def mjsoul_grade(name: str) -> int | None:
             level = level.removeprefix("★")
         return 3 * tier + _LEVELS[level] if level in _LEVELS else None
     return None
+
+
+def _normalised(name: Any) -> str:
+    return unicodedata.normalize("NFKC", name) if isinstance(name, str) else ""

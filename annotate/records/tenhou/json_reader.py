@@ -29,7 +29,8 @@ from annotate.game.results import inferred_style
 from annotate.records.strict_json import objects_of, parse_json
 from annotate.records.tenhou.absence import Absence, Change, automatic_of, connections_of
 from annotate.records.tenhou.excerpts import final_scores_of_whole, joined
-from annotate.records.tenhou.grade_names import mjsoul_grade, normalised, tenhou_dan
+from annotate.records.tenhou.grade_names import mjsoul_grade, tenhou_dan
+from annotate.records.tenhou.meld import SEATS_OF_TABLE
 from annotate.records.tenhou.turn_order import events_of, tiles_of, turns_of
 from annotate.vocabulary import vocabulary_of_seats
 
@@ -49,8 +50,6 @@ TENHOU_JSON_MEMBERS = ("log", "rule")
 
 _REASONS = {name: reason for reason, names in DRAW_REASONS.items() for name in names}
 _WIN = "和了"
-_SEATS_OF_TABLE = 4
-"""the rounds of a game of three may have an empty fourth seat"""
 
 _TENHOU_TABLES = {"般": 0, "上": 1, "特": 2, "鳳": 3}
 _TENHOU_DISP = re.compile(r"[四三]?([^東南\s]?)([東南])(喰?)赤?速?")
@@ -129,7 +128,7 @@ def _game(document: Any, name: str) -> Game:
         kind = kind._replace(room=None, table=None)
     rounds = document["log"]
     is_named_for_three = rule.get("disp", "").startswith(("三", "3")) or (isinstance(names, list) and len(names) == 3)
-    num_seats = 3 if is_named_for_three or any(map(_is_for_three, rounds)) else _SEATS_OF_TABLE
+    num_seats = 3 if is_named_for_three or any(map(_is_for_three, rounds)) else SEATS_OF_TABLE
     if not rounds:
         raise ValueError("it holds no round")
     _require_red_fives(rule, rounds, num_seats)
@@ -162,14 +161,14 @@ def _origin(document: dict[str, Any], kind: _Kind, num_seats: int) -> Origin:
     platform = found[0] if found else kind.rules[0] if len(kind.rules) == 1 else None
     names, dans, rates = (_of_seats(document.get(name), num_seats) for name in ("name", "dan", "rate"))
     grade_of = mjsoul_grade if platform == "mjsoul" else tenhou_dan
-    grades = [grade_of(normalised(name)) for name in dans] if platform and isinstance(dans, list) else None
+    grades = [grade_of(name) for name in dans] if platform and isinstance(dans, list) else None
     players = players_of(names, num_seats, grades, rates)
     return Origin(platform, found and found[1], document["rule"].get("disp") or None, players)
 
 
 def _of_seats(values: Any, num_seats: int) -> Any:
     """Returns a list without the element of an empty fourth seat."""
-    return values[:num_seats] if isinstance(values, list) and len(values) == _SEATS_OF_TABLE else values
+    return values[:num_seats] if isinstance(values, list) and len(values) == SEATS_OF_TABLE else values
 
 
 def _short(value: Any) -> str:
@@ -206,7 +205,7 @@ def _kind(disp: str) -> _Kind:
 def _is_for_three(columns: Any) -> bool:
     if not isinstance(columns, list) or len(columns) < 2:
         return False
-    has_empty_seat = len(columns) == _length(_SEATS_OF_TABLE) and columns[4 + 3 * (_SEATS_OF_TABLE - 1)] == []
+    has_empty_seat = len(columns) == _length(SEATS_OF_TABLE) and columns[4 + 3 * (SEATS_OF_TABLE - 1)] == []
     return has_empty_seat or len(columns) == _length(3) or (isinstance(columns[1], list) and len(columns[1]) == 3)
 
 
@@ -219,7 +218,7 @@ def _require_red_fives(rule: dict[str, Any], rounds: Sequence[Any], num_seats: i
     stated = {key: value for key, value in rule.items() if key.startswith("aka")}
     if len(stated) > 1:  # of each suit; converters write "aka": 0 besides
         stated.pop("aka", None)
-    if num_seats < _SEATS_OF_TABLE and stated.get("aka51") in (0, None):
+    if num_seats < SEATS_OF_TABLE and stated.get("aka51") in (0, None):
         stated.pop("aka51", None)
     if stated:
         counts = set(stated.values()) if all(type(value) is int for value in stated.values()) else {-1}
@@ -238,7 +237,7 @@ def _final_scores(document: dict[str, Any], num_seats: int) -> tuple[int, ...] |
     if "sc" not in document:
         return None
     both = document["sc"]  # each seat's score and placement points
-    if not isinstance(both, list) or len(both) not in (2 * num_seats, 2 * _SEATS_OF_TABLE):
+    if not isinstance(both, list) or len(both) not in (2 * num_seats, 2 * SEATS_OF_TABLE):
         raise ValueError(f'"sc" must be a list of {2 * num_seats} numbers, not {_short(both)}')
     return tuple(_points(both[: 2 * num_seats : 2], '"sc"', num_seats))
 
@@ -251,7 +250,6 @@ def _grading(
     is_ranked = kind.room is not None or kind.table is not None
     if not is_ranked or not isinstance(names, list) or len(names) != num_seats:
         return None, None
-    names = list(map(normalised, names))
     if kind.table is not None:
         dans = [dan for dan in map(tenhou_dan, names) if dan is not None]
         if len(dans) != num_seats:
@@ -286,7 +284,7 @@ def _rounds(
 
 def _round(number: int, columns: Any, num_seats: int) -> Round:
     try:
-        lengths = _length(_SEATS_OF_TABLE), _length(num_seats)
+        lengths = _length(SEATS_OF_TABLE), _length(num_seats)
         if not isinstance(columns, list) or len(columns) not in lengths:
             raise ValueError(f"a list of {lengths[0]} elements expected, not {_short(columns)}")
         lists = [_list(column) for column in columns]
@@ -321,7 +319,7 @@ def _start_kyoku(lists: Sequence[list[Any]], num_seats: int) -> Event:
     if len(counts) < 3 or not all(type(count) is int and 0 <= count <= 1000 for count in counts[:3]):
         raise ValueError(f"its number, honba and deposits expected, not {_short(counts)}")
     number, honba, deposits = counts[:3]
-    wind, dealer = divmod(number, _SEATS_OF_TABLE)
+    wind, dealer = divmod(number, SEATS_OF_TABLE)
     if wind >= 4:
         raise ValueError(f"number {number} is beyond the North round")
     if dealer >= num_seats:

@@ -11,7 +11,8 @@ from annotate.game.tiles import MJAI_NAMES, TILE_OF_ID
 from annotate.vocabulary import NUM_TILES34
 
 CHI, PON, ADDED_KAN, KITA = 0x4, 0x8, 0x10, 0x20
-_SEATS_OF_TABLE = 4
+SEATS_OF_TABLE = 4
+"""in the lists of a record, too: those of three players have an empty fourth seat"""
 
 _NAMES = [MJAI_NAMES[tile] for tile in TILE_OF_ID]
 
@@ -99,7 +100,7 @@ def _event(name: str, seat: int, code: int, called: int, consumed: list[int]) ->
     return {
         "type": name,
         "actor": seat,
-        "target": (seat + (code & 3)) % _SEATS_OF_TABLE,
+        "target": (seat + (code & 3)) % SEATS_OF_TABLE,
         "pai": _NAMES[called],
         "consumed": [_NAMES[tile] for tile in consumed],
     }

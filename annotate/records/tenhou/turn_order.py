@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from annotate.game.record import Event
+from annotate.records.tenhou.meld import SEATS_OF_TABLE
 
 MOST_TURNS = 112
 """of a round: its 70 draws and at most 16 calls of other seats' tiles fit easily"""
@@ -30,8 +31,6 @@ _DRAWN = 60
 _NO_DISCARD = 0
 _MELD = re.compile(r"((?:\d\d)*)([cpmka])((?:\d\d)+)")
 _KITA = "f44"
-_SEATS_OF_TABLE = 4
-"""by which calls name the seat of the tile; the fourth is empty in games of three"""
 _KINDS = {"c": ("chi", 3), "p": ("pon", 3), "m": ("daiminkan", 4), "k": ("kakan", 4), "a": ("ankan", 4)}
 # by number of tiles before the letter: the seat whose tile was called, 1 right, 2 across, 3 left of the caller
 _SOURCES = {"c": {0: 3}, "p": {0: 3, 1: 2, 2: 1}, "m": {0: 3, 1: 2, 3: 1}}
@@ -124,7 +123,7 @@ def _meld(seat: int, text: str, letters: str) -> Event:
     pai = tiles.pop(place)
     if kind == "kakan":
         return {"type": kind, "actor": seat, "pai": pai, "consumed": tiles}
-    target = (seat + _SOURCES[letter][place]) % _SEATS_OF_TABLE
+    target = (seat + _SOURCES[letter][place]) % SEATS_OF_TABLE
     return {"type": kind, "actor": seat, "target": target, "pai": pai, "consumed": tiles}
 
 

@@ -18,11 +18,18 @@ from annotate.game.origin import TENHOU_LOG, Origin, Player, players_of
 from annotate.game.record import Event, Game, LostRound, Round, require_a_round
 from annotate.game.tiles import NUM_TILE_IDS
 from annotate.records.tenhou.absence import Absence
-from annotate.records.tenhou.attributes import Attributes, integer_of, integers_of, tiles_of
-from annotate.records.tenhou.meld import decode_meld, tile_name
+from annotate.records.tenhou.meld import SEATS_OF_TABLE, decode_meld, tile_name
 from annotate.records.tenhou.wall import SEED_PREFIX, walls_of_seed, with_indicators
-from annotate.records.tenhou.xml_events import SEATS_OF_TABLE, payments, require_sticks, start_kyoku
-from annotate.vocabulary import Vocabulary, vocabulary_of_seats
+from annotate.records.tenhou.xml_elements import (
+    Attributes,
+    integer_of,
+    integers_of,
+    payments,
+    require_sticks,
+    start_kyoku,
+    tiles_of,
+)
+from annotate.vocabulary import vocabulary_of_seats
 
 # bits of <GO type>
 HUMANS, NO_RED_FIVES, NO_OPEN_TANYAO, SOUTH, THREE_PLAYERS, TOKUJOU, FAST, JOUKYUU = 1, 2, 4, 8, 0x10, 0x20, 0x40, 0x80
@@ -68,6 +75,7 @@ class _Reader:
         """of the round, from 1"""
         self._type: int | None = None
         self._num_seats = SEATS_OF_TABLE
+        self._vocabulary = vocabulary_of_seats(SEATS_OF_TABLE)
         self._seed: str | None = None
         self._is_ranked = False
         self._dan: tuple[int, ...] | None = None
@@ -98,12 +106,19 @@ class _Reader:
             "RYUUKYOKU": self._ryuukyoku,
         }
 
-    @property
-    def _vocabulary(self) -> Vocabulary:
-        return vocabulary_of_seats(self._num_seats)
+    def read(self) -> bool:
+        """Reads the document; returns whether it stops before its end."""
+        start: int | None = 0
+        while start is not None:
+            start = self._parse(start)
+        try:
+            self._parser.Parse(b"", True)
+        except expat.ExpatError:
+            return True
+        return False
 
-    def _open(self, start: int) -> None:
-        """Starts to parse at a place of the document."""
+    def _parse(self, start: int) -> int | None:
+        """Parses from a place of the document on, up to what is malformed; returns where to go on after that."""
         self._parser, self._offset, self._depth = expat.ParserCreate(), start, 0
         self._parser.StartElementHandler = self._start
         self._parser.EndElementHandler = self._end
@@ -112,23 +127,8 @@ class _Reader:
         if start:
             self._parser.Parse(_ROOT, False)
             self._offset -= len(_ROOT)
-
-    def read(self) -> bool:
-        """Reads the document; returns whether it stops before its end."""
-        start: int | None = 0
-        while start is not None:
-            self._open(start)
-            start = self._parse(self._data[start:])
         try:
-            self._parser.Parse(b"", True)
-        except expat.ExpatError:
-            return True
-        return False
-
-    def _parse(self, data: bytes) -> int | None:
-        """Parses the rest of the document, or up to what is malformed; returns where to go on after that."""
-        try:
-            self._parser.Parse(data, False)
+            self._parser.Parse(self._data[start:], False)
         except expat.ExpatError as error:
             problem = f"malformed XML: {expat.ErrorString(error.code)}"
             if self._number == 0 or self._depth == 0:
@@ -207,10 +207,8 @@ class _Reader:
         last = self._round(self._events)
         # a second winner of the same tile may be missing where a file breaks off after a win by ron
         ending = self._events[-1]
-        open_end = (
-            cut_off and not self._final_scores and ending["type"] == "hora" and ending["actor"] != ending["target"]
-        )
-        if not self._ended or open_end:
+        is_ron = ending["type"] == "hora" and ending["actor"] != ending["target"]
+        if not self._ended or (cut_off and is_ron and not self._final_scores):
             return f"{reason} in {last.name}"
         self._rounds.append(last)
         if self._final_scores is None:
@@ -308,6 +306,7 @@ class _Reader:
         self._type = kind
         table = "般上特鳳"[(2 if kind & TOKUJOU else 0) + (1 if kind & JOUKYUU else 0)]
         self._num_seats = 3 if kind & THREE_PLAYERS else SEATS_OF_TABLE
+        self._vocabulary = vocabulary_of_seats(self._num_seats)
         seats = "三" if kind & THREE_PLAYERS else ""
         self._words = f"{seats}{table}{'南' if kind & SOUTH else '東'}喰赤{'速' if kind & FAST else ''}"
         self._is_ranked = bool(kind & HUMANS) and attributes.get("lobby", "0") == "0"

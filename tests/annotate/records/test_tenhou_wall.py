@@ -67,14 +67,12 @@ def test_walls_are_those_of_a_plain_mersenne_twister() -> None:
 @pytest.mark.parametrize(
     ("seed", "message"),
     [
-        ("", "a seed of another kind than mt19937ar-sha512-n288-base64: ''"),
-        ("mt19937ar,1A2B", "a seed of another kind"),
         (SEED_PREFIX + "abc", "a damaged seed"),
         (SEED_PREFIX + "?" * 3328, "a damaged seed"),
         (seed_of([1] * 623), "a damaged seed: 2492 bytes, not 2496"),
     ],
 )
-def test_other_seeds_are_refused(seed: str, message: str) -> None:
+def test_a_damaged_seed_is_refused(seed: str, message: str) -> None:
     with pytest.raises(ValueError) as caught:
         next(walls_of_seed(seed, FOUR_PLAYERS))
     assert message in str(caught.value)

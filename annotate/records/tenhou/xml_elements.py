@@ -1,15 +1,55 @@
-"""Converts elements of Tenhou's mjlog that are the longest to events: the deal, and payments."""
+"""Reads the elements of Tenhou's mjlog: attributes, within the range of what a record can hold, and the longest events,
+the deal and payments.
+"""
 
 from collections.abc import Sequence
 
 from annotate.game import record
 from annotate.game.record import Event
 from annotate.game.tiles import NUM_TILE_IDS
-from annotate.records.tenhou.attributes import Attributes, attribute_of, integer_of, integers_of, tiles_of
-from annotate.records.tenhou.meld import tile_name
+from annotate.records.tenhou.meld import SEATS_OF_TABLE, tile_name
 
-SEATS_OF_TABLE = 4
-"""in the lists of a record: that of three players has an empty seat"""
+LARGEST_NUMBER = 100_000
+"""far beyond any number in a record; scores are in hundreds"""
+
+Attributes = dict[str, str]
+
+
+def attribute_of(attributes: Attributes, tag: str, name: str) -> str:
+    """Returns an attribute; raises ValueError if the element has none of this name."""
+    if name not in attributes:
+        raise ValueError(f"<{tag}> without {name}")
+    return attributes[name]
+
+
+def integers_of(attributes: Attributes, tag: str, name: str, count: int | None = None) -> tuple[int, ...]:
+    """Returns comma-separated integers; raises ValueError if they are not, or not `count`."""
+    text = attribute_of(attributes, tag, name)
+    try:
+        values = tuple(map(int, text.split(",")))
+    except ValueError:
+        raise ValueError(f'<{tag} {name}="{text[:80]}">: comma-separated integers expected') from None
+    if max(map(abs, values)) > LARGEST_NUMBER:
+        raise ValueError(f'<{tag} {name}="{text[:80]}">: out of range')
+    if count is not None and len(values) != count:
+        raise ValueError(f'<{tag} {name}="{text[:80]}">: {count} integers expected')
+    return values
+
+
+def integer_of(attributes: Attributes, tag: str, name: str, low: int, high: int) -> int:
+    """Returns one integer in low ... high - 1."""
+    value = integers_of(attributes, tag, name, 1)[0]
+    if not low <= value < high:
+        raise ValueError(f'<{tag} {name}="{value}">: {low} ... {high - 1} expected')
+    return value
+
+
+def tiles_of(attributes: Attributes, tag: str, name: str) -> tuple[int, ...]:
+    """Returns physical tiles, 0 ... 135."""
+    tiles = integers_of(attributes, tag, name)
+    if not all(0 <= tile < NUM_TILE_IDS for tile in tiles):
+        raise ValueError(f'<{tag} {name}="{attributes[name]}">: tiles are 0 ... {NUM_TILE_IDS - 1}')
+    return tiles
 
 
 def start_kyoku(attributes: Attributes, num_seats: int) -> Event:
