@@ -17,8 +17,7 @@ from annotate.runtime.garbage import no_search_for_cycles
 from annotate.runtime.journal import hash_of_sources
 from annotate.vocabulary import VOCABULARIES
 
-INCOMPLETE = "left out, as their end is not recorded (--keep-incomplete keeps their recorded rounds)"
-
+_INCOMPLETE = "left out, as their end is not recorded (--keep-incomplete keeps their recorded rounds)"
 _OTHER_PLAYERS = "skipped, as they are for another number of players than --players"
 _NOT_BY = "skipped, as no player has a name of --by"
 _NO_NAMES = "skipped, as their records hold no names, which --by needs"
@@ -41,10 +40,6 @@ class Conversion:
     """whether games of another number of players are skipped, and not refused"""
     by: Sequence[str] = ()
     """names of players: only their decisions are annotated, if there are any"""
-
-    def seats_of(self, game: Game) -> tuple[int, ...] | None:
-        """Returns the seats whose decisions are annotated; None: all."""
-        return game.origin.seats_of(self.by) if self.by else None
 
     def settings(self, output: Output) -> dict[str, Any]:
         """Returns all that the output depends on, except for the records."""
@@ -69,7 +64,6 @@ class AnnotatedGame:
     id: str
     play: str
     """`Game.play`"""
-    file: str
     data: bytes
     report: Report
     num_players: int
@@ -86,17 +80,9 @@ def annotate_record(
         for game in games_of(record):
             if isinstance(game, Unreadable):
                 record_report.leave_out(game.problem)
-            elif conversion.num_players not in (None, game.vocabulary.num_seats):
-                annotated.append(_skipped(game, record.name, Report(notes=Counter([_OTHER_PLAYERS]))))
-            elif game.rounds and game.final_scores is None and not conversion.keeps_incomplete:
-                report = Report(games=1, notes=Counter([INCOMPLETE]))
-                report.leave_out(f"{record.name}: the whole game {game.id}: {game.incomplete}")
-                annotated.append(_skipped(game, record.name, report))
-            elif conversion.seats_of(game) == ():
-                note = _NOT_BY if game.origin.has_names else _NO_NAMES
-                annotated.append(_skipped(game, record.name, Report(notes=Counter([note]))))
-            else:
-                annotated.append(_annotated(game, record.name, conversion, encode))
+                continue
+            data, report = _converted(game, record.name, conversion, encode)
+            annotated.append(AnnotatedGame(game.id, game.play, data, report, game.vocabulary.num_seats))
     except ValueError as error:
         record_report.leave_out(str(error))
     except Exception as error:
@@ -104,23 +90,28 @@ def annotate_record(
     return replace(record, data=record.data and b""), annotated, record_report
 
 
-def _skipped(game: Game, file: str, report: Report) -> AnnotatedGame:
-    return AnnotatedGame(game.id, game.play, file, b"", report, game.vocabulary.num_seats)
-
-
-def _annotated(game: Game, file: str, conversion: Conversion, encode: Encode) -> AnnotatedGame:
+def _converted(game: Game, file: str, conversion: Conversion, encode: Encode) -> tuple[bytes, Report]:
+    """Returns the encoded annotations of a game, empty if it is skipped, and its report."""
+    if conversion.num_players not in (None, game.vocabulary.num_seats):
+        return b"", Report(notes=Counter([_OTHER_PLAYERS]))
+    if game.rounds and game.final_scores is None and not conversion.keeps_incomplete:
+        report = Report(games=1, notes=Counter([_INCOMPLETE]))
+        report.leave_out(f"{file}: the whole game {game.id}: {game.incomplete}")
+        return b"", report
+    seats = game.origin.seats_of(conversion.by) if conversion.by else None
+    if seats == ():
+        return b"", Report(notes=Counter([_NOT_BY if game.origin.has_names else _NO_NAMES]))
     try:
-        seats = conversion.seats_of(game)
         result = annotate_game(game, conversion.room, conversion.grades, conversion.writes_hidden, seats)
         data = encode(result.annotations, result.summary)
     except Exception as error:
         report = Report(games=1)
         report.leave_out(f"{file}: the whole game {game.id}: {fault_of_ours(error)}", is_fault=True)
-        return _skipped(game, file, report)
+        return b"", report
     report = Report(games=1, rounds=result.num_rounds, unknown=result.num_unknown, notes=Counter(result.notes))
     report.automatic, report.others = result.automatic, result.num_others
     report.by = Counter([name for name in conversion.by if game.origin.seats_of((name,))])
     for text in result.left_out:
         report.leave_out(f"{file}: {text}", is_fault=text in result.faults)
     report.count(result.annotations, game.vocabulary)
-    return AnnotatedGame(game.id, game.play, file, data, report, game.vocabulary.num_seats)
+    return data, report

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cache
 from itertools import chain
 from typing import Any
@@ -50,19 +50,15 @@ class Report:
         self.left_out.append(text)
 
     def add(self, other: "Report") -> None:
-        for name in (each.name for each in fields(self)):
-            mine, others = getattr(self, name), getattr(other, name)
-            setattr(self, name, (mine + others)[:MOST_SHOWN] if isinstance(mine, list) else mine + others)
-
-    def as_json(self) -> dict[str, Any]:
-        return {each.name: getattr(self, each.name) for each in fields(self)}
+        for name, mine in vars(self).items():
+            total = mine + getattr(other, name)
+            setattr(self, name, total[:MOST_SHOWN] if isinstance(mine, list) else total)
 
     @classmethod
     def of_json(cls, values: dict[str, Any]) -> "Report":
-        report = cls()
-        for name, value in values.items():
-            setattr(report, name, Counter(value) if isinstance(value, dict) else value)
-        return report
+        """Returns a report by its fields, from a journal."""
+        found: dict[str, Any] = {name: Counter(v) if isinstance(v, dict) else v for name, v in values.items()}
+        return cls(**found)
 
     def count(self, annotations: Sequence[Annotation], vocabulary: Vocabulary) -> None:
         self.decisions += len(annotations)

@@ -81,7 +81,7 @@ class _Run:
 
     def _save(self) -> None:
         self._saved = self._output.save()
-        report = self._new_report.as_json()
+        report = vars(self._new_report)
         self._journal.add({**self._new, "report": report, "output": self._saved, "is_read": self._is_read})
         self._begin_entry()
 
@@ -133,16 +133,14 @@ class _Run:
             self._end_reading(stop)
 
     def _end_reading(self, stop: StopRequest) -> None:
-        if stop.received is None:
-            self._is_read = True
+        self._is_read = stop.received is None
+        if self._is_read:
             self._add(Report(passed_over=self._passed_over))  # an interrupted run had not found all of them
         self._save()
-        if stop.received is None:
-            return
-        what = f"stopped by {stop.received.name} after {self._report.files:,} records"
-        if self._output.journal is None:
+        if stop.received is not None:
+            hint = "; the same command resumes from there" if self._output.journal else ""
+            what = f"stopped by {stop.received.name} after {self._report.files:,} records{hint}"
             raise Stopped(stop.received, what)
-        raise Stopped(stop.received, f"{what}; the same command resumes from there")
 
     def _take(self, record: Record, games: list[AnnotatedGame], report: Report) -> None:
         keys_of_record: list[str] = []
@@ -150,7 +148,7 @@ class _Run:
         self._add(report)
         for game in games:
             if game.num_players != self._conversion.num_players and not self._conversion.skips_others:
-                self._refuse(game)
+                self._refuse(game, record.name)
             if not game.report.decisions:  # it must not block a better copy
                 self._add(game.report)
                 continue
@@ -166,14 +164,14 @@ class _Run:
                 self._add(game.report)
             else:
                 repeated = Report()
-                repeated.leave_out(f"{game.file}: game {game.id} was read before, in {first}")
+                repeated.leave_out(f"{record.name}: game {game.id} was read before, in {first}")
                 self._add(repeated)
 
-    def _refuse(self, game: AnnotatedGame) -> NoReturn:
+    def _refuse(self, game: AnnotatedGame, file: str) -> NoReturn:
         """Raises ValueError for a game of another number of players; nothing of the run is kept."""
         self._discard()
         raise ValueError(
-            f"{game.file}: game {game.id} is for {game.num_players} players, the first one read for "
+            f"{file}: game {game.id} is for {game.num_players} players, the first one read for "
             f"{self._conversion.num_players}: annotations of both cannot be mixed; --players 3 or --players 4 takes "
             "one kind and skips the other"
         )
