@@ -49,13 +49,6 @@ class ReplayResult:
     def num_rounds(self) -> int:
         return 0 if self.summary is None else len(self.summary.rounds)
 
-    def count(self, recorded: Round, replayed: "Replayed") -> None:
-        """Adds what a round that replayed leaves out, and its wins."""
-        self.wins[recorded.name] = replayed.wins
-        self.num_unknown += replayed.play.num_unknown
-        self.automatic += replayed.play.automatic
-        self.num_others += replayed.play.num_others
-
 
 class Replayed(NamedTuple):
     """A replayed round that agrees with its record."""
@@ -104,10 +97,13 @@ def annotate_game(
             report.left_out.append(report.faults[-1])
             continue
         rounds.append(round_summary(recorded.events[0], replayed.results[0][1:]))
-        report.count(recorded, replayed)
+        report.wins[recorded.name] = replayed.wins
         report.annotations += [
             annotation_of(game.id, decision, replayed.results, end_of_game) for decision in replayed.play.decisions
         ]
+        report.num_unknown += replayed.play.num_unknown
+        report.automatic += replayed.play.automatic
+        report.num_others += replayed.play.num_others
     if not rounds:
         return report
     try:

@@ -31,7 +31,9 @@ def wall_of(recorded: Round, vocabulary: Vocabulary) -> list[int]:
     for i, name in enumerate(ura):
         wall[-2 - num_rinshan - 2 * i] = name
     if recorded.wall is not None:
-        _require_same(recorded.wall, wall)
+        for name, shown in zip(recorded.wall, wall, strict=True):
+            if shown not in (None, name):
+                raise ValueError(f"the record's wall has {name} where the round shows {shown}")
         for seat, (places, hand) in enumerate(zip(dealt, start["tehais"], strict=True)):
             if sorted(recorded.wall[place] for place in places) != sorted(hand):
                 raise ValueError(f"the record's wall deals seat {seat} another hand than the record shows")
@@ -60,12 +62,6 @@ def _shown(events: Sequence[Event]) -> tuple[list[str], list[str], list[str], li
             # every riichi winner of a multiple ron shows the same markers
             ura.extend(event.get("ura_markers", ())[len(ura) :])
     return live, rinshan, dora, ura
-
-
-def _require_same(known: Sequence[str], shown: Sequence[str | None]) -> None:
-    for name, other in zip(known, shown, strict=True):
-        if other is not None and name != other:
-            raise ValueError(f"the record's wall has {name} where the round shows {other}")
 
 
 def _physical(names: Sequence[str | None], vocabulary: Vocabulary) -> list[int]:

@@ -143,10 +143,6 @@ class Completion:
             else:
                 self.scores = None
 
-    def forget(self) -> None:
-        """Lets a round go whose end is not known."""
-        self.scores = None
-
     def _start(self, event: Event) -> Event:
         found: Event = {"kyotaku": self.deposits} if "kyoutaku" not in event and self.scores is not None else {}
         if self.scores is not None:

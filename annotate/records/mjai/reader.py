@@ -71,7 +71,7 @@ class _Draft:
             name = Round(tuple(self.events)).name if self.events else None
             self.lost.append(LostRound(len(self.rounds), problem, name))
         self.events, self.is_round_lost = [], True
-        self.completion.forget()
+        self.completion.scores = None
 
 
 def mjai_games(text: str, name: str) -> Iterator[Game | Unreadable]:
