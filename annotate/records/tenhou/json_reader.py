@@ -51,7 +51,7 @@ TENHOU_JSON_MEMBERS = ("log", "rule")
 _REASONS = {name: reason for reason, names in DRAW_REASONS.items() for name in names}
 _WIN = "和了"
 
-_TENHOU_TABLES = {"般": 0, "上": 1, "特": 2, "鳳": 3}
+_TENHOU_TABLES = dict(zip("般上特鳳", grading.TENHOU_TABLES, strict=True))
 _TENHOU_DISP = re.compile(r"[四三]?([^東南\s]?)([東南])(喰?)赤?速?")
 _MJSOUL_ROOMS = (("銅", "铜", "Bronze"), ("銀", "银", "Silver"), ("金", "Gold"), ("玉", "Jade"), ("王座", "Throne"))
 _PARAMETERS = re.compile(r"(?<=\})(&\w+=\w*)+$")
@@ -66,8 +66,8 @@ class _Kind(NamedTuple):
     rules: tuple[Rules, ...]
     style: int
     room: int | None
-    """Mahjong Soul's, 0 ... 4"""
-    table: grading.TenhouTable | None
+    """Mahjong Soul's, 0 ... 4, or the one for Tenhou's table; None: unranked, or not known"""
+    table: grading.TenhouTable | None = None
 
 
 def tenhou_json_games(text: str, name: str) -> Iterator[Game | Unreadable]:
@@ -125,7 +125,7 @@ def _game(document: Any, name: str) -> Game:
         raise ValueError(f'"rule" must be an object whose "disp" is a text, not {_short(rule)}')
     kind = _kind(rule.get("disp", ""))
     if document.get("lobby", 0) != 0:  # a private lobby: unranked
-        kind = kind._replace(room=None, table=None)
+        kind = kind._replace(room=None)
     rounds = document["log"]
     is_named_for_three = rule.get("disp", "").startswith(("三", "3")) or (isinstance(names, list) and len(names) == 3)
     num_seats = 3 if is_named_for_three or any(map(_is_for_three, rounds)) else SEATS_OF_TABLE
@@ -146,7 +146,7 @@ def _game(document: Any, name: str) -> Game:
         rules=kind.rules,
         style=kind.style,
         rounds=tuple(read),
-        room=grading.tenhou_room(kind.table) if kind.table is not None else kind.room,
+        room=kind.room,
         grades=grades,
         final_scores=final_scores,
         grading_deltas=deltas,
@@ -189,17 +189,16 @@ def _kind(disp: str) -> _Kind:
     room = _MJSOUL_ROOM.search(disp)
     if room is not None:
         places = [place for place, names in enumerate(_MJSOUL_ROOMS) if room[1].endswith(names)]
-        return _Kind(("mjsoul",), style, places[0] if places else None, None)
+        return _Kind(("mjsoul",), style, places[0] if places else None)
     if any(word in disp for word in _UNRANKED):
-        return _Kind(("mjsoul",), style, None, None)
+        return _Kind(("mjsoul",), style, None)
     tenhou = _TENHOU_DISP.match(disp)
     if tenhou is None:
-        return _Kind(("tenhou", "mjsoul"), style, None, None)
+        return _Kind(("tenhou", "mjsoul"), style, None)
     if not tenhou[3]:
         raise ValueError(f"a game without open tanyao ({disp}): this rule variant is not supported")
-    place = _TENHOU_TABLES.get(tenhou[1])
-    table = None if place is None else grading.TENHOU_TABLES[place]
-    return _Kind(("tenhou",), style, None, table)
+    table = _TENHOU_TABLES.get(tenhou[1])
+    return _Kind(("tenhou",), style, None if table is None else grading.tenhou_room(table), table)
 
 
 def _is_for_three(columns: Any) -> bool:
@@ -247,8 +246,7 @@ def _grading(
 ) -> tuple[tuple[int, ...] | None, tuple[int, ...] | None]:
     """Returns the seats' grades, and the changes of grading points by the platform's table."""
     names = _of_seats(document.get("dan"), num_seats)
-    is_ranked = kind.room is not None or kind.table is not None
-    if not is_ranked or not isinstance(names, list) or len(names) != num_seats:
+    if kind.room is None or not isinstance(names, list) or len(names) != num_seats:
         return None, None
     if kind.table is not None:
         dans = [dan for dan in map(tenhou_dan, names) if dan is not None]
@@ -257,7 +255,7 @@ def _grading(
         deltas = final_scores and grading.tenhou_deltas(final_scores, dans, kind.table, kind.style)
         return tuple(map(grading.tenhou_grade, dans)), deltas
     grades = tuple(grade for grade in map(mjsoul_grade, names) if grade is not None)
-    if len(grades) != num_seats or kind.room is None:
+    if len(grades) != num_seats:
         return None, None
     return grades, final_scores and grading.mjsoul_deltas(final_scores, kind.room, grades, kind.style)
 
