@@ -22,7 +22,7 @@ from tqdm import tqdm
 from annotate.pipeline.convert import AnnotatedGame, Conversion, annotate_record
 from annotate.pipeline.outputs import Output
 from annotate.pipeline.report import MOST_SHOWN, Report
-from annotate.records.finding import check_paths, find_files
+from annotate.records.finding import find_files
 from annotate.records.reading import Record, records_of
 from annotate.runtime.disk_dict import DiskDict
 from annotate.runtime.files import name_where_disk_is_full, replacing
@@ -37,12 +37,11 @@ def run(conversion: Conversion, output: Output, processes: int, *, restart: bool
     Resumes the same run if it was interrupted.
 
     Raises:
-        ValueError: a path matches nothing; there is no decision in any record (of all shards); the run cannot be
-            resumed (`Journal`); there are games of another number of players that are not to be skipped.
+        ValueError: there is no decision in any record (of all shards); the run cannot be resumed (`Journal`); there are
+            games of another number of players that are not to be skipped.
         OSError: a file cannot be written, or the processes that read a record were killed.
         Stopped: by a signal.
     """
-    check_paths(conversion.paths)
     journal = Journal(output.journal, conversion.settings(output), restart=restart)
     try:
         with closing(output):

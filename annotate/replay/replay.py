@@ -139,14 +139,13 @@ def _end_of_game(
 
 
 def _replay_under_any(recorded: Round, rules: Sequence[Rules], writer: ObservationEncoder) -> Replayed:
-    first: Disagreement | None = None
+    problems = list[Disagreement]()
     for rule in rules:
         try:
             return replay_round(recorded, rule, writer)
         except Disagreement as error:
-            first = first or error
-    assert first is not None, "a game has at least one rule set"
-    raise first
+            problems.append(error)
+    raise problems[0]
 
 
 def replay_round(recorded: Round, rules: Rules, writer: ObservationEncoder) -> Replayed:

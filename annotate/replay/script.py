@@ -2,7 +2,7 @@
 
 from bisect import bisect
 
-from annotate.game.decisions import CLAIMS, Choice, is_hidden
+from annotate.game.decisions import Choice, is_hidden
 from annotate.game.engine.table import Table, Turn
 from annotate.game.mjai_actions import choice_of_event, token_of_event
 from annotate.game.record import Event, Round
@@ -149,12 +149,8 @@ class Script:
     def _pressed(self, turn: Turn) -> int | None:
         """Returns the token of what the seat pressed before another seat's claim; None if it is not recorded."""
         event = self._pressed_events.get((self._place, turn.seat))
-        if event is not None and event["type"] == "none":
-            return self._vocabulary.action["skip"].first
-        if event is None or event["type"] not in CLAIMS or event["pai"] is None:
-            return None
         try:
-            token = token_of_event(turn, event, self._vocabulary)
+            token = None if event is None else token_of_event(turn, event, self._vocabulary)
         except ValueError:
             return None
         return token if token in turn.options else None
