@@ -8,10 +8,8 @@ from typing import Any
 
 import pytest
 
-from annotate.game.record import Game
-from annotate.records.reading import Record, read_record
 from annotate.replay.replay import annotate_game
-from tests.support.writers.all_formats import of_tenhou, tenhou_xml
+from tests.support.writers.all_formats import of_tenhou, read, tenhou_xml
 from tests.support.writers.majsoul_made import MadeGame, simulated
 from tests.support.writers.majsoul_writer import document, message
 
@@ -21,11 +19,6 @@ Damage = Callable[[bytes], bytes]
 @cache
 def made() -> MadeGame:
     return of_tenhou(simulated(1, style=0, rules="tenhou"))
-
-
-def read(content: bytes) -> Game:
-    (game,) = read_record(Record("archive!game.mjlog", 0, content))
-    return game
 
 
 def as_json(recorded: Any) -> bytes:

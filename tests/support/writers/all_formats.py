@@ -1,12 +1,13 @@
-"""Games made up here, written as files of every format."""
+"""Games made up here, written as files of every format, and read back."""
 
 import json
 from collections.abc import Callable
 from typing import Any
 
 from annotate.game.grading import ranks_of, tenhou_delta, tenhou_grade
-from annotate.game.record import Round
+from annotate.game.record import Game, Round
 from annotate.game.tiles import MJAI_NAMES, TILE_OF_ID
+from annotate.records.reading import Record, read_record
 from annotate.replay.walls import wall_of
 from tests.support.writers.majsoul_made import MadeGame
 from tests.support.writers.majsoul_writer import document, message
@@ -59,6 +60,12 @@ def tenhou_json(made: MadeGame) -> bytes:
 def tenhou_xml(made: MadeGame) -> bytes:
     is_of_three = made.vocabulary.num_seats == 3
     return mjlog_of(made.rounds, made.final_scores, 0xA1 | made.style << 3 | is_of_three << 4, tuple(TENHOU_DANS))
+
+
+def read(content: bytes, name: str = "game.mjlog") -> Game:
+    """The game of a file, whose content tells its format."""
+    (game,) = read_record(Record(f"archive!{name}", 0, content))
+    return game
 
 
 WRITERS: dict[str, Callable[[MadeGame], bytes]] = {
