@@ -87,7 +87,10 @@ class Report:
         if self.passed_over[LINKED_FOLDER]:
             lines.append(f"{LINKED_FOLDER} skipped: {self.passed_over[LINKED_FOLDER]:,} (to read one, name it too)")
         if self.num_left_out:
-            lines += [f"{self.num_left_out:,} left out:", *_shown(self.left_out, self.num_left_out, whole_list)]
+            lines += [f"{self.num_left_out:,} left out:", *(f"  {text}" for text in self.left_out)]
+            if self.num_left_out > len(self.left_out):
+                more = f"  ... {self.num_left_out - len(self.left_out):,} more"
+                lines.append(f"{more}: all are listed in {whole_list}" if whole_list else more)
         else:
             lines.append("nothing else left out")
         return "\n".join(lines)
@@ -109,12 +112,3 @@ class Report:
 @cache
 def _kinds_of_actions(vocabulary: Vocabulary) -> list[str]:
     return [kind_of(token, vocabulary) for token in range(vocabulary.action.size)]
-
-
-def _shown(texts: Sequence[str], num_texts: int, whole_list: str | None) -> list[str]:
-    shown = [f"  {text}" for text in texts[:MOST_SHOWN]]
-    if num_texts > len(shown):
-        shown.append(
-            f"  ... {num_texts - len(shown):,} more" + (f": all are listed in {whole_list}" if whole_list else "")
-        )
-    return shown

@@ -34,10 +34,7 @@ _CONTEST_RULES = {
     True,
 )
 # thinking time, the bonus for places, hints and the robots' strength, which do not change the play
-_FREE = (
-    *("time_fixed", "time_add", "jingsuanyuandian", "shunweima_2", "shunweima_3", "shunweima_4"),
-    *("bianjietishi", "ai_level"),
-)
+_FREE = "time_fixed time_add jingsuanyuandian shunweima_2 shunweima_3 shunweima_4 bianjietishi ai_level".split()
 
 
 def kind_of_game(config: Message, unknown_rules: Sequence[str]) -> tuple[int | None, int, int]:

@@ -58,19 +58,14 @@ def final_scores_of_whole(rounds: Sequence[Round], style: int) -> tuple[int, ...
 def _of_ids(games: Iterable[Game | Unreadable]) -> list[Game | Unreadable]:
     found: list[list[Game] | Unreadable] = []
     parts_of: dict[str, list[Game]] = {}
-    places_of: dict[str, set[tuple[int, int]]] = {}
     for game in games:
         if isinstance(game, Unreadable):
             found.append(game)
-            continue
-        parts, places = parts_of.get(game.id), set(map(_place, game.rounds))
-        if parts is not None and _is_of(parts[0], game) and not places & places_of[game.id]:
-            parts.append(game)
-            places_of[game.id] |= places
-            continue
-        found.append(own := [game])
-        if parts is None:
-            parts_of[game.id], places_of[game.id] = own, places
+        elif game.id in parts_of and _may_join(parts_of[game.id], game):
+            parts_of[game.id].append(game)
+        else:
+            found.append(own := [game])
+            parts_of.setdefault(game.id, own)
     return [parts if isinstance(parts, Unreadable) else _together(parts) for parts in found]
 
 
@@ -80,8 +75,11 @@ def _place(recorded: Round) -> tuple[int, int]:
     return 4 * WINDS[start["bakaze"]] + start["kyoku"], start["honba"]
 
 
-def _is_of(one: Game, other: Game) -> bool:
-    return replace(one, rounds=(), incomplete=None) == replace(other, rounds=(), incomplete=None)
+def _may_join(parts: Sequence[Game], game: Game) -> bool:
+    """Returns whether a game has the header of other parts, and no round in common with them."""
+    places = {_place(recorded) for part in parts for recorded in part.rounds}
+    is_same = replace(parts[0], rounds=(), incomplete=None) == replace(game, rounds=(), incomplete=None)
+    return is_same and places.isdisjoint(map(_place, game.rounds))
 
 
 def _together(parts: list[Game]) -> Game:
