@@ -24,8 +24,8 @@ from annotate.records.finding import (
     names_one_record,
     note_passed_over,
 )
-from annotate.records.majsoul.capture import SecondFile, is_capture, is_capture_json
-from annotate.records.majsoul.reader import read_majsoul, read_majsoul_json
+from annotate.records.majsoul.capture import SecondFile, is_capture, is_capture_json, open_capture, open_capture_json
+from annotate.records.majsoul.reader import majsoul_game
 from annotate.records.mjai.dialects import is_mjai
 from annotate.records.mjai.reader import mjai_games
 from annotate.records.strict_json import parse_json
@@ -226,7 +226,7 @@ def _second_file(record: Record, url: str) -> bytes:
 
 def _games(data: bytes, name: str, second_file: SecondFile) -> Iterable[Game | Unreadable]:
     if is_capture(data):
-        return [read_majsoul(data, second_file)]
+        return [majsoul_game(open_capture(data, second_file))]
     start = data.lstrip()[:9]
     if not start:
         raise ValueError(f"empty; accepted are {ACCEPTED}")
@@ -266,7 +266,7 @@ def _events_or_capture(text: str, name: str, second_file: SecondFile) -> Iterabl
         raise ValueError(f"JSON, perhaps of Mahjong Soul, that is cut off or damaged: {problem}")
     if not is_capture_json(document):
         raise ValueError(f"not a game record; accepted are {ACCEPTED}")
-    return [read_majsoul_json(document, second_file)]
+    return [majsoul_game(open_capture_json(document, second_file))]
 
 
 def stem(name: str) -> str:

@@ -55,11 +55,7 @@ def is_capture_json(value: Any) -> bool:
     return "head" in keys or {"name", "data"} <= keys
 
 
-def no_second_file(url: str) -> bytes:
-    raise ValueError(f"the game itself is not in the file but at {url} (data_url)")
-
-
-def open_capture(data: bytes, second_file: SecondFile = no_second_file) -> Recording:
+def open_capture(data: bytes, second_file: SecondFile) -> Recording:
     """Extracts a game record from a captured message, or from one and its second file. Raises ValueError: it is another
     message, is cut off or damaged, or does not hold the game itself."""
     if data[0] in (_NOTICE, _REQUEST):
@@ -76,7 +72,7 @@ def open_capture(data: bytes, second_file: SecondFile = no_second_file) -> Recor
     return Recording(response.head, tuple(_steps(data)), tuple(unknown))
 
 
-def open_capture_json(value: Any, second_file: SecondFile = no_second_file) -> Recording:
+def open_capture_json(value: Any, second_file: SecondFile) -> Recording:
     """Extracts a game record from JSON that a tool made of the message, or from it and the message's second file.
     Raises ValueError: a part is missing or of the wrong type, or the document does not hold the game itself."""
     response = _by_key(_contents(value, "ResGameRecord", "the document"), "the document")

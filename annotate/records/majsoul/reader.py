@@ -11,24 +11,14 @@ from google.protobuf.message import Message
 
 from annotate.game.origin import MJSOUL_LOG, Origin, Player, players_of
 from annotate.game.record import LARGEST_SCORE, Game, LostRound, Round, require_a_round, require_gain_of_first
-from annotate.records.majsoul.capture import Recording, SecondFile, no_second_file, open_capture, open_capture_json
+from annotate.records.majsoul.capture import Recording
 from annotate.records.majsoul.rounds import RoundReader, in_range
 from annotate.records.majsoul.rules import grade, kind_of_game
 from annotate.vocabulary import vocabulary_of_seats
 
 
-def read_majsoul(data: bytes, second_file: SecondFile = no_second_file) -> Game:
-    """Reads a captured message, with the frame's header of three bytes or without; `second_file` reads the game if the
-    message holds only its address. Raises ValueError for anything else, and for a game that is not supported."""
-    return _game(open_capture(data, second_file))
-
-
-def read_majsoul_json(document: Any, second_file: SecondFile = no_second_file) -> Game:
-    """Reads the JSON of a captured message, already parsed, as `read_majsoul` does."""
-    return _game(open_capture_json(document, second_file))
-
-
-def _game(recording: Recording) -> Game:
+def majsoul_game(recording: Recording) -> Game:
+    """Reads the messages of a game. Raises ValueError for a game that is not supported."""
     head = recording.head
     if not head.uuid or not head.uuid.isprintable():
         raise ValueError(f"head.uuid, the game's id, must be a printable text, not {ascii(head.uuid)[:60]}")

@@ -10,7 +10,6 @@ import pytest
 from annotate.annotation import check, format_line
 from annotate.game.record import Game
 from annotate.game.tiles import MJAI_NAMES, TILE_OF_ID
-from annotate.records.majsoul.reader import read_majsoul, read_majsoul_json
 from annotate.records.reading import read_games
 from annotate.replay.replay import ReplayResult, annotate_game
 from tests.support.rare_rounds import ROUNDS
@@ -18,7 +17,7 @@ from tests.support.real_records import real_records
 from tests.support.rounds import V
 from tests.support.writers.majsoul_made import MadeGame, made_round, simulated
 from tests.support.writers.majsoul_wire import wire
-from tests.support.writers.majsoul_writer import document, message
+from tests.support.writers.majsoul_writer import document, message, read_majsoul, read_majsoul_json
 
 Json = Any
 VERSIONS = (0, 210715)

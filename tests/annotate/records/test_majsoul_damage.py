@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 
-from annotate.records.majsoul.reader import read_majsoul, read_majsoul_json
 from annotate.replay.replay import annotate_game
 from tests.support.rare_rounds import TENPAI
 from tests.support.writers.majsoul_made import made_round
-from tests.support.writers.majsoul_writer import document, message, place, refused
+from tests.support.writers.majsoul_writer import document, message, place, read_majsoul, read_majsoul_json, refused
 
 Json = Any
 

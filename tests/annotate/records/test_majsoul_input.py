@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 
 from annotate.game.record import Game
-from annotate.records.majsoul.reader import read_majsoul, read_majsoul_json
 from annotate.replay.replay import annotate_game
 from tests.support.rare_rounds import ROUNDS
 from tests.support.writers.majsoul_made import MadeGame, made_round, simulated
-from tests.support.writers.majsoul_writer import document, message, place, refused
+from tests.support.writers.majsoul_writer import document, message, place, read_majsoul, read_majsoul_json, refused
 
 Json = Any
 NAME = "a riichi that is called"

@@ -13,6 +13,8 @@ import pytest
 
 from annotate.game.record import Event, Game, Round
 from annotate.game.tiles import MJAI_NAMES, TILE_OF_ID
+from annotate.records.majsoul.capture import open_capture, open_capture_json
+from annotate.records.majsoul.reader import majsoul_game
 from annotate.replay.walls import wall_of
 from annotate.vocabulary import TILE_NAMES
 from tests.support.writers.majsoul_made import MadeGame, Window
@@ -219,6 +221,16 @@ class _Steps:
             payments[0]["delta_scores"] = event["deltas"]
         is_nagashi = event["reason"] == "nagashimangan"
         self._add("RecordNoTile", {"liujumanguan": is_nagashi, "players": [{"tingpai": True}] * 4, "scores": payments})
+
+
+def read_majsoul(data: bytes) -> Game:
+    """The game of a captured message."""
+    return majsoul_game(open_capture(data, second_file=str.encode))
+
+
+def read_majsoul_json(recorded: Json) -> Game:
+    """The game of a `document`."""
+    return majsoul_game(open_capture_json(recorded, second_file=str.encode))
 
 
 def place(recorded: Json, path: str) -> tuple[Json, Any]:
