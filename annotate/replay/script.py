@@ -102,15 +102,13 @@ class Script:
             return self._choice(turn, event)
         if event["actor"] != turn.seat:
             raise Disagreement(f"seat {turn.seat} is to act, but the record continues with {in_words(event)}")
-        if kind == "dahai":
-            return self._choice(turn, event)
         if kind == "reach":
             discard = self._peek()
             self._next += 1
             if discard["type"] != "dahai" or discard["actor"] != turn.seat:
                 raise Disagreement(f"riichi is followed by {in_words(discard)}")
             return self._choice(turn, discard, is_riichi=True)
-        if kind in ("ankan", "kita") or (kind == "hora" and event["target"] == turn.seat):
+        if kind in ("dahai", "ankan", "kita") or (kind == "hora" and event["target"] == turn.seat):
             return self._choice(turn, event)
         if kind == "kakan":
             place = self._places[self._next - 1]

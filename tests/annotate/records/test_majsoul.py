@@ -144,11 +144,6 @@ def test_a_pressed_call_that_another_seat_pre_empted_is_that_call_and_not_a_skip
     assert found.chosen == hidden.chosen
 
 
-def pressed_inputs(recorded: Json) -> list[Json]:
-    inputs = [action["user_input"] for action in content(recorded)["actions"] if "user_input" in action]
-    return [pressed for pressed in inputs if "cpg" in pressed]
-
-
 @pytest.mark.parametrize(
     "cpg, is_known",
     [
@@ -162,7 +157,8 @@ def pressed_inputs(recorded: Json) -> list[Json]:
 )
 def test_only_what_was_offered_counts_as_pressed(cpg: Json, is_known: bool) -> None:
     recorded = document(rare("a pre-empted chi"))
-    next(pressed for pressed in pressed_inputs(recorded) if pressed["seat"] == 1)["cpg"] = cpg
+    inputs = [action["user_input"] for action in content(recorded)["actions"] if "user_input" in action]
+    next(pressed for pressed in inputs if "cpg" in pressed and pressed["seat"] == 1)["cpg"] = cpg
     report = annotated(read_majsoul_json(recorded))
     assert (report.num_unknown, report.left_out) == (int(not is_known), [])
 

@@ -8,20 +8,20 @@ import pytest
 
 from annotate.replay.replay import annotate_game
 from tests.support.rare_rounds import TENPAI
-from tests.support.writers.majsoul_made import made_round
+from tests.support.writers.majsoul_made import MadeGame, made_round
 from tests.support.writers.majsoul_writer import document, message, place, read_majsoul, read_majsoul_json, refused
 
 Json = Any
 
 
 @cache
-def _short() -> Json:
-    return document(made_round("0 riichi 8m; 1 chi 79m; 0 tsumo", [TENPAI, "79m147p258s345z"], "8m..1z", ura="9m"))
+def made() -> MadeGame:
+    return made_round("0 riichi 8m; 1 chi 79m; 0 tsumo", [TENPAI, "79m147p258s345z"], "8m..1z", ura="9m")
 
 
 def short() -> Json:
     """A record of one round: a riichi, its discard called, a closed hand that wins."""
-    return copy.deepcopy(_short())
+    return document(made())
 
 
 def result_of(recorded: Json, name: str) -> Json:

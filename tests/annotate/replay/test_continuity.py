@@ -10,7 +10,7 @@ import pytest
 from annotate.game.record import Event, Game, Round, Rules
 from annotate.replay.consistency import Disagreement
 from annotate.replay.continuity import RoundSequence, scores_at_end, start_after, start_of
-from annotate.replay.replay import ReplayResult, annotate_game
+from annotate.replay.replay import annotate_game
 from annotate.simulation.simulate import simulate_game
 from annotate.vocabulary import FOUR_PLAYERS
 from tests.support.rare_rounds import TENPAI, THREE_WINNERS
@@ -179,15 +179,11 @@ def test_after_a_round_that_does_not_replay_one_that_comes_too_early_is_left_out
     assert texts[1] == f"{game.rounds[1].name}: it cannot come after {broken.name}"
 
 
-def ended(game: Game, scores: tuple[int, ...]) -> ReplayResult:
-    return annotate_game(replace(game, final_scores=scores))
-
-
 def test_a_game_that_is_over_with_other_scores_than_its_last_round_is_left_out() -> None:
     game = simulated()
     assert game.final_scores is not None
     wrong = tuple(reversed(game.final_scores))
-    report = ended(game, wrong)
+    report = annotate_game(replace(game, final_scores=wrong))
     assert (report.annotations, report.num_rounds) == ([], 0)
     name, right = game.rounds[-1].name, list(game.final_scores)
     assert report.left_out == [f"the whole game: the final scores are {list(wrong)}, but {right} after {name}"]
