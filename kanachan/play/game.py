@@ -1,6 +1,6 @@
 """A game in progress: its setup, the requests for actions, and, if wanted, the log of its decisions."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,6 @@ from annotate.game.features import ObservationEncoder
 from annotate.game.grading import mjsoul_deltas
 from annotate.game.record import Event, Rules
 from annotate.game.record_writer import SUFFIX, recorded_events, write_record
-from annotate.observation import Observation
 from annotate.vocabulary import Vocabulary
 from kanachan.inference.choice import Action
 from kanachan.play.agent import ActRequest, Agent, GameKey
@@ -49,52 +48,22 @@ class LoggedDecision:
     """the expected target of the player's stage before the action, where its network predicts it"""
 
 
-class DecisionLog:
-    """The decisions of a game, with hidden hands and wall, in the order of play."""
-
-    def __init__(self, encoder: ObservationEncoder) -> None:
-        self._encoder = encoder
-        self.decisions: list[LoggedDecision] = []
-        """also those that another seat's call or ron hid (`Decision.is_preempted`)"""
-        self._offered: dict[int, tuple[Turn, Observation, tuple[int, ...]]] = {}
-        """by seat: the turns that are being decided"""
-        self._window: list[tuple[Decision, Turn]] = []
-
-    def offer(self, turn: Turn, observation: Observation, table: Table) -> None:
-        """Notes what a seat must decide now; forced moves are no decisions."""
-        if len(turn.options) > 1:
-            self._offered[turn.seat] = turn, observation, self._encoder.hidden(turn.seat, table)
-
-    def choose(self, seat: int, action: Action, table: Table) -> None:
-        """Notes the action of a seat."""
-        if seat not in self._offered:
-            return
-        turn, observation, hidden = self._offered.pop(seat)
-        chosen = observation.actions.index(action.token)
-        decision = Decision(observation, seat, chosen, table.round_index, is_preempted=False, hidden=hidden)
-        self.decisions.append(LoggedDecision(decision, action.log_probability, action.value))
-        self._window.append((decision, turn))
-
-    def step(self, tokens: Mapping[int, int]) -> None:
-        """Notes that the actions of all seats are played, `tokens` by seat."""
-        mark_preempted(self._window, tokens.values(), self._encoder.vocabulary)
-        self._window = []
-
-
 class Game:
-    """A game in progress, with a `DecisionLog` if `logs_decisions`."""
+    """A game in progress; if `logs_decisions`, also its decisions, with hidden hands and wall."""
 
     def __init__(self, setup: GameSetup, *, logs_decisions: bool = False) -> None:
         vocabulary = setup.vocabulary
         self.setup = setup
         self.table = Table.of_game(setup.rules, setup.style, setup.table_seed, vocabulary)
         self._encoder = ObservationEncoder(vocabulary, setup.room, setup.style, setup.grades, logs_decisions)
-        self.log = DecisionLog(self._encoder) if logs_decisions else None
+        self.log: list[LoggedDecision] | None = [] if logs_decisions else None
+        """in the order of play, also those that another seat's call or ron hid (`Decision.is_preempted`)"""
         self._num_requests = [0] * vocabulary.num_seats
         self.decisions = [0] * vocabulary.num_seats
         """by seat: turns with two or more possible actions"""
-        self._tokens: dict[int, int] = {}
         self._awaited: set[int] = set()
+        self._answers: list[tuple[ActRequest, Action]] = []
+        """those that are not played yet"""
 
     @property
     def key(self) -> GameKey:
@@ -126,32 +95,44 @@ class Game:
     def _request(self, turn: Turn) -> ActRequest:
         self.decisions[turn.seat] += len(turn.options) > 1
         observation = self._encoder.observation(turn, self.table.progression)
-        if self.log is not None:
-            self.log.offer(turn, observation, self.table)
         number = self._num_requests[turn.seat]
         self._num_requests[turn.seat] += 1
         return ActRequest(self.key, number, turn, observation, self.table.unlogged_ankan)
 
-    def answer(self, seat: int, action: Action) -> None:
+    def answer(self, request: ActRequest, action: Action) -> None:
         """Sets the action that was requested of a seat; plays all actions once none is missing."""
-        self._awaited.remove(seat)
-        self._tokens[seat] = action.token
-        if self.log is not None:
-            self.log.choose(seat, action, self.table)
+        self._awaited.remove(request.turn.seat)
+        self._answers.append((request, action))
         if not self.waits:
             self.step()
 
     def step(self) -> None:
         """Plays one action of each seat; a seat without a request has only one option."""
+        tokens = {request.turn.seat: action.token for request, action in self._answers}
         moves = {}
         for turn in self.table.turns:
-            if turn.seat not in self._tokens:
-                (self._tokens[turn.seat],) = turn.options
-            moves[turn.seat] = turn.options[self._tokens[turn.seat]][0]
+            if turn.seat not in tokens:
+                (tokens[turn.seat],) = turn.options
+            moves[turn.seat] = turn.options[tokens[turn.seat]][0]
         if self.log is not None:
-            self.log.step(self._tokens)
-        self._tokens.clear()
+            self.log += self._logged(tokens.values())
+        self._answers = []
         self.table.step(moves)
+
+    def _logged(self, tokens: Iterable[int]) -> list[LoggedDecision]:
+        """Returns the decisions among the answers. `tokens`: the actions of all seats."""
+        logged, window = [], []
+        for request, action in self._answers:
+            observation, turn = request.observation, request.turn
+            if len(turn.options) == 1:  # no decision
+                continue
+            chosen, hidden = observation.actions.index(action.token), self._encoder.hidden(turn.seat, self.table)
+            index = self.table.round_index
+            decision = Decision(observation, turn.seat, chosen, index, is_preempted=False, hidden=hidden)
+            logged.append(LoggedDecision(decision, action.log_probability, action.value))
+            window.append((decision, turn))
+        mark_preempted(window, tokens, self._encoder.vocabulary)
+        return logged
 
     @property
     def grading_deltas(self) -> list[int]:

@@ -116,7 +116,7 @@ class BatchedGames(Generic[ResultT]):
                     setup = game.setup
                     raise illegal(setup.players[letter], request, f"action {action.token}", setup.vocabulary)
                 with self._dropping(game):
-                    game.answer(request.turn.seat, action)
+                    game.answer(request, action)
         self._end([game for game in self._games.values() if game.table.done])
         ended, self._ended = self._ended, []
         return ended

@@ -47,7 +47,7 @@ def _encoded(order_seed: int, game: Game, events: list[Event]) -> PlayedGame:
     summary = GameSummary(setup.room, setup.style, setup.grades, summaries, scores, grading_deltas)
     assert game.log is not None
     # a choice that another seat's call or ron hid had no effect, and a record would not show it
-    logged = [each for each in game.log.decisions if not each.decision.is_preempted]
+    logged = [each for each in game.log if not each.decision.is_preempted]
     annotations = [
         annotation_of(setup.id, each.decision, of_rounds[each.decision.round_index], of_game) for each in logged
     ]
