@@ -5,7 +5,7 @@ specification's names: 0 is a red five, 1z ... 7z are E S W N P F C.
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from annotate.annotation import Annotation
@@ -61,11 +61,11 @@ class TableView:
     melds: list[list[Meld]]
     norths: list[int]
     """how many each seat has set aside"""
-    last_seat: int | None
+    last_seat: int | None = None
     """the seat that acted last; where the decision is a reaction, the seat of what may be claimed"""
-    last_kind: str | None
+    last_kind: str | None = None
     """discard, chi, pon, daiminkan, ankan, kakan or kita"""
-    last_meld: int | None
+    last_meld: int | None = None
     """index in the melds of `last_seat`; None for a discard or kita"""
 
 
@@ -88,12 +88,11 @@ def table_of(annotation: Annotation, vocabulary: Vocabulary, pons: Sequence[Sequ
         name, values = vocabulary.sparse.describe(token)
         sparse[name].append(values)
     numeric = dict(zip(vocabulary.numeric, annotation.numeric, strict=True))
+    seats = range(vocabulary.num_seats)
     standing = [
-        sorted(values["grade_or_rank"] for values in sparse["standing"] if values["seat"] == seat)
-        for seat in range(vocabulary.num_seats)
+        sorted(values["grade_or_rank"] for values in sparse["standing"] if values["seat"] == seat) for seat in seats
     ]
-    done = _Done(annotation.progression, vocabulary, pons)
-    return TableView(
+    table = TableView(
         seat=sparse["seat"][0]["seat"],
         wind=sparse["wind"][0]["wind"],
         dealer=sparse["round"][0]["dealer"],
@@ -101,18 +100,22 @@ def table_of(annotation: Annotation, vocabulary: Vocabulary, pons: Sequence[Sequ
         deposits=numeric["deposits"],
         left=vocabulary.sparse["left"].size - 1 - sparse["left"][0]["drawn"],
         dora_indicators=[TILE_NAMES[values["tile"]] for values in sparse["dora"]],
-        scores=[numeric[f"score_{seat}"] for seat in range(vocabulary.num_seats)],
+        scores=[numeric[f"score_{seat}"] for seat in seats],
         ranks=[rank - NUM_GRADES for _, rank in standing],
         grades=[GRADES[grade] for grade, _ in standing],
         hand=sorted_tiles(TILE_NAMES[tile_of_slot(values["slot"])] for values in sparse["hand"]),
         drawn=TILE_NAMES[sparse["drawn"][0]["tile"]] if sparse["drawn"] else None,
-        rivers=done.rivers,
-        melds=done.melds,
-        norths=done.norths,
-        last_seat=done.last_seat,
-        last_kind=done.last_kind,
-        last_meld=done.last_meld,
+        rivers=[[] for _ in seats],
+        melds=[[] for _ in seats],
+        norths=[0 for _ in seats],
     )
+    consumed = iter(pons)
+    for token in annotation.progression:
+        name, values = vocabulary.progression.describe(token)
+        if "seat" in values:
+            table.last_seat, table.last_kind = values["seat"], name
+            table.last_meld = _add(table, name, values, consumed)
+    return table
 
 
 def candidate_of(token: int, vocabulary: Vocabulary) -> Candidate:
@@ -136,62 +139,43 @@ def candidate_of(token: int, vocabulary: Vocabulary) -> Candidate:
     )
 
 
-class _Done:
-    """Rivers, melds and Norths set aside, built event by event."""
-
-    def __init__(self, progression: Sequence[int], vocabulary: Vocabulary, pons: Sequence[Sequence[str]]) -> None:
-        self.rivers: list[list[Discard]] = [[] for _ in range(vocabulary.num_seats)]
-        self.melds: list[list[Meld]] = [[] for _ in range(vocabulary.num_seats)]
-        self.norths = [0] * vocabulary.num_seats
-        self.last_seat: int | None = None
-        self.last_kind: str | None = None
-        self.last_meld: int | None = None
-        self._num_seats = vocabulary.num_seats
-        self._pons = iter(pons)
-        for token in progression:
-            name, values = vocabulary.progression.describe(token)
-            if "seat" in values:
-                self.last_seat, self.last_kind = values["seat"], name
-                self.last_meld = self._add(name, values)
-
-    def _add(self, name: str, values: dict[str, int]) -> int | None:
-        """Adds an event; returns the index in the seat's melds, or None for a discard or kita."""
-        seat = values["seat"]
-        if name == "discard":
-            discard = Discard(TILE_NAMES[values["tile"]], bool(values["tsumogiri"]), bool(values["riichi"]))
-            self.rivers[seat].append(discard)
-            return None
-        if name == "kita":
-            self.norths[seat] += 1
-            return None
-        if name == "kakan":
-            return self._add_to_pon(seat, values["tile"])
-        if name == "chi":
-            *own, called = CHI_TILES[values["chi"]]
-            self._call(seat, name, own, called, (seat - 1) % self._num_seats)
-        elif name in ("pon", "daiminkan"):
-            called = values["tile"]
-            copies = _copies(called)
-            copies.remove(called)
-            if name == "pon":
-                consumed = next(self._pons, None)
-                copies = copies[-2:] if consumed is None else sorted(TILE_OF_MJAI[tile] for tile in consumed)
-            self._call(seat, name, copies, called, (seat + values["relative_seat"] + 1) % self._num_seats)
-        else:
-            assert name == "ankan", name
-            self.melds[seat].append(Meld(name, [TILE_NAMES[tile] for tile in _copies(tile_of(values["tile34"]))]))
-        return len(self.melds[seat]) - 1
-
-    def _call(self, seat: int, kind: str, own: Sequence[int], called: int, source: int) -> None:
-        self.rivers[source][-1].called = True
-        self.melds[seat].append(Meld(kind, [TILE_NAMES[tile] for tile in own], TILE_NAMES[called], source))
-
-    def _add_to_pon(self, seat: int, tile: int) -> int:
-        pons = [(meld.kind, kind_of_tile(meld.own[0])) for meld in self.melds[seat]]
-        place = pons.index(("pon", tile34_of(tile)))
-        meld = self.melds[seat][place]
-        meld.kind, meld.added = "kakan", TILE_NAMES[tile]
+def _add(table: TableView, name: str, values: dict[str, int], pons: Iterator[Sequence[str]]) -> int | None:
+    """Adds an event; returns the index in the seat's melds, or None for a discard or kita."""
+    seat = values["seat"]
+    melds = table.melds[seat]
+    if name == "discard":
+        discard = Discard(TILE_NAMES[values["tile"]], bool(values["tsumogiri"]), bool(values["riichi"]))
+        table.rivers[seat].append(discard)
+        return None
+    if name == "kita":
+        table.norths[seat] += 1
+        return None
+    if name == "kakan":
+        place = [(meld.kind, kind_of_tile(meld.own[0])) for meld in melds].index(("pon", tile34_of(values["tile"])))
+        melds[place].kind, melds[place].added = "kakan", TILE_NAMES[values["tile"]]
         return place
+    if name == "chi":
+        *own, called = CHI_TILES[values["chi"]]
+        _call(table, seat, name, own, called, -1)
+    elif name in ("pon", "daiminkan"):
+        called = values["tile"]
+        own = _copies(called)
+        own.remove(called)
+        if name == "pon":
+            consumed = next(pons, None)
+            own = own[-2:] if consumed is None else sorted(TILE_OF_MJAI[tile] for tile in consumed)
+        _call(table, seat, name, own, called, values["relative_seat"] + 1)
+    else:
+        assert name == "ankan", name
+        melds.append(Meld(name, [TILE_NAMES[tile] for tile in _copies(tile_of(values["tile34"]))]))
+    return len(melds) - 1
+
+
+def _call(table: TableView, seat: int, kind: str, own: Sequence[int], called: int, step: int) -> None:
+    """Adds a call of the last discard of another seat, so many seats further."""
+    source = (seat + step) % len(table.rivers)
+    table.rivers[source][-1].called = True
+    table.melds[seat].append(Meld(kind, [TILE_NAMES[tile] for tile in own], TILE_NAMES[called], source))
 
 
 def _copies(tile: int) -> list[int]:

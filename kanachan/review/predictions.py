@@ -20,7 +20,7 @@ from kanachan.evaluation.decision_metrics import KINDS, DecisionMeter
 from kanachan.inference.choice import Prediction
 from kanachan.inference.policy import DEFAULT_BATCH, Policy
 from kanachan.objectives.rank import Rank
-from kanachan.review.choices import choices_of
+from kanachan.review.choices import Choices, choices_of
 
 Numbers = NDArray[np.float32]
 FLOOR = 0.01
@@ -56,6 +56,8 @@ class Reviewed(NamedTuple):
     """of each network for each decision"""
     plausible: list[list[bool]]
     """for each decision and candidate: whether imitation takes it with at least FLOOR; True without imitation"""
+    choices: list[Choices]
+    """for each decision"""
 
 
 def reviewed_predictions(policies: Sequence[Policy], annotations: Sequence[Annotation]) -> Reviewed:
@@ -92,7 +94,7 @@ def reviewed_predictions(policies: Sequence[Policy], annotations: Sequence[Annot
                 expected_ranks = weights[i] @ prediction.rank_probability if before is None else before[i]
             rows.append(_reviewed(prediction, annotation, plausible[i], expected, expected_ranks))
         found.append(rows)
-    return Reviewed(found, [row.tolist() for row in plausible])
+    return Reviewed(found, [row.tolist() for row in plausible], choices)
 
 
 def _reviewed(

@@ -8,7 +8,6 @@ from annotate.game.record import Game
 from annotate.replay.replay import ReplayResult
 from annotate.words import ROOMS, STYLES
 from kanachan.inference.danger import CHANCES_KEY, predicts_danger
-from kanachan.review.choices import choices_of
 from kanachan.review.danger import dangers
 from kanachan.review.models import Reviewer, answers_of, model_of
 from kanachan.review.predictions import FLOOR, kinds_offered, policy_index, reviewed_predictions
@@ -91,9 +90,9 @@ def _review_of_seat(
 ) -> Data:
     own = [found.own(seat) for found in rounds]
     situations = [annotation for of_round in own for annotation in of_round]
-    annotations = [choices_of(situation, game.vocabulary).annotation for situation in situations]
     policies = [reviewer.policy for reviewer in reviewers]
-    predictions, plausible = reviewed_predictions(policies, situations)
+    predictions, plausible, choices = reviewed_predictions(policies, situations)
+    annotations = [of.annotation for of in choices]
     kinds = kinds_offered(annotations, game.vocabulary)
     danger = dangers(policies, situations)
     answers = [
@@ -105,7 +104,8 @@ def _review_of_seat(
     for number, found in enumerate(rounds):
         first = len(decisions)
         described.append(found.described(seat, first))
-        for i, known in enumerate(found.decisions(seat, danger[first : first + len(own[number])]), start=first):
+        rows = slice(first, first + len(own[number]))
+        for i, known in enumerate(found.decisions(seat, choices[rows], danger[rows]), start=first):
             judged = {"chosen": annotations[i].chosen, "plausible": plausible[i], "answers": [of[i] for of in answers]}
             decisions.append({"round": number, "kinds": kinds[i], **known, **judged})
     return {

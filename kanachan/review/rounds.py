@@ -15,11 +15,12 @@ from annotate.replay.replay import ReplayResult
 from annotate.vocabulary import Vocabulary
 from annotate.words import ABORTED, NOT_TENPAI, ROUND_RESULTS, TENPAI
 from kanachan.review.board import candidate_of, table_of
-from kanachan.review.choices import choices_of
+from kanachan.review.choices import Choices
 from kanachan.review.course import Course
 from kanachan.review.danger import Danger
 from kanachan.review.ending import ending_of
 from kanachan.review.hand_shape import HandShape
+from kanachan.review.tile_names import kind_of_tile
 
 Data = dict[str, Any]
 _SHAPE = ("discard", "shanten", "ukeire", "ukeire_tiles", "furiten")
@@ -81,11 +82,11 @@ class ReviewedRound:
             "end": self.ending,
         }
 
-    def decisions(self, seat: int, dangers: Sequence[Danger]) -> list[Data]:
+    def decisions(self, seat: int, choices: Sequence[Choices], dangers: Sequence[Danger]) -> list[Data]:
         """Returns what is known at each decision of a seat."""
         found, place = [], 1
         pons = [event["consumed"] for event in self.recorded.events if event["type"] == "pon"]
-        for annotation, danger in zip(self.own(seat), dangers, strict=True):
+        for annotation, of_choice, danger in zip(self.own(seat), choices, dangers, strict=True):
             before, place = place, self.course.place_of(annotation)
             moment = self.course.moment(place)
             table = table_of(annotation, self.game.vocabulary, pons)
@@ -104,7 +105,7 @@ class ReviewedRound:
                         {"seat": other, "win": danger.win[other], "tenpai": danger.tenpai[other]}
                         for other in ((seat + step) % len(danger.win) for step in range(1, len(danger.win)))
                     ],
-                    "candidates": self._candidates(annotation, shape, danger),
+                    "candidates": self._candidates(of_choice, shape, danger),
                     "link": self.link(seat),
                 }
             )
@@ -115,12 +116,12 @@ class ReviewedRound:
         is_whole = key_of_record(self.game.rounds[0]) == (0, 0, 0)
         return self.game.origin.link(seat, self.index if is_whole else None)
 
-    def _candidates(self, annotation: Annotation, shape: HandShape, danger: Danger) -> list[Data]:
-        vocabulary = self.game.vocabulary
+    def _candidates(self, choices: Choices, shape: HandShape, danger: Danger) -> list[Data]:
         found = []
-        choices = choices_of(annotation, vocabulary)
-        for token, places in zip(choices.annotation.actions, choices.places, strict=True):
-            candidate, deal_in = candidate_of(token, vocabulary), danger.deal_in[places[0]]
+        for token in choices.annotation.actions:
+            candidate = candidate_of(token, self.game.vocabulary)
+            is_discard = candidate.kind in ("discard", "riichi")
+            deal_in = danger.deal_in[kind_of_tile(candidate.tiles[0])] if is_discard else None
             data = asdict(candidate) | dict.fromkeys(_SHAPE) | {"danger": deal_in}
             after = shape.after_action(candidate.kind, candidate.tiles)
             if after is not None:
@@ -128,7 +129,7 @@ class ReviewedRound:
                 data["shanten"] = accepted.shanten
                 data["ukeire"] = sum(accepted.left.values())
                 data["ukeire_tiles"] = accepted.tiles
-                if candidate.kind in ("discard", "riichi") and accepted.is_tenpai:
+                if is_discard and accepted.is_tenpai:
                     data["furiten"] = shape.is_furiten_after(candidate.tiles[0])
             found.append(data)
         return found

@@ -20,7 +20,6 @@ from annotate.replay.replay import annotate_game
 from annotate.runtime.terminal import run_cleanly
 from kanachan.inference.policy import Policy
 from kanachan.models.reference import FIRST_STAGE, resolved, shipped_name
-from kanachan.review.choices import choices_of
 from kanachan.review.models import rating_of
 from kanachan.review.predictions import reviewed_predictions
 from kanachan.review.ratings import PERCENTILES, SCALES, fingerprint
@@ -65,13 +64,12 @@ def whole_games(records: Sequence[str]) -> Iterator[Game]:
 
 def ratings_of(game: Game, policy: Policy) -> list[float]:
     annotations = annotate_game(game).annotations
-    (rows,) = reviewed_predictions([policy], annotations).predictions
-    choices = [choices_of(annotation, game.vocabulary).annotation for annotation in annotations]
+    (rows,), _, choices = reviewed_predictions([policy], annotations)
     seats = [value_of(annotation, game.vocabulary, "seat") for annotation in annotations]
     found = []
     for seat in range(game.vocabulary.num_seats):
         own = [i for i, actor in enumerate(seats) if actor == seat]
-        found.append(rating_of([choices[i] for i in own], [rows[i] for i in own]))
+        found.append(rating_of([choices[i].annotation for i in own], [rows[i] for i in own]))
     return found
 
 

@@ -197,9 +197,8 @@ def test_values_of_actions_that_imitation_hardly_takes_are_not_compared(reviewed
     # a sharp imitation, so that many actions are below the floor
     sharp = Policy.load(reviewed.weights["imitation"])
     sharp.temperature = 0.02
-    (_, rows), plausible = reviewed_predictions([sharp, reviewers[1]], reviewed.annotations)
+    (_, rows), plausible, choices = reviewed_predictions([sharp, reviewers[1]], reviewed.annotations)
     assert any(not all(row) for row in plausible)
-    choices = [choices_of(annotation, V) for annotation in reviewed.annotations]
     for row, allowed, of, raw in zip(rows, plausible, choices, sharp.predictions(reviewed.annotations), strict=True):
         annotation, prediction = of.annotation, of.of(raw)
         assert prediction.probability is not None

@@ -9,8 +9,9 @@ from annotate.annotation import Annotation
 from annotate.game.decisions import Decision, annotation_of
 from annotate.game.record import Game
 from annotate.replay.replay import ReplayResult, annotate_game
-from annotate.vocabulary import Vocabulary
+from annotate.vocabulary import NUM_TILES34, Vocabulary
 from kanachan.review.board import candidate_of, table_of
+from kanachan.review.choices import choices_of
 from kanachan.review.course import Course
 from kanachan.review.danger import Danger
 from kanachan.review.hand_shape import HandShape
@@ -30,8 +31,8 @@ def replayed(request: pytest.FixtureRequest) -> tuple[Game, ReplayResult]:
 
 def decisions_of(found: ReviewedRound, seat: int) -> list[dict[str, Any]]:
     nobody: list[float | None] = [None] * found.game.vocabulary.num_seats
-    unknown = Danger([], nobody, nobody)
-    return found.decisions(seat, [unknown._replace(deal_in=[None] * len(a.actions)) for a in found.own(seat)])
+    choices = [choices_of(annotation, found.game.vocabulary) for annotation in found.own(seat)]
+    return found.decisions(seat, choices, [Danger([None] * NUM_TILES34, nobody, nobody)] * len(choices))
 
 
 def played_rare(name: str, vocabulary: Vocabulary) -> Played:

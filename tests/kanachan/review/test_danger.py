@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from annotate.vocabulary import Vocabulary, tile34_of
+from annotate.vocabulary import NUM_TILES34, Vocabulary
 from kanachan.data.columns import columns_of_annotations
 from kanachan.inference.danger import estimate_danger
 from kanachan.inference.policy import Policy
@@ -23,12 +23,7 @@ def test_discards_have_the_danger_of_their_kind_and_seats_their_chances(vocabula
     columns, num_seats = columns_of_annotations(annotations, vocabulary), vocabulary.num_seats
     estimate = estimate_danger(policy, columns)
     for i, found in enumerate(dangers([plain, policy], annotations)):
-        for token, deal_in in zip(annotations[i].actions, found.deal_in, strict=True):
-            name, values = vocabulary.action.describe(token)
-            if name != "discard":
-                assert deal_in is None
-            else:
-                assert deal_in == pytest.approx(float(estimate.deal_in_BK[i, tile34_of(values["tile"])]), abs=1e-5)
+        assert found.deal_in == pytest.approx(estimate.deal_in_BK[i].tolist(), abs=1e-5)
         seat = int(columns.seat[i])
         wins, tenpai = (
             [of[(seat + step) % num_seats] for step in range(num_seats)] for of in (found.win, found.tenpai)
@@ -40,6 +35,4 @@ def test_discards_have_the_danger_of_their_kind_and_seats_their_chances(vocabula
 def test_without_the_heads_nothing_is_known(tmp_path: Path) -> None:
     policy = Policy.load(written(tmp_path, "imitation"))
     annotations = random_annotations(3, seed=1)
-    for found, annotation in zip(dangers([policy], annotations), annotations, strict=True):
-        assert found.deal_in == [None] * len(annotation.actions)
-        assert found.win == found.tenpai == [None] * 4
+    assert dangers([policy], annotations) == [([None] * NUM_TILES34, [None] * 4, [None] * 4)] * len(annotations)
