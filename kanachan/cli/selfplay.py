@@ -28,8 +28,7 @@ from kanachan.cli.player_options import (
     vocabulary_of_players,
 )
 from kanachan.data.pack_options import add_options, folder_named, packing_of
-from kanachan.play.agent_spec import SPEC_HELP
-from kanachan.play.player_mixture import MIXTURE_HELP, Mixture, parse_mixture
+from kanachan.play.agent_spec import MIXTURE_HELP, SPEC_HELP, Mixture, parse_mixture
 from kanachan.play.selfplay import SelfPlay
 
 if TYPE_CHECKING:

@@ -1,16 +1,45 @@
-"""Creates the agents that specifications describe."""
+"""Creates the agents that specifications describe, and those without a network: random, and by rules."""
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
+from annotate.simulation.rule_agent import TEMPERAMENTS, RuleBasedAgent
 from annotate.vocabulary import Vocabulary
-from kanachan.play.agent import Agent, SeededSampler
+from kanachan.inference.choice import Action
+from kanachan.play.agent import ActRequest, Agent, SeededSampler, uniform_hash
 from kanachan.play.agent_spec import AgentSpec, parse_agent
-from kanachan.play.baseline_agents import RandomAgent, RuleAgent
 
 if TYPE_CHECKING:
     from kanachan.play.remote_network import ServerAddress
+
+
+class RandomAgent(Agent):
+    """Chooses among the possible actions with equal probabilities."""
+
+    def __init__(self, sampler: SeededSampler) -> None:
+        self._sampler = sampler
+
+    def act(self, requests: Sequence[ActRequest]) -> list[Action]:
+        chosen = []
+        for request in requests:
+            actions = request.observation.actions
+            token = actions[int(self._sampler.of(request) * len(actions))]
+            chosen.append(Action(token, -math.log(len(actions))))
+        return chosen
+
+
+class RuleAgent(Agent):
+    """Plays as `annotate.simulation.rule_agent.RuleBasedAgent`, without careless actions."""
+
+    def __init__(self, temperament: str, sampler: SeededSampler, vocabulary: Vocabulary) -> None:
+        named = next(each for each in TEMPERAMENTS if each.name == temperament)
+        seed = int(uniform_hash(sampler.seed, sampler.player) * (1 << 32))
+        self._player = RuleBasedAgent(named, seed, vocabulary)
+
+    def act(self, requests: Sequence[ActRequest]) -> list[Action]:
+        return [Action(self._player.choose(request.turn)) for request in requests]
 
 
 def make_agent(
@@ -24,8 +53,8 @@ def make_agent(
     server: "ServerAddress | None" = None,
 ) -> Agent:
     """Creates the agent of a specification. `explore`: as of `PolicyAgent`; `server`: a process that computes the
-    networks, unless they have int8 matrices; None: this one does. Raises ValueError: the weights cannot be read or are
-    of another vocabulary, or a program cannot be started; OSError: the server has ended."""
+    networks, unless they have int8 matrices; None: this one does. Raises ValueError: the weights cannot be read, or a
+    program cannot be started; OSError: the server has ended."""
     if spec.kind == "random":
         return RandomAgent(sampler)
     if spec.kind == "rule":
@@ -36,11 +65,13 @@ def make_agent(
         return MjaiAgent(spec.command, vocabulary)
     # torch is imported only for agents with a network
     from kanachan.inference.int8_network import with_int8
-    from kanachan.play.policy_agent import CachedPolicy, PolicyAgent, load_policy
+    from kanachan.inference.policy import Policy
+    from kanachan.models.device import chosen_device
+    from kanachan.play.policy_agent import CachedPolicy, PolicyAgent
     from kanachan.play.remote_network import RemoteNetwork
 
-    is_remote = server is not None and not spec.is_int8
-    policy = load_policy(spec, vocabulary, "cpu" if is_remote else device)
+    is_elsewhere = spec.is_int8 or server is not None
+    policy = Policy.load(spec.weights, "cpu" if is_elsewhere else chosen_device(device, is_exact=True))
     if spec.is_int8:
         policy = with_int8(policy, spec.text)
     elif server is not None:

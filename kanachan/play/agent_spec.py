@@ -1,7 +1,9 @@
-"""Parses the specifications of players on the command line."""
+"""Parses the specifications of players on the command line, and mixtures such as `reference@0.7=0.8 rule=0.2`."""
 
+import math
 import re
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -24,8 +26,13 @@ SPEC_HELP = f"""A PLAYER is one of
                                     (mjai does not transmit rules, room and grades: COMMAND must specify them, as
                                     kanachan-bot does with --rules, --style, --room and --grades)
 """
+MIXTURE_HELP = """Each seat of each game is given one of the PLAYERS at random: each with the same share, or with shares
+given as PLAYER=SHARE, which must sum to 1 and be given for all players or for none.
+"""
 _TAIL = re.compile(r"(?P<rest>.+)@(?P<temperature>\d+\.?\d*|\.\d+)")
 _INT8 = ":int8"
+_TOLERANCE = 1e-6
+"""of the sum of shares"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +53,14 @@ class AgentSpec:
     def files(self) -> list[str]:
         """The weights files or run folders, or their names."""
         return [self.weights] if self.weights else []
+
+
+@dataclass(frozen=True, slots=True)
+class Mixture:
+    """Players and their shares of the seats."""
+
+    players: tuple[AgentSpec, ...]
+    shares: tuple[float, ...]
 
 
 def parse_weights(text: str, *, with_temperature: bool = False) -> AgentSpec:
@@ -86,6 +101,40 @@ def parse_agent(text: str, *, requires_files: bool = True) -> AgentSpec:
         if not resolved(path).exists():
             raise ValueError(f"{text}: no player of this name, and no weights there; see --help")
     return spec
+
+
+def parse_mixture(texts: Sequence[str]) -> Mixture:
+    """Parses players, all with a share or all without. Raises ValueError: a text is not a player; or shares are given
+    for some players only, are not positive, or do not sum to 1."""
+    parts = [_split(text) for text in texts]
+    players = tuple(parse_agent(player) for player, _ in parts)
+    without = [player for player, share in parts if share is None]
+    if len(without) == len(parts):
+        return Mixture(players, (1 / len(parts),) * len(parts))
+    if without:
+        raise ValueError(f"{without[0]}: has no share, but others have: give all players one (PLAYER=SHARE), or none")
+    shares = tuple(share for _, share in parts if share is not None)
+    for (player, _), share in zip(parts, shares, strict=True):
+        if not 0 < share <= 1:
+            raise ValueError(f"{player}={share:g}: a share must be more than 0 and at most 1")
+    if abs(math.fsum(shares) - 1) > _TOLERANCE:
+        raise ValueError(
+            f"the shares of the players, {' + '.join(f'{share:g}' for share in shares)}, sum to "
+            f"{math.fsum(shares):g}: they must sum to 1"
+        )
+    return Mixture(players, shares)
+
+
+def _split(text: str) -> tuple[str, float | None]:
+    """Returns the player and its share: what follows the last `=`, if it is a number; a path that exists is taken as it
+    is."""
+    player, separator, share = text.rpartition("=")
+    if not separator or _names_weights(text):
+        return text, None
+    try:
+        return player, float(share)
+    except ValueError:
+        return text, None
 
 
 def _names_weights(text: str) -> bool:

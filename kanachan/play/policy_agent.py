@@ -18,15 +18,12 @@ from numpy.typing import NDArray
 
 from annotate.game.record import Event
 from annotate.observation import Observation
-from annotate.vocabulary import Vocabulary
 from kanachan.inference.choice import Action, Prediction
 from kanachan.inference.int8_network import Int8Network
 from kanachan.inference.policy import Policy
-from kanachan.models.device import chosen_device
 from kanachan.models.kv_cache import CachedNetwork, IncrementalBatch
 from kanachan.models.transformer import Network
-from kanachan.play.agent import ActRequest, Agent, BatchKey, GameKey, SeededSampler
-from kanachan.play.agent_spec import AgentSpec
+from kanachan.play.agent import UNBATCHED, ActRequest, Agent, BatchKey, GameKey, SeededSampler
 from kanachan.play.batch_shapes import CachedRow, Shape, batches_of_shape, filled, shapes_of
 from kanachan.play.remote_network import RemoteNetwork
 from kanachan.play.together import FIRST_SLOTS
@@ -117,10 +114,7 @@ class CachedPolicy(Policy):
         num_seen = len(observation.progression)
         num_tiles = len(observation.sparse) - self.vocabulary.num_places
         size = num_seen - start, num_seen, num_tiles, len(observation.actions)
-        for shape in self._shapes:
-            if shape.fits(*size):
-                return shape
-        raise AssertionError(size)
+        return next(shape for shape in self._shapes if shape.fits(*size))
 
     def _start(self, observation: Observation, seat: Hashable) -> int:
         """Returns how many events of an observation are cached already."""
@@ -178,7 +172,7 @@ class PolicyAgent(Agent):
 
     def group(self, request: ActRequest) -> BatchKey:
         if self.policy.is_remote:
-            return BatchKey(None, 1)
+            return UNBATCHED
         shape = self.policy.shape(request.observation, seat_of(request))
         return BatchKey(shape, shape.rows)
 
@@ -201,12 +195,3 @@ def one_thread() -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
-
-
-def load_policy(spec: AgentSpec, vocabulary: Vocabulary, device: str) -> Policy:
-    """Loads the weights of a specification. Raises ValueError: weights that cannot be read, or of another
-    vocabulary."""
-    loaded = Policy.load(spec.weights, "cpu" if spec.is_int8 else chosen_device(device, is_exact=True))
-    if loaded.vocabulary.fingerprint != vocabulary.fingerprint:
-        raise ValueError(f"{spec.text}: made for the vocabulary {loaded.vocabulary.name}, not {vocabulary.name}")
-    return loaded

@@ -57,7 +57,6 @@ class RemoteNetwork(Network):
         nn.Module.__init__(self)
         self.device_type = server.device
         self._weights = weights
-        self._num_requested = 0
         self._outputs: list[Any] = []
         try:
             self._server = Client(server.path, authkey=server.key)
