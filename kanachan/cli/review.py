@@ -22,13 +22,13 @@ from annotate.runtime.terminal import require_positive, run_cleanly
 from kanachan.cli.environment import set_environment
 from kanachan.cli.options import WEIGHTS_HELP, add_device_option, require_policies, require_vocabulary
 from kanachan.models.reference import FIRST_STAGE, NAME, is_reference_name, resolved, shipped_name
-from kanachan.review.seats import chosen_seats
 
 if TYPE_CHECKING:
     from kanachan.review.models import Reviewer
 
 PROGRAM = "kanachan-review"
 DEFAULT_THRESHOLD = 0.2
+ALL_SEATS = "all"
 _DESCRIPTION = """Evaluates networks on all decisions of one player of a game, or of all, and writes a page, one file
 that needs no network connection: the table as that player saw it, the possible actions with their probabilities or
 values, the action played, where most was lost, and how the expected result changed over the game."""
@@ -212,11 +212,28 @@ def _game(path: str, number: int | None) -> tuple[Game, str]:
     return games[number - 1], name
 
 
+def chosen_seats(given: str | None, game: Game, record: str) -> list[int]:
+    """Returns the seats that an option names: a number, the name of a player, or all, as where nothing is given. Raises
+    ValueError: no player or several have that name; lists the seats."""
+    seats = range(game.vocabulary.num_seats)
+    if given in (None, ALL_SEATS):
+        return list(seats)
+    if given in map(str, seats):
+        return [int(given)]
+    names = [player.name or "" for player in game.origin.players]
+    found = [seat for seat, name in enumerate(names) if name == given]
+    found = found or [seat for seat, name in enumerate(names) if name.casefold() == given.casefold()]
+    if len(found) != 1:
+        problem = "several players have this name" if found else "not a seat, and no player has this name"
+        listed = ", ".join(f"{seat} {name}".strip() for seat, name in enumerate(names or [""] * len(seats)))
+        raise ValueError(f"{record}: --seat {given}: {problem}: {listed}, {ALL_SEATS}")
+    return found
+
+
 def _reviewers(arguments: argparse.Namespace) -> "list[Reviewer]":
     from kanachan.inference.policy import Policy
     from kanachan.models.device import chosen_device
-    from kanachan.review.models import Reviewer
-    from kanachan.review.ratings import scale_of
+    from kanachan.review.models import Reviewer, scale_of
 
     device = chosen_device(arguments.device)
     names = _names(arguments.weights)

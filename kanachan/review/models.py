@@ -2,11 +2,15 @@
 
 The rating of a game by a network with probabilities is 100 times the mean over the decisions of P(played) / P(most
 probable action): 100 where every choice is the network's own. A bad move is one to which the network gives less than
-BAD_MOVE. A decision differs if its gap divided by the network's scale is at least the threshold of the review.
+BAD_MOVE. The scale of the ratings is how the networks of the package rate players of Tenhou's Houou table, one game
+each. A decision differs if its gap divided by the network's scale is at least the threshold of the review.
 """
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,10 +20,12 @@ from annotate.runtime.json_output import rounded
 from kanachan.evaluation.decision_metrics import KINDS
 from kanachan.inference.policy import Policy
 from kanachan.review.predictions import ReviewedPrediction
-from kanachan.review.ratings import percentile
 
 Data = dict[str, Any]
 
+SCALES = Path(__file__).with_name("ratings.json")
+"""written by launch/reports/ratings.py, by the name of the weights"""
+PERCENTILES = tuple(range(0, 101, 5))
 ALL = "all"
 """the row of the summary over all kinds of decision"""
 BAD_MOVE = 0.05
@@ -35,7 +41,7 @@ class Reviewer:
     name: str
     policy: Policy
     rating_scale: Data | None = None
-    """of kanachan.review.ratings, if the network has one"""
+    """as of `scale_of`"""
 
     @property
     def has_probability(self) -> bool:
@@ -124,11 +130,29 @@ def rating_of(annotations: Sequence[Annotation], rows: Sequence[ReviewedPredicti
     return 100 * float(np.mean(shares))
 
 
+def fingerprint(weights: Path) -> str:
+    """Returns a hash of a weights file: a scale is that of one network only."""
+    return sha256(weights.read_bytes()).hexdigest()[:16]
+
+
+def scale_of(weights: Path) -> Data | None:
+    """Returns mean, standard deviation, number of games and percentiles of the ratings by a network, None if it has no
+    scale."""
+    scales = json.loads(SCALES.read_text(encoding="utf-8")).values()
+    own = fingerprint(weights)
+    return next((scale for scale in scales if scale["weights"] == own), None)
+
+
 def _place_in(scale: Data | None, rating: float) -> Data | None:
     if scale is None:
         return None
     known = {key: scale[key] for key in ("games", "mean", "standard_deviation")}
     return known | {"percentile": percentile(rating, scale)}
+
+
+def percentile(rating: float, scale: Data) -> int:
+    """Returns how many of 100 games of these players have a lower rating."""
+    return round(float(np.interp(rating, scale["percentiles"], PERCENTILES)))
 
 
 def _rounded(value: Any) -> Any:

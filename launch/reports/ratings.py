@@ -20,9 +20,8 @@ from annotate.replay.replay import annotate_game
 from annotate.runtime.terminal import run_cleanly
 from kanachan.inference.policy import Policy
 from kanachan.models.reference import FIRST_STAGE, resolved, shipped_name
-from kanachan.review.models import rating_of
+from kanachan.review.models import PERCENTILES, SCALES, fingerprint, rating_of
 from kanachan.review.predictions import reviewed_predictions
-from kanachan.review.ratings import PERCENTILES, SCALES, fingerprint
 from kanachan.review.rounds import value_of
 
 

@@ -1,4 +1,4 @@
-"""The seats under review by number, name or all."""
+"""kanachan-review: the seats under review by number, name or all."""
 
 from dataclasses import replace
 
@@ -6,7 +6,7 @@ import pytest
 
 from annotate.game.origin import Origin, Player
 from annotate.game.record import Game
-from kanachan.review.seats import chosen_seats
+from kanachan.cli.review import chosen_seats
 from tests.support.rounds import V3
 from tests.support.writers.majsoul_made import simulated
 
