@@ -1,7 +1,13 @@
-"""The folder that kanachan-export writes for `transformers`: weights, configuration, code and a model card."""
+"""The folder that kanachan-export writes for `transformers`: weights, configuration, code and a model card.
 
+The code is a copy of the running program's: `transformers` opens the folder with `trust_remote_code=True` where this
+program is not installed.
+"""
+
+import ast
 import tempfile
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 from safetensors import SafetensorError
@@ -10,10 +16,10 @@ from transformers.utils.logging import disable_progress_bar
 from kanachan.inference import encoder
 from kanachan.inference.encoder import KanachanConfig, KanachanEncoder
 from kanachan.inference.policy import Policy
-from kanachan.inference.source_copy import copied_sources
 from kanachan.models.card_text import card_sections
 from kanachan.models.weights import CARD_NAME, write_card
 
+_PACKAGES = ("annotate", "kanachan")
 _ABOUT = "README.md"
 _CODE = "modeling_kanachan"
 _AUTO_MAP = {"AutoConfig": f"{_CODE}.{KanachanConfig.__name__}", "AutoModel": f"{_CODE}.{KanachanEncoder.__name__}"}
@@ -39,7 +45,7 @@ def export_encoder(policy: Policy, folder: Path, name: str | None = None) -> int
             exported.save_pretrained(temporary)
         except SafetensorError as error:  # of the disk
             raise OSError(f"{folder}: the weights could not be written ({error})") from error
-        for module, text in copied_sources(encoder.__name__, _CODE).items():
+        for module, text in _copied_sources().items():
             Path(temporary, f"{module}.py").write_text(text, encoding="utf-8")
         Path(temporary, _ABOUT).write_text(_about(policy, name or folder.resolve().name), encoding="utf-8")
         write_card(Path(temporary, CARD_NAME), policy.card)
@@ -104,3 +110,49 @@ all that is known of their training.
 
 def _section(title: str, lines: Sequence[str]) -> str:
     return "".join([f"## {title}\n\n", *(f"- {line.strip()}\n" for line in lines), "\n"])
+
+
+def _copied_sources() -> dict[str, str]:
+    """Returns the text of the encoder's module, named `_CODE`, and of all modules of this program that it needs, by
+    name: files of one folder, which import each other relatively.
+
+    They import their own modules with `from package.module import names` alone, of which the test of an export makes
+    sure.
+    """
+    sources: dict[str, str] = {}
+    waiting = [encoder.__name__]
+    while waiting:
+        module = waiting.pop()
+        name = _name_of_copy(module)
+        if name not in sources:
+            sources[name], imported = _copied(module)
+            waiting += imported
+    sources[_CODE] += _names_of(sorted(sources.keys() - {_CODE}))
+    return sources
+
+
+def _name_of_copy(module: str) -> str:
+    """Returns the name of the copy of a module, such as kanachan_data_batch."""
+    return _CODE if module == encoder.__name__ else module.replace(".", "_")
+
+
+def _names_of(modules: list[str]) -> str:
+    """Returns statements that name modules and import none: `transformers` before 5.11 copies to its cache what the
+    opened module names, and not what those modules need."""
+    imports = "\n".join(f"    from .{module} import *" for module in modules)
+    return f"\nfrom typing import TYPE_CHECKING\n\nif TYPE_CHECKING:\n{imports}\n"
+
+
+def _copied(module: str) -> tuple[str, list[str]]:
+    """Returns the text of a module with relative imports, and the modules of this program that it imports."""
+    spec = find_spec(module)
+    assert spec is not None and spec.origin is not None, module
+    text = Path(spec.origin).read_text(encoding="utf-8")
+    lines, imported = text.splitlines(), []
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.ImportFrom) and node.module is not None and node.module.split(".")[0] in _PACKAGES:
+            place = node.lineno - 1
+            lines[place] = lines[place].replace(f"from {node.module} ", f"from .{_name_of_copy(node.module)} ", 1)
+            imported.append(node.module)
+    heading = f"# Copied by kanachan-export from {module} of kanachan. SPDX-License-Identifier: MIT\n"
+    return heading + "\n".join(lines) + "\n", imported

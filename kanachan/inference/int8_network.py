@@ -9,6 +9,7 @@ Shapes: as in `kanachan.models.kv_cache`, and G slots, L layers with cached even
 import copy
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import fields
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -165,20 +166,12 @@ def _without_cache(batch: Batch) -> IncrementalBatch:
     assert batch.varlen is None
     event_BE = batch.event_GE.index_select(0, batch.group_B)
     no_B = torch.zeros_like(batch.seen_B)
-    return IncrementalBatch(
-        table_BS=batch.table_BS,
-        standing_BP2=batch.standing_BP2,
-        tile_BT=batch.tile_BT,
-        numeric_BN=batch.numeric_BN,
-        event_GE=event_BE.where(torch.arange(event_BE.shape[1]) < batch.seen_B[:, None], 0),
-        group_B=torch.arange(len(batch)),
-        seen_B=batch.seen_B,
-        candidate_BA=batch.candidate_BA,
-        seat_B=batch.seat_B,
-        slot_B=no_B,
-        start_B=no_B,
-        num_seen=1,
-    )
+    changed = {
+        "event_GE": event_BE.where(torch.arange(event_BE.shape[1]) < batch.seen_B[:, None], 0),
+        "group_B": torch.arange(len(batch)),
+    }
+    values = {each.name: getattr(batch, each.name) for each in fields(batch)}
+    return IncrementalBatch(**values | changed, slot_B=no_B, start_B=no_B, num_seen=1)
 
 
 @contextmanager
