@@ -116,5 +116,5 @@ def _to_onnx(policy: "Policy", folder: Path, shards: str | None) -> None:
         columns = simulated_situations(policy.vocabulary)
     else:
         columns = held_out_columns(shards, "validation", policy.vocabulary, MOST_CHECKED)
-    for path, difference, num_decisions in export_onnx(policy, folder, columns):
-        print(f"{path}: equals the network on {num_decisions:,} decisions, within {difference:.1e}")
+    for path, difference in export_onnx(policy, folder, columns).items():
+        print(f"{path}: equals the network on {len(columns):,} decisions, within {difference:.1e}")

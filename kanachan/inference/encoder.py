@@ -11,11 +11,10 @@ from torch import Tensor, nn
 from transformers import PretrainedConfig, PreTrainedModel
 from transformers.modeling_outputs import BaseModelOutputWithPooling
 
-from annotate.vocabulary import known_vocabularies, vocabulary_with
 from kanachan.config import ModelConfig
 from kanachan.data.batch import TokenLayout
 from kanachan.data.decisions import Rows
-from kanachan.inference.situation_inputs import SITUATION_INPUTS, encoded, inputs_of_rows
+from kanachan.inference.situation_inputs import SITUATION_INPUTS, encoded, exported_vocabulary, inputs_of_rows
 from kanachan.models.transformer import Encoder
 
 
@@ -63,15 +62,9 @@ class KanachanEncoder(PreTrainedModel):  # type: ignore[no-untyped-call]
 
     def __init__(self, config: KanachanConfig) -> None:
         super().__init__(config)
-        vocabulary = vocabulary_with(config.vocabulary, config.fingerprint)
-        if vocabulary is None:
-            raise ValueError(
-                f"the encoder reads the vocabulary {config.vocabulary} {config.fingerprint}; "
-                f"this program has {known_vocabularies()}"
-            )
-        self.vocabulary = vocabulary
+        self.vocabulary = exported_vocabulary("encoder", config.vocabulary, config.fingerprint)
         sizes: dict[str, Any] = {each.name: getattr(config, each.name, each.default) for each in fields(ModelConfig)}
-        self.encoder = Encoder(ModelConfig(**sizes), TokenLayout(vocabulary), vocabulary.max_progression)
+        self.encoder = Encoder(ModelConfig(**sizes), TokenLayout(self.vocabulary), self.vocabulary.max_progression)
         self.post_init()  # type: ignore[no-untyped-call]
 
     def _init_weights(self, module: nn.Module) -> None:

@@ -4,9 +4,8 @@ from typing import TYPE_CHECKING
 
 from numpy.typing import NDArray
 
-from annotate.vocabulary import known_vocabularies, vocabulary_with
 from kanachan.data.decisions import Rows
-from kanachan.inference.situation_inputs import inputs_of_rows
+from kanachan.inference.situation_inputs import exported_vocabulary, inputs_of_rows
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
@@ -16,12 +15,6 @@ def onnx_inputs_of(rows: Rows, session: "InferenceSession") -> dict[str, NDArray
     """Returns the inputs for `session.run` of a network that `kanachan-export --onnx` wrote. Raises ValueError as
     `inputs_of_rows`, or if the network is not an export, or is of another vocabulary."""
     metadata = session.get_modelmeta().custom_metadata_map
-    fingerprint = metadata.get("fingerprint")
-    vocabulary = vocabulary_with(metadata.get("vocabulary"), fingerprint)
-    if vocabulary is None:
-        raise ValueError(
-            f"the network reads the vocabulary {metadata.get('vocabulary')} {fingerprint}; this program has "
-            f"{known_vocabularies()}"
-        )
+    vocabulary = exported_vocabulary("network", metadata.get("vocabulary"), metadata.get("fingerprint"))
     inputs = inputs_of_rows(rows, vocabulary, actor_first=metadata["actor_first"] == "true")
     return {each.name: inputs[each.name].numpy() for each in session.get_inputs()}

@@ -8,7 +8,6 @@ Shapes: as in `kanachan.models.kv_cache`, and G slots, L layers with cached even
 
 import copy
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import fields
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
@@ -96,8 +95,11 @@ class Int8Network(Network):
         is_cached = isinstance(batch, IncrementalBatch)
         incremental = batch if isinstance(batch, IncrementalBatch) else _without_cache(batch)
         names = [*self._outputs, "new_keys_and_values"] if is_cached else self._outputs
-        with _flushing_denormals():
+        torch.set_flush_denormal(True)  # masked weights become exactly zero, and fast: the session runs in this thread
+        try:
             score_BAK, *others = self._session.run(names, self._inputs(incremental))
+        finally:
+            torch.set_flush_denormal(False)
         if is_cached:
             self._store(incremental, others.pop())
         summary_BK = torch.from_numpy(others[0])[:, 0] if others else torch.empty(len(batch), 0)
@@ -172,16 +174,6 @@ def _without_cache(batch: Batch) -> IncrementalBatch:
     }
     values = {each.name: getattr(batch, each.name) for each in fields(batch)}
     return IncrementalBatch(**values | changed, slot_B=no_B, start_B=no_B, num_seen=1)
-
-
-@contextmanager
-def _flushing_denormals() -> Iterator[None]:
-    """Makes masked attention weights exactly zero, and fast: the session runs in this thread."""
-    torch.set_flush_denormal(True)
-    try:
-        yield
-    finally:
-        torch.set_flush_denormal(False)
 
 
 def _simulated(policy: Policy, seed: int) -> Iterator[Batch]:

@@ -9,7 +9,6 @@ import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -28,22 +27,6 @@ TOLERANCE = 1e-4
 _BATCHES_CHECKED = (1, 2, 13, 64)  # then the rest in one batch; the other sizes vary with the decisions
 _TRACED = {"decisions": 5, "tiles": 17, "groups": 3, "events": 7, "candidates": 11}
 """arbitrary sizes, all different, except 0 and 1"""
-
-
-class _Input(NamedTuple):
-    dtype: torch.dtype
-    sizes: tuple[str | int, ...]
-    """a named one may have any value"""
-    meaning: str
-
-
-class Checked(NamedTuple):
-    """The difference of a file that was written from the network."""
-
-    path: Path
-    difference: float
-    """the largest: absolute in the unit of the output, relative for larger numbers"""
-    decisions: int
 
 
 class EncoderGraph(nn.Module):
@@ -121,17 +104,17 @@ def simulated_situations(vocabulary: Vocabulary) -> Columns:
     return columns_of_annotations(annotations[:MOST_CHECKED], vocabulary)
 
 
-def export_onnx(policy: Policy, folder: Path, columns: Columns) -> list[Checked]:
+def export_onnx(policy: Policy, folder: Path, columns: Columns) -> dict[Path, float]:
     """Writes `encoder.onnx`, `policy.onnx` and a README.md that explains them into `folder`, all or none; the policy is
-    on the CPU, and there are two decisions or more. Raises ValueError if a file differs from the network on them by
-    more than `TOLERANCE` (`Checked.difference`)."""
-    found = []
+    on the CPU, and there are two decisions or more. Returns the differences of the files of the network from it on them
+    (`check`). Raises ValueError: one exceeds `TOLERANCE`."""
+    found = {}
     with ExitStack() as stack:
         for name, graph in ((_ENCODER, EncoderGraph(policy)), (_POLICY, PolicyGraph(policy))):
             temporary = stack.enter_context(replacing(folder / name))
             _write(graph, temporary, policy)
             try:
-                found.append(Checked(folder / name, check(temporary, graph, policy, columns), len(columns)))
+                found[folder / name] = check(temporary, graph, policy, columns)
             except ValueError as error:
                 raise ValueError(f"{folder / name}: {error}; nothing is written") from None
         about = stack.enter_context(replacing(folder / _ABOUT))
@@ -189,36 +172,34 @@ def _quiet() -> Iterator[None]:
         logger.setLevel(level)
 
 
-def _inputs(vocabulary: Vocabulary) -> dict[str, _Input]:
-    """Returns the type, sizes and meaning of each of `DECISION_INPUTS`."""
+def _inputs(vocabulary: Vocabulary) -> dict[str, tuple[torch.dtype, tuple[str | int, ...], str]]:
+    """Returns the type, sizes and meaning of each of `DECISION_INPUTS`; a size with a name may have any value."""
     layout = TokenLayout(vocabulary)
     token, of_decision = f"{layout.sparse_first} + the token of field 1", ("decisions",)
     return {
-        "table": _Input(torch.int32, (*of_decision, len(TABLE)), f"{', '.join(TABLE)}: {token}"),
-        "standing": _Input(
-            torch.int32, (*of_decision, vocabulary.num_seats, 2), f"grade and rank of each seat: {token}"
-        ),
-        "tiles": _Input(
+        "table": (torch.int32, (*of_decision, len(TABLE)), f"{', '.join(TABLE)}: {token}"),
+        "standing": (torch.int32, (*of_decision, vocabulary.num_seats, 2), f"grade and rank of each seat: {token}"),
+        "tiles": (
             torch.int32,
             (*of_decision, "tiles"),
             f"dora indicators, hand and drawn tile, in any order: {token}; 0 is padding",
         ),
-        "numbers": _Input(torch.float32, (*of_decision, len(vocabulary.numeric)), "field 2"),
-        "events": _Input(
+        "numbers": (torch.float32, (*of_decision, len(vocabulary.numeric)), "field 2"),
+        "events": (
             torch.int32,
             ("groups", "events"),
             f"the round so far, for a group of decisions: {layout.event_first} + the tokens of field 3; 0 is padding",
         ),
-        "groups": _Input(torch.int64, of_decision, "the row of `events` of a decision"),
-        "seen": _Input(torch.int64, of_decision, "how many events of its row a decision sees, the first ones"),
-        "candidates": _Input(torch.int32, (*of_decision, "candidates"), "1 + the tokens of field 4; 0 is padding"),
+        "groups": (torch.int64, of_decision, "the row of `events` of a decision"),
+        "seen": (torch.int64, of_decision, "how many events of its row a decision sees, the first ones"),
+        "candidates": (torch.int32, (*of_decision, "candidates"), "1 + the tokens of field 4; 0 is padding"),
     }
 
 
 @torch.inference_mode()
 def check(path: Path, graph: Graph, policy: Policy, columns: Columns) -> float:
-    """Computes the largest difference between the outputs of a file and of the graph, over batches of several sizes.
-    Raises ValueError: the difference exceeds `TOLERANCE`."""
+    """Computes the largest difference between the outputs of a file and of the graph, over batches of several sizes:
+    absolute in the unit of the output, relative for larger numbers. Raises ValueError: it exceeds `TOLERANCE`."""
     from onnxruntime import InferenceSession
 
     session = InferenceSession(path, providers=["CPUExecutionProvider"])

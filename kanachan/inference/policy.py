@@ -108,16 +108,13 @@ class Policy:
         if not annotations:
             return []
         columns = columns_of_annotations(annotations, self.vocabulary)
-        lengths = columns.progression.lengths
         # decisions of a seat in a round are adjacent: the network computes their shared events only once
-        order = np.lexsort((lengths, round_keys(columns, self.vocabulary)))
-        found: list[Prediction | None] = [None] * len(annotations)
+        order = np.lexsort((columns.progression.lengths, round_keys(columns, self.vocabulary)))
+        found: list[Prediction] = []
         for first in range(0, len(order), batch):
-            rows = order[first : first + batch]
-            columns = columns_of_annotations([annotations[row] for row in rows], self.vocabulary)
-            for row, prediction in zip(rows, self.predict(self.batch(columns)), strict=True):
-                found[row] = prediction
-        return [prediction for prediction in found if prediction is not None]
+            part = [annotations[place] for place in order[first : first + batch]]
+            found += self.predict(self.batch(columns_of_annotations(part, self.vocabulary)))
+        return [found[place] for place in np.argsort(order)]
 
     def batch(self, columns: ObservationColumns) -> Batch:
         """Returns decisions as a batch, with seats in the order of the training."""

@@ -5,7 +5,7 @@ Shapes: B situations, O own tokens (itself, its seats, its tiles; padded), D wid
 
 from torch import Tensor
 
-from annotate.vocabulary import Vocabulary
+from annotate.vocabulary import Vocabulary, known_vocabularies, vocabulary_with
 from kanachan.data.batch import TokenLayout, collate
 from kanachan.data.columns import columns_of_observations
 from kanachan.data.decisions import Rows, observations_of
@@ -25,6 +25,16 @@ SITUATION_INPUTS = {
 """inputs of an encoder, each with its field of `kanachan.data.batch.Batch`"""
 DECISION_INPUTS = {**SITUATION_INPUTS, "candidates": "candidate_BA"}
 """inputs of a whole network, likewise"""
+
+
+def exported_vocabulary(what: str, name: object, fingerprint: object) -> Vocabulary:
+    """Returns the vocabulary that an exported network reads. Raises ValueError: this version of the program does not
+    have it."""
+    vocabulary = vocabulary_with(name, fingerprint)
+    if vocabulary is None:
+        has = known_vocabularies()
+        raise ValueError(f"the {what} reads the vocabulary {name} {fingerprint}; this program has {has}")
+    return vocabulary
 
 
 def inputs_of_rows(rows: Rows, vocabulary: Vocabulary, *, actor_first: bool) -> dict[str, Tensor]:
