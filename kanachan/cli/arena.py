@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, get_args
 
 from tqdm import tqdm
 
-from annotate.game.grading import FIRST_DAN, require_mjsoul_points, tenhou_delta
+from annotate.game.grading import FIRST_DAN, tenhou_delta
 from annotate.game.record_writer import SUFFIX
 from annotate.game.settings import DEFAULT_GRADE, STYLES, parse_grades
 from annotate.runtime.arguments import CommandParser, add_force_option
@@ -26,12 +26,10 @@ from kanachan.cli.player_options import (
     PlayerFormatter,
     add_execution_options,
     add_players_option,
-    hashes_of,
-    kind_of_device,
     precision_of,
     print_speed,
     report_int8,
-    usual_precision,
+    shared_settings,
     vocabulary_of_players,
 )
 from kanachan.play.agent import GameKey, IllegalAction
@@ -216,21 +214,9 @@ def _play(
 def _match(arguments: argparse.Namespace) -> Match:
     specs = parse_agent(arguments.a), parse_agent(arguments.b)
     require_policies(*(path for spec in specs for path in spec.files))
-    format_, style = _format(arguments, specs), STYLES.index(arguments.style)
-    require_mjsoul_points(arguments.room, style, vocabulary_of_format(format_).num_seats)
-    device = kind_of_device(arguments.device, specs)
-    return Match(
-        players=(arguments.a, arguments.b),
-        weights=(hashes_of(specs[0]), hashes_of(specs[1])),
-        format=format_,
-        rules=arguments.rules,
-        style=style,
-        room=arguments.room,
-        grades=arguments.grades,
-        seed=arguments.seed,
-        precision=arguments.precision or usual_precision(device),
-        device=device,
-    )
+    format_ = _format(arguments, specs)
+    shared = shared_settings(arguments, specs, vocabulary_of_format(format_))
+    return Match(players=(arguments.a, arguments.b), format=format_, **shared)
 
 
 def _format(arguments: argparse.Namespace, specs: Sequence[AgentSpec]) -> Format:

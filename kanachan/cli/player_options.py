@@ -5,8 +5,10 @@ import argparse
 import sys
 from collections.abc import Sequence
 from functools import cache
-from typing import get_args
+from typing import Any, get_args
 
+from annotate.game.grading import require_mjsoul_points
+from annotate.game.settings import STYLES
 from annotate.runtime.resources import num_cores
 from annotate.vocabulary import NUMS_OF_SEATS, Vocabulary, vocabulary_named, vocabulary_of_seats
 from kanachan.cli.options import add_device_option
@@ -52,11 +54,6 @@ def add_execution_options(parser: argparse._ActionsContainer, *, processes: str 
     )
 
 
-def hashes_of(spec: AgentSpec) -> tuple[str, ...]:
-    """Returns hashes of a player's weights files, so that a run cannot be resumed with other players."""
-    return tuple(map(weights_hash, spec.files))
-
-
 def vocabulary_of_players(specs: Sequence[AgentSpec], num_seats: int | None) -> Vocabulary:
     """Returns the vocabulary of the games of these players. `num_seats`: that was asked for; None: it follows from the
     weights, and without any it is the greatest. Raises ValueError: there are weights for another number, or for
@@ -85,7 +82,27 @@ def add_players_option(parser: argparse._ActionsContainer) -> None:
     )
 
 
-def kind_of_device(name: str, specs: Sequence[AgentSpec]) -> str:
+def shared_settings(
+    arguments: argparse.Namespace, specs: Sequence[AgentSpec], vocabulary: Vocabulary
+) -> dict[str, Any]:
+    """Returns the settings that a match and self-play have in common. Raises ValueError: the grading points of the room
+    are not known, or a device does not exist."""
+    style = STYLES.index(arguments.style)
+    require_mjsoul_points(arguments.room, style, vocabulary.num_seats)
+    device = _kind_of_device(arguments.device, specs)
+    return {
+        "weights": tuple(tuple(map(weights_hash, spec.files)) for spec in specs),
+        "rules": arguments.rules,
+        "style": style,
+        "room": arguments.room,
+        "grades": arguments.grades,
+        "seed": arguments.seed,
+        "precision": arguments.precision or usual_precision(device),
+        "device": device,
+    }
+
+
+def _kind_of_device(name: str, specs: Sequence[AgentSpec]) -> str:
     """Returns the kind of device that the networks are on, "cpu" where there are none."""
     if not any(spec.files and not spec.is_int8 for spec in specs):
         return "cpu"

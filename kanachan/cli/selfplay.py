@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from tqdm import tqdm
 
-from annotate.game.grading import require_mjsoul_points
-from annotate.game.settings import STYLES, add_grades_option
+from annotate.game.settings import add_grades_option
 from annotate.runtime.arguments import CommandParser, add_force_option
 from annotate.runtime.signals import noting_stop_signals
 from annotate.runtime.terminal import in_words, require_positive, run_cleanly
@@ -20,15 +19,13 @@ from kanachan.cli.player_options import (
     PlayerFormatter,
     add_execution_options,
     add_players_option,
-    hashes_of,
-    kind_of_device,
     print_speed,
     report_int8,
-    usual_precision,
+    shared_settings,
     vocabulary_of_players,
 )
 from kanachan.data.pack_options import add_options, folder_named, packing_of
-from kanachan.play.agent_spec import MIXTURE_HELP, SPEC_HELP, Mixture, parse_mixture
+from kanachan.play.agent_spec import MIXTURE_HELP, SPEC_HELP, AgentSpec, parse_mixture
 from kanachan.play.selfplay import SelfPlay
 
 if TYPE_CHECKING:
@@ -95,10 +92,10 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    mixture = parse_mixture(arguments.players)
-    require_policies(*(path for player in mixture.players for path in player.files))
+    players, shares = parse_mixture(arguments.players)
+    require_policies(*(path for player in players for path in player.files))
     packing = packing_of(arguments)
-    selfplay = _selfplay(arguments, mixture)
+    selfplay = _selfplay(arguments, players, shares)
     # heavy imports only now, after the arguments have been found valid
     from kanachan.data.played_games import PlayedGames
     from kanachan.play.playing import BackendName, Execution
@@ -121,7 +118,7 @@ def _run(arguments: argparse.Namespace) -> int:
         packing,
         selfplay.vocabulary,
     )
-    report_int8(PROGRAM, *(player.text for player in mixture.players))
+    report_int8(PROGRAM, *(player.text for player in players))
     with games.opened(force=arguments.force, restart=arguments.restart):
         try:
             return _play(stream_of(selfplay, execution, packing.seed), games)
@@ -132,24 +129,14 @@ def _run(arguments: argparse.Namespace) -> int:
             raise kind(f"{in_words(error)}; games that have ended are kept: the same command resumes") from None
 
 
-def _selfplay(arguments: argparse.Namespace, mixture: Mixture) -> SelfPlay:
-    vocabulary = vocabulary_of_players(mixture.players, arguments.num_seats)
-    style = STYLES.index(arguments.style)
-    require_mjsoul_points(arguments.room, style, vocabulary.num_seats)
-    device = kind_of_device(arguments.device, mixture.players)
+def _selfplay(arguments: argparse.Namespace, players: Sequence[AgentSpec], shares: tuple[float, ...]) -> SelfPlay:
+    vocabulary = vocabulary_of_players(players, arguments.num_seats)
     return SelfPlay(
         vocabulary=vocabulary,
-        players=tuple(player.text for player in mixture.players),
-        shares=mixture.shares,
-        weights=tuple(map(hashes_of, mixture.players)),
+        players=tuple(player.text for player in players),
+        shares=shares,
         explore=arguments.explore,
-        rules=arguments.rules,
-        style=style,
-        room=arguments.room,
-        grades=arguments.grades,
-        seed=arguments.seed,
-        precision=arguments.precision or usual_precision(device),
-        device=device,
+        **shared_settings(arguments, players, vocabulary),
     )
 
 

@@ -55,14 +55,6 @@ class AgentSpec:
         return [self.weights] if self.weights else []
 
 
-@dataclass(frozen=True, slots=True)
-class Mixture:
-    """Players and their shares of the seats."""
-
-    players: tuple[AgentSpec, ...]
-    shares: tuple[float, ...]
-
-
 def parse_weights(text: str, *, with_temperature: bool = False) -> AgentSpec:
     """Parses WEIGHTS or WEIGHTS:int8, and @T behind it; a path that exists is taken as it is. Raises ValueError: T is
     not a positive number."""
@@ -103,14 +95,15 @@ def parse_agent(text: str, *, requires_files: bool = True) -> AgentSpec:
     return spec
 
 
-def parse_mixture(texts: Sequence[str]) -> Mixture:
-    """Parses players, all with a share or all without. Raises ValueError: a text is not a player; or shares are given
-    for some players only, are not positive, or do not sum to 1."""
+def parse_mixture(texts: Sequence[str]) -> tuple[tuple[AgentSpec, ...], tuple[float, ...]]:
+    """Parses players, all with a share or all without, and returns them and their shares of the seats. Raises
+    ValueError: a text is not a player; or shares are given for some players only, are not positive, or do not sum to
+    1."""
     parts = [_split(text) for text in texts]
     players = tuple(parse_agent(player) for player, _ in parts)
     without = [player for player, share in parts if share is None]
     if len(without) == len(parts):
-        return Mixture(players, (1 / len(parts),) * len(parts))
+        return players, (1 / len(parts),) * len(parts)
     if without:
         raise ValueError(f"{without[0]}: has no share, but others have: give all players one (PLAYER=SHARE), or none")
     shares = tuple(share for _, share in parts if share is not None)
@@ -122,7 +115,7 @@ def parse_mixture(texts: Sequence[str]) -> Mixture:
             f"the shares of the players, {' + '.join(f'{share:g}' for share in shares)}, sum to "
             f"{math.fsum(shares):g}: they must sum to 1"
         )
-    return Mixture(players, shares)
+    return players, shares
 
 
 def _split(text: str) -> tuple[str, float | None]:

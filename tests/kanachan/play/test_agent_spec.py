@@ -19,24 +19,25 @@ def test_int8_comes_before_the_temperature(tmp_path: Path) -> None:
 
 
 def test_players_without_shares_have_the_same_share() -> None:
-    mixture = parse_mixture(["rule", "random", "rule:bold"])
-    assert [player.text for player in mixture.players] == ["rule", "random", "rule:bold"]
-    assert mixture.shares == (1 / 3,) * 3
+    players, shares = parse_mixture(["rule", "random", "rule:bold"])
+    assert [player.text for player in players] == ["rule", "random", "rule:bold"]
+    assert shares == (1 / 3,) * 3
 
 
 def test_shares_follow_the_players() -> None:
-    mixture = parse_mixture(["reference@0.7=0.75", "rule=.25"])
-    assert [player.text for player in mixture.players] == ["reference@0.7", "rule"]
-    assert mixture.shares == (0.75, 0.25)
+    players, shares = parse_mixture(["reference@0.7=0.75", "rule=.25"])
+    assert [player.text for player in players] == ["reference@0.7", "rule"]
+    assert shares == (0.75, 0.25)
 
 
 def test_a_command_may_have_an_equals_sign_in_it() -> None:
-    assert parse_mixture(["mjai:bot --mode=x"]).players[0].command == ("bot", "--mode=x")
-    assert parse_mixture(["mjai:bot --level=3=1"]).players[0].command == ("bot", "--level=3")
+    for text, command in (("mjai:bot --mode=x", "--mode=x"), ("mjai:bot --level=3=1", "--level=3")):
+        (player,), _ = parse_mixture([text])
+        assert player.command == ("bot", command)
 
 
 def test_a_path_that_exists_is_taken_as_it_is(tmp_path: Path) -> None:
     path = tmp_path / "lr=0.1"
     path.mkdir()
-    mixture = parse_mixture([f"{path}=0.5", "rule=0.5"])
-    assert parse_mixture([str(path)]).players[0].weights == mixture.players[0].weights == str(path)
+    for texts in ([str(path)], [f"{path}=0.5", "rule=0.5"]):
+        assert parse_mixture(texts)[0][0].weights == str(path)
