@@ -96,9 +96,10 @@ def agents_of(
     agents: dict[str, Agent] = {}
     with ExitStack() as held:
         if any(spec.files for spec in specs.values()):
-            from kanachan.play.policy_agent import one_thread
+            import torch
 
-            held.enter_context(one_thread())
+            held.callback(torch.set_num_threads, torch.get_num_threads())
+            torch.set_num_threads(1)  # rounding can depend on it, and more cores are for more processes
         for letter, spec in specs.items():
             sampler = SeededSampler(seed, letter)
             agent = make_agent(spec, sampler, vocabulary, device, use_bf16=use_bf16, explore=explore, server=server)

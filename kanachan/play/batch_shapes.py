@@ -62,14 +62,11 @@ class CachedRow(NamedTuple):
     start: int
     """how many events are cached"""
 
-    @property
-    def with_new_events(self) -> Observation:
-        return self.observation._replace(progression=self.observation.progression[self.start :])
-
 
 def batches_of_shape(rows: Sequence[CachedRow], shape: Shape, policy: Policy) -> Iterator[IncrementalBatch]:
     """Yields batches of a shape with the rows in their order; the last may have too few rows, see `filled`."""
-    columns = policy.ordered(columns_of_observations([row.with_new_events for row in rows], policy.vocabulary))
+    new = [observation._replace(progression=observation.progression[start:]) for observation, _, start in rows]
+    columns = policy.ordered(columns_of_observations(new, policy.vocabulary))
     layout = policy.layout
     table_BS, standing_BP2, tile_BT = layout.arranged(columns.sparse, shape.tiles)
     new_B, start_B = columns.progression.lengths, np.array([row.start for row in rows])

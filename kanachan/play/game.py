@@ -37,17 +37,6 @@ class GameSetup:
     table_seed: int
 
 
-@dataclass(frozen=True, slots=True)
-class LoggedDecision:
-    """A decision point with the behaviour of its player."""
-
-    decision: Decision
-    log_probability: float | None
-    """of the action, by the distribution that it was sampled from; None of players that have none"""
-    value: float | None
-    """the expected target of the player's stage before the action, where its network predicts it"""
-
-
 class Game:
     """A game in progress; if `logs_decisions`, also its decisions, with hidden hands and wall."""
 
@@ -56,7 +45,7 @@ class Game:
         self.setup = setup
         self.table = Table.of_game(setup.rules, setup.style, setup.table_seed, vocabulary)
         self._encoder = ObservationEncoder(vocabulary, setup.room, setup.style, setup.grades, logs_decisions)
-        self.log: list[LoggedDecision] | None = [] if logs_decisions else None
+        self.log: list[tuple[Decision, Action]] | None = [] if logs_decisions else None
         """in the order of play, also those that another seat's call or ron hid (`Decision.is_preempted`)"""
         self._num_requests = [0] * vocabulary.num_seats
         self.decisions = [0] * vocabulary.num_seats
@@ -119,7 +108,7 @@ class Game:
         self._answers = []
         self.table.step(moves)
 
-    def _logged(self, tokens: Iterable[int]) -> list[LoggedDecision]:
+    def _logged(self, tokens: Iterable[int]) -> list[tuple[Decision, Action]]:
         """Returns the decisions among the answers. `tokens`: the actions of all seats."""
         logged, window = [], []
         for request, action in self._answers:
@@ -129,7 +118,7 @@ class Game:
             chosen, hidden = observation.actions.index(action.token), self._encoder.hidden(turn.seat, self.table)
             index = self.table.round_index
             decision = Decision(observation, turn.seat, chosen, index, is_preempted=False, hidden=hidden)
-            logged.append(LoggedDecision(decision, action.log_probability, action.value))
+            logged.append((decision, action._replace(prediction=None)))  # it holds the scores of a whole batch
             window.append((decision, turn))
         mark_preempted(window, tokens, self._encoder.vocabulary)
         return logged

@@ -128,7 +128,7 @@ class _Request:
 
     worker: _Worker
     outputs: list[Any]
-    num_missing: int
+    """None for parts that are not computed yet"""
 
 
 class _WaitingPart(NamedTuple):
@@ -188,11 +188,11 @@ class SharedNetworks:
             worker.send(None)
         else:
             assert loaded is not None
-            request, now = _Request(worker, [None] * len(message), len(message)), time.monotonic()
-            for place, part in enumerate(message):
-                batch = batch_of_arrays(part.arrays)
+            request, now = _Request(worker, [None] * len(message)), time.monotonic()
+            for place, (shape, arrays) in enumerate(message):
+                batch = batch_of_arrays(arrays)
                 batch.slot_B = worker.slots[batch.slot_B]
-                waiting = self._waiting.setdefault((loaded, part.shape), [])
+                waiting = self._waiting.setdefault((loaded, shape), [])
                 waiting.append(_WaitingPart(request, place, batch, now))
 
     def _forget(self, worker: _Worker) -> None:
@@ -247,8 +247,7 @@ class SharedNetworks:
         for part in merged:
             request, last = part.request, first + len(part.batch)
             request.outputs[part.place] = tuple(array[first:last] for array in arrays)
-            request.num_missing -= 1
-            if not request.num_missing:
+            if all(output is not None for output in request.outputs):
                 request.worker.send(request.outputs)
             first = last
 

@@ -8,7 +8,6 @@ Shapes: as in kanachan.models.kv_cache.
 """
 
 from collections.abc import Hashable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
 
@@ -184,14 +183,3 @@ class PolicyAgent(Agent):
 
     def end(self, game: GameKey, seat: int, events: Sequence[Event]) -> None:
         self.policy.forget((game, seat))
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Computes on one thread: rounding can depend on it, and more cores are for more processes."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)

@@ -41,12 +41,8 @@ class Opening(NamedTuple):
     use_bf16: bool
 
 
-class Part(NamedTuple):
-    """Rows of one shape that a worker sends."""
-
-    shape: Shape
-    arrays: dict[str, Any]
-    """the fields of their `IncrementalBatch`"""
+Part = tuple[Shape, dict[str, Any]]
+"""rows of one shape that a worker sends, and the fields of their `IncrementalBatch`"""
 
 
 class RemoteNetwork(Network):
@@ -78,7 +74,7 @@ class RemoteNetwork(Network):
 
     def request(self, batches: Sequence[tuple[Shape, IncrementalBatch]]) -> None:
         """Sends batches; call `forward` for each, filled up or not, in the same order."""
-        self._send([Part(shape, _arrays(batch)) for shape, batch in batches])
+        self._send([(shape, _arrays(batch)) for shape, batch in batches])
 
     def forward(self, batch: Batch, *, with_auxiliary: bool = False) -> Output:
         assert not with_auxiliary

@@ -47,11 +47,11 @@ def _encoded(order_seed: int, game: Game, events: list[Event]) -> PlayedGame:
     summary = GameSummary(setup.room, setup.style, setup.grades, summaries, scores, grading_deltas)
     assert game.log is not None
     # a choice that another seat's call or ron hid had no effect, and a record would not show it
-    logged = [each for each in game.log if not each.decision.is_preempted]
+    logged = [(decision, action) for decision, action in game.log if not decision.is_preempted]
     annotations = [
-        annotation_of(setup.id, each.decision, of_rounds[each.decision.round_index], of_game) for each in logged
+        annotation_of(setup.id, decision, of_rounds[decision.round_index], of_game) for decision, _ in logged
     ]
-    log_probabilities, values = [each.log_probability for each in logged], [each.value for each in logged]
+    log_probabilities, values = [each.log_probability for _, each in logged], [each.value for _, each in logged]
     return PlayedGame(encode_played(annotations, summary, log_probabilities, values, order_seed, setup.vocabulary))
 
 

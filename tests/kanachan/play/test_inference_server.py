@@ -34,7 +34,7 @@ from kanachan.play.inference_server import SharedNetworks, devices_of_servers, i
 from kanachan.play.match import Precision
 from kanachan.play.playing import Execution, GameStream
 from kanachan.play.policy_agent import PolicyAgent
-from kanachan.play.remote_network import Opening, Part, RemoteNetwork, ServerAddress, _arrays
+from kanachan.play.remote_network import Opening, RemoteNetwork, ServerAddress, _arrays
 from kanachan.play.selfplay import SelfPlay
 from kanachan.play.selfplay_run import stream_of
 from tests.support.random_annotations import random_annotations
@@ -126,7 +126,7 @@ def test_rows_of_several_workers_are_computed_in_one_pass_with_the_bits_of_rows_
     for first in range(0, 9, 3):  # three workers, each of which calls its slots 1, 2 and 3
         rows = [CachedRow(observation, 1 + slot, 0) for slot, observation in enumerate(observations[first : first + 3])]
         (batch,) = batches_of_shape(rows, SHAPE, policy)
-        sent.append([opening, 4, [Part(SHAPE, _arrays(batch))]])
+        sent.append([opening, 4, [(SHAPE, _arrays(batch))]])
 
     def outputs(workers: list[list[Any]]) -> tuple[list[Any], int]:
         """Returns what the workers receive, and the number of passes."""
