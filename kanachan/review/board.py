@@ -6,7 +6,7 @@ specification's names: 0 is a red five, 1z ... 7z are E S W N P F C.
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from annotate.annotation import Annotation
 from annotate.game.decisions import kind_of
@@ -76,8 +76,8 @@ class Candidate:
     token: int
     kind: str
     words: str
-    tiles: list[str] = field(default_factory=list)
-    tsumogiri: bool = False
+    tiles: list[str]
+    tsumogiri: bool
 
 
 def table_of(annotation: Annotation, vocabulary: Vocabulary, pons: Sequence[Sequence[str]] = ()) -> TableView:

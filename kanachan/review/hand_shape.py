@@ -4,7 +4,7 @@ Kinds are the 34 kinds of tiles; red fives are ordinary fives here. Yaku are not
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -25,7 +25,7 @@ class Accepted:
 
     shanten: int
     """before such a tile"""
-    left: dict[int, int] = field(default_factory=dict)
+    left: dict[int, int]
     """by kind; also kinds of which no copy is left, except where the player holds all four"""
 
     @property
@@ -42,7 +42,7 @@ class HandShape:
 
     def __init__(self, table: TableView, furiten_kinds: Collection[int], vocabulary: Vocabulary) -> None:
         self._hand = [kind_of_tile(name) for name in table.hand]
-        self._drawn = None if table.drawn is None else kind_of_tile(table.drawn)
+        self._all = self._hand if table.drawn is None else [*self._hand, kind_of_tile(table.drawn)]
         self._furiten_kinds = furiten_kinds
         self._vocabulary = vocabulary
         river = table.rivers[table.seat]
@@ -67,10 +67,6 @@ class HandShape:
     def shanten(self) -> int:
         """Of all concealed tiles: 0 is tenpai, -1 a complete hand."""
         return self._shanten(self._all)
-
-    @property
-    def _all(self) -> list[int]:
-        return self._hand if self._drawn is None else [*self._hand, self._drawn]
 
     @cached_property
     def waiting(self) -> Accepted | None:

@@ -31,8 +31,6 @@ def review_of(
     """Returns the review of the decisions of one seat, or of those of several that have a decision. `threshold`: from
     which share of a network's scale a decision differs; `names`: which rounds (`chosen_rounds`); None: all. Raises
     ValueError: there is no such round, or the seats have no decision in them that could be replayed."""
-    for reviewer in reviewers:
-        assert reviewer.policy.vocabulary is game.vocabulary, f"{record}: {reviewer.name} is for other games"
     rounds = rounds_of(game, report)
     if names is not None:
         rounds = chosen_rounds(rounds, names)

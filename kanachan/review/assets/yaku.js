@@ -35,7 +35,6 @@ const YAKU_IN_CHINESE = {
   'Aka Dora': '红宝牌',
   'Ura Dora': '里宝牌',
   'Nuki Dora': '拔北宝牌',
-  'Nagashi Mangan': '流局满贯',
   'Tenhou': '天和',
   'Chiihou': '地和',
   'Dai Sangen': '大三元',

@@ -41,9 +41,6 @@ def table(
         rivers=[[Discard(tile, False, False) for tile in names(river)], *others],
         melds=[list(melds), *others],
         norths=list(norths) or [0] * num_seats,
-        last_seat=None,
-        last_kind=None,
-        last_meld=None,
     )
 
 
