@@ -70,6 +70,8 @@ class _Member(Generic[Unit]):
     has_started: bool = False
     is_serving: bool = False
     """whether it has received units and its stream has not ended"""
+    is_complete: bool = False
+    """whether it was told that there are no more units, and can take none of a lost actor"""
     tasks: list[Task[Unit]] = field(default_factory=list)
     """units that it has, in the order in which it received them"""
 
@@ -133,6 +135,7 @@ class RayBackend(Generic[Unit, Result]):
                 self._exchange(member, units + [None] * (len(units) < self._ahead))
 
     def _exchange(self, member: _Member[Unit], units: list[Unit | None]) -> None:
+        member.is_complete = None in units
         self._awaited[member.actor.exchange.remote(units)] = member
 
     def _received(self, reference: Any, waiting: Waiting[Unit]) -> Iterator[tuple[Unit, Result]]:
@@ -153,7 +156,7 @@ class RayBackend(Generic[Unit, Result]):
         if answer[-1] is None:
             self._end([member])  # its core is free for the replacement of a lost one
         else:
-            tasks = [waiting.take() for _ in results]
+            tasks = [None if member.is_complete else waiting.take() for _ in results]
             member.tasks += [task for task in tasks if task is not None]
             self._exchange(member, [None if task is None else task.unit for task in tasks])
         yield from zip(done_units, (result for _, result in results), strict=True)
