@@ -126,8 +126,8 @@ def play_games(
             results = ProcessPool(streams, num_workers, together).results(keys, stop)
         else:
             from kanachan.play.ray_backend import RayBackend
-            from kanachan.play.ray_cluster import RayCluster
+            from kanachan.play.ray_cluster import ray_cluster
 
-            cluster = held.enter_context(closing(RayCluster(execution.workers, execution.address)))
-            results = RayBackend(streams, cluster, execution.workers, together).results(keys, stop)
+            ray = held.enter_context(ray_cluster(execution.workers, execution.address))
+            results = RayBackend(streams, ray, execution.workers, together).results(keys, stop)
         yield from held.enter_context(closing(results))

@@ -18,7 +18,6 @@ from typing import Any, Generic
 
 from annotate.runtime.signals import StopRequest
 from annotate.runtime.units import AHEAD, Result, Serve, Task, Unit, Waiting, done, print_lost
-from kanachan.play.ray_cluster import RayCluster
 
 _WAIT_SECONDS = 0.2  # between two checks for a stop
 _START_SECONDS = 30.0  # for which the first units wait until all actors have started, so that each gets its share
@@ -78,17 +77,17 @@ class _Member(Generic[Unit]):
 
 class RayBackend(Generic[Unit, Result]):
     """Workers that are actors of Ray, one for each core of the cluster where `workers` is None. `serves` are dealt out
-    in turn."""
+    in turn; `ray`: as of `ray_cluster`."""
 
     def __init__(
         self,
         serves: Sequence[Serve[Unit, Result]],
-        cluster: RayCluster,
+        ray: Any,
         workers: int | None = None,
         ahead: int = AHEAD,
     ) -> None:
-        self._ray = cluster.ray
-        self._num = cluster.num_cores if workers is None else workers
+        self._ray = ray
+        self._num = workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
         self._ahead = ahead
         self._serves = cycle([self._ray.put(serve) for serve in serves])  # once, for all actors
         self._members: list[_Member[Unit]] = []

@@ -2,7 +2,6 @@
 
 import os
 import secrets
-import shutil
 import signal
 import socket
 import tempfile
@@ -18,65 +17,57 @@ _CONNECT_SECONDS = 5
 _STORE_BYTES, _STORE_BYTES_PER_WORKER = 128 << 20, 32 << 20  # results of a few units; more than this goes to the disk
 
 
-class RayCluster:
-    """A cluster of Ray, to which this process is connected. `num_workers`: how many actors one started here runs at a
-    time; None: one for each core; `address`: of one that runs already, `HOST:PORT`, or `auto` on one of its machines.
-    Raises ValueError: Ray is not installed, or cannot be reached or started."""
-
-    def __init__(self, num_workers: int | None, address: str | None) -> None:
-        self.ray = _imported(is_ours=address is None)
-        self._folder: Path | None = None
+@contextmanager
+def ray_cluster(num_workers: int | None, address: str | None) -> Iterator[Any]:
+    """Connects this process to a cluster of Ray, yields Ray's module, and disconnects. `num_workers`: how many actors a
+    cluster runs at a time that is started here, and ended again; None: one for each core; `address`: of one that runs
+    already, `HOST:PORT`, or `auto` on one of its machines. Raises ValueError: Ray is not installed, or cannot be
+    reached or started."""
+    ray = _imported(is_ours=address is None)
+    # for sockets and logs of a cluster that is started here; /tmp/ray would only grow
+    with tempfile.TemporaryDirectory(prefix="kanachan-ray-", ignore_cleanup_errors=True) as folder:
         try:
             with _signal_handlers_kept():
-                self._start(num_workers or num_cores()) if address is None else self._connect(address)
-        except BaseException:
-            self.close()
-            raise
+                if address is None:
+                    _start(ray, num_workers or num_cores(), folder)
+                else:
+                    _connect(ray, address)
+            yield ray
+        finally:
+            with _signal_handlers_kept():
+                ray.shutdown()
 
-    @property
-    def num_cores(self) -> int:
-        """Returns the number of cores of all machines."""
-        return max(1, int(self.ray.cluster_resources().get("CPU", 1)))
 
-    def _start(self, num_workers: int) -> None:
-        self._folder = Path(tempfile.mkdtemp(prefix="kanachan-ray-"))  # sockets and logs; /tmp/ray would only grow
-        try:
-            self.ray.init(
-                "local",  # not a cluster that happens to run here
-                num_cpus=num_workers,
-                num_gpus=0,
-                object_store_memory=_STORE_BYTES + num_workers * _STORE_BYTES_PER_WORKER,
-                include_dashboard=False,
-                log_to_driver=False,
-                logging_level="error",
-                _temp_dir=str(self._folder),
-            )
-        except Exception as error:
-            raise ValueError(f"Ray cannot be started on this machine: {_first_line(error)}") from error
+def _start(ray: Any, num_workers: int, folder: str) -> None:
+    try:
+        ray.init(
+            "local",  # not a cluster that happens to run here
+            num_cpus=num_workers,
+            num_gpus=0,
+            object_store_memory=_STORE_BYTES + num_workers * _STORE_BYTES_PER_WORKER,
+            include_dashboard=False,
+            log_to_driver=False,
+            logging_level="error",
+            _temp_dir=folder,
+        )
+    except Exception as error:
+        raise ValueError(f"Ray cannot be started on this machine: {_first_line(error)}") from error
 
-    def _connect(self, given: str) -> None:
-        from ray._private.services import canonicalize_bootstrap_address
 
-        try:
-            address = canonicalize_bootstrap_address(given)
-        except ValueError:
-            raise ValueError(f"--address {given}: HOST:PORT or auto is expected") from None
-        if address is None:
-            raise ValueError(
-                f"--address {given}: no Ray cluster is running on this machine: start one with `ray start`"
-            )
-        _require_answer(given, address)
-        try:
-            self.ray.init(address, log_to_driver=False, logging_level="error")
-        except Exception as error:
-            raise ValueError(f"--address {given}: {_first_line(error)}") from error
+def _connect(ray: Any, given: str) -> None:
+    from ray._private.services import canonicalize_bootstrap_address
 
-    def close(self) -> None:
-        """Disconnects, and ends Ray if it was started here."""
-        with _signal_handlers_kept():
-            self.ray.shutdown()
-        if self._folder is not None:
-            shutil.rmtree(self._folder, ignore_errors=True)
+    try:
+        address = canonicalize_bootstrap_address(given)
+    except ValueError:
+        raise ValueError(f"--address {given}: HOST:PORT or auto is expected") from None
+    if address is None:
+        raise ValueError(f"--address {given}: no Ray cluster is running on this machine: start one with `ray start`")
+    _require_answer(given, address)
+    try:
+        ray.init(address, log_to_driver=False, logging_level="error")
+    except Exception as error:
+        raise ValueError(f"--address {given}: {_first_line(error)}") from error
 
 
 def _imported(is_ours: bool) -> Any:

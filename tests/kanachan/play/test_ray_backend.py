@@ -4,6 +4,7 @@ import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,28 +12,27 @@ pytest.importorskip("ray", reason="Ray is not installed: pip install 'kanachan[r
 
 from annotate.runtime.signals import StopRequest
 from kanachan.play.ray_backend import RayBackend
-from kanachan.play.ray_cluster import RayCluster
+from kanachan.play.ray_cluster import ray_cluster
 from tests.support.units_of_work import PairsOfSquares, Squares
 
 SQUARES = [(number, number * number) for number in range(12)]
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[RayCluster]:
-    cluster = RayCluster(2, None)
-    yield cluster
-    cluster.close()
+def ray() -> Iterator[Any]:
+    with ray_cluster(2, None) as ray:
+        yield ray
 
 
-def test_every_unit_has_its_result(cluster: RayCluster) -> None:
-    assert sorted(RayBackend([PairsOfSquares()], cluster, 2).results(range(12), StopRequest())) == SQUARES
+def test_every_unit_has_its_result(ray: Any) -> None:
+    assert sorted(RayBackend([PairsOfSquares()], ray, 2).results(range(12), StopRequest())) == SQUARES
 
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_the_units_of_a_killed_worker_are_done_by_another(
-    cluster: RayCluster, tmp_path: Path, workers: int, capsys: pytest.CaptureFixture[str]
+    ray: Any, tmp_path: Path, workers: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    backend = RayBackend([Squares(tmp_path, kills=(3,))], cluster, workers)
+    backend = RayBackend([Squares(tmp_path, kills=(3,))], ray, workers)
     assert sorted(backend.results(range(12), StopRequest())) == SQUARES
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("a worker was lost (its process was killed, or its machine failed); its work will be done")
@@ -40,16 +40,16 @@ def test_the_units_of_a_killed_worker_are_done_by_another(
     assert len(list(tmp_path.glob("*.pid"))) >= 2
 
 
-def test_the_error_of_a_stream_ends_the_run(cluster: RayCluster, tmp_path: Path) -> None:
-    results = RayBackend([Squares(tmp_path, fails=(3,))], cluster, 1).results(range(12), StopRequest())
+def test_the_error_of_a_stream_ends_the_run(ray: Any, tmp_path: Path) -> None:
+    results = RayBackend([Squares(tmp_path, fails=(3,))], ray, 1).results(range(12), StopRequest())
     with pytest.raises(ValueError, match="^number 3: the engine has stopped$"):
         list(results)
 
 
-def test_a_stop_request_ends_the_results(cluster: RayCluster, tmp_path: Path) -> None:
+def test_a_stop_request_ends_the_results(ray: Any, tmp_path: Path) -> None:
     stop = StopRequest()
     num_results = 0
-    for _ in RayBackend([Squares(tmp_path, seconds=0.01)], cluster, 1).results(range(10**9), stop):
+    for _ in RayBackend([Squares(tmp_path, seconds=0.01)], ray, 1).results(range(10**9), stop):
         num_results += 1
         stop(signal.SIGTERM, None) if num_results == 1 else None
     assert num_results <= 2
@@ -57,8 +57,8 @@ def test_a_stop_request_ends_the_results(cluster: RayCluster, tmp_path: Path) ->
 
 def refused(address: str) -> str:
     start = time.monotonic()
-    with pytest.raises(ValueError) as error:
-        RayCluster(2, address)
+    with pytest.raises(ValueError) as error, ray_cluster(2, address):
+        pass
     assert time.monotonic() - start < 20
     return str(error.value)
 
