@@ -78,10 +78,5 @@ def grades(columns: ObservationColumns, vocabulary: Vocabulary) -> NDArray[np.in
     return grade_NS
 
 
-def own_grade(columns: ObservationColumns, vocabulary: Vocabulary) -> NDArray[np.int64]:
-    """Returns the actor's grade [N]."""
-    return grades(columns, vocabulary)[np.arange(len(columns)), columns.seat]
-
-
 def _integers(column: NDArray[np.integer]) -> Tensor:
     return torch.from_numpy(column.astype(np.int64))

@@ -9,22 +9,24 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
+from annotate.vocabulary import NUM_GRADES, Vocabulary
 from kanachan.config import StageName
-from kanachan.data.columns import Columns
+from kanachan.data.columns import Columns, token_value
+from kanachan.data.round_state import grades
 from kanachan.evaluation.baselines import actor_orders, rank_probability
 from kanachan.evaluation.bootstrap import Estimate, Floats, cluster_bootstrap, ratio_statistic
 from kanachan.evaluation.calibration import Bin, reliability, reliability_of_ranks
 from kanachan.evaluation.decision_metrics import DecisionMeter, DecisionRows, concatenated, decision_metrics
 from kanachan.evaluation.held_out import HeldOut
-from kanachan.evaluation.point_table import PointTable
 from kanachan.evaluation.separate_questions import AnswerMeter, Answers, question_metrics
 from kanachan.evaluation.value_metrics import explained_variance_statistic, skill_statistic
 from kanachan.evaluation.verdicts import Verdict, less_chance_of_ranks, verdict_on_imitation, verdict_on_values
 from kanachan.inference.policy import DEFAULT_BATCH, Policy
 from kanachan.objectives.objective import Objective
 from kanachan.objectives.rank import Rank
-from kanachan.objectives.targets import Results, final_rank
+from kanachan.objectives.targets import Results, final_rank, grading_delta
 
 _RANKS = "rank_probability/action"
 
@@ -94,8 +96,30 @@ def mixture_of(predictions: Iterable[Predictions], held_out: HeldOut) -> Floats 
     of_ranks = [found.numbers[_RANKS] for found in predictions if _RANKS in found.numbers]
     if not of_ranks or held_out.train is None:
         return None
-    points_BR = PointTable(held_out.train, held_out.vocabulary).points(held_out.columns)
-    return (of_ranks[0] * points_BR).sum(axis=1)
+    return (of_ranks[0] * points_of_ranks(held_out.train, held_out.columns, held_out.vocabulary)).sum(axis=1)
+
+
+def points_of_ranks(train: Columns, columns: Columns, vocabulary: Vocabulary) -> Floats:
+    """Returns the grading points that the actor would get for each rank [B, R]: their means over `train` by room, style
+    and own grade, on which they depend (and, on Mahjong Soul, slightly on the score). So these are the part of the
+    platform's table that occurs there, whichever platform it is. Seats must not be canonicalised."""
+    results = Results.of_columns(train, vocabulary)
+    rank_B, delta_B = final_rank(results).numpy(), grading_delta(results).numpy()
+    sparse, num_ranks = vocabulary.sparse, vocabulary.num_seats
+    shape = (sparse["room"].size * sparse["style"].size * NUM_GRADES, num_ranks)
+    cell_B = _case(train, vocabulary) * num_ranks + rank_B
+    count = np.bincount(cell_B, minlength=shape[0] * shape[1]).reshape(shape)
+    total = np.bincount(cell_B, delta_B, shape[0] * shape[1]).reshape(shape)
+    # A case without any game that ended with that rank has the mean over all cases.
+    overall_R = total.sum(axis=0) / np.maximum(count.sum(axis=0), 1)
+    return np.where(count, total / np.maximum(count, 1), overall_R)[_case(columns, vocabulary)]
+
+
+def _case(columns: Columns, vocabulary: Vocabulary) -> NDArray[np.int64]:
+    """Returns a number [B] of each combination of room, style and own grade."""
+    room_B, style_B = (token_value(columns.sparse, vocabulary, block) for block in ("room", "style"))
+    own_grade_B = grades(columns, vocabulary)[np.arange(len(columns)), columns.seat]
+    return (room_B * vocabulary.sparse["style"].size + style_B) * NUM_GRADES + own_grade_B
 
 
 def evaluated(

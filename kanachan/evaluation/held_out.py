@@ -19,7 +19,7 @@ from kanachan.data.shards import open_shards
 from kanachan.evaluation.baselines import ScoreBaseline, actor_orders
 from kanachan.evaluation.bootstrap import REPLICATES, Estimate, Floats
 from kanachan.evaluation.calibration import Mask, is_last_round, is_round_start
-from kanachan.evaluation.chance import chance_metrics
+from kanachan.evaluation.decision_metrics import chance_metrics
 from kanachan.inference.reward_predictor import RewardPredictor
 from kanachan.models.learned_games import LearnedGames, any_learned
 from kanachan.models.seat_orders import SeatOrders

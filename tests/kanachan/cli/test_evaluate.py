@@ -20,7 +20,7 @@ from kanachan.config import StageName
 from kanachan.data.batch import batch_of_annotations
 from kanachan.data.columns import columns_of_annotations
 from kanachan.evaluation.baselines import ScoreBaseline, actor_orders
-from kanachan.evaluation.point_table import PointTable
+from kanachan.evaluation.evaluator import points_of_ranks
 from kanachan.inference.policy import Policy
 from kanachan.objectives.stages import STAGES
 from tests.support.packed import packed
@@ -148,7 +148,7 @@ def test_networks_and_scores_are_compared_on_the_same_decisions(entries: dict[St
 def test_grading_is_compared_with_the_ranks_and_their_points(
     weights: dict[StageName, Path], entries: dict[StageName, dict[str, Any]]
 ) -> None:
-    points_BR = PointTable(columns_of_annotations(TRAIN, V), V).points(columns_of_annotations(TEST, V))
+    points_BR = points_of_ranks(columns_of_annotations(TRAIN, V), columns_of_annotations(TEST, V), V)
     errors = []
     for i, prediction in enumerate(Policy.load(weights["rank"]).predictions(TEST)):
         assert prediction.rank_probability is not None

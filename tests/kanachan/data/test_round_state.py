@@ -4,7 +4,7 @@ import numpy as np
 
 from annotate.vocabulary import FOUR_PLAYERS, NUM_GRADES
 from kanachan.data.columns import columns_of_annotations
-from kanachan.data.round_state import RoundState, grades, own_grade
+from kanachan.data.round_state import RoundState, grades
 from tests.support.random_annotations import random_annotations
 from tests.support.random_rounds import random_rounds
 
@@ -28,7 +28,6 @@ def test_grades_are_those_of_the_seats() -> None:
     standing = [tuple(value.values()) for name, value in described if name == "standing"]
     expected = [grade for _, grade in sorted(standing) if grade < NUM_GRADES]
     assert grades(COLUMNS, FOUR_PLAYERS)[3].tolist() == expected
-    assert own_grade(COLUMNS, FOUR_PLAYERS)[3] == expected[COLUMNS.seat[3]]
 
 
 def test_a_state_at_a_round_has_its_columns() -> None:

@@ -3,12 +3,21 @@
 import math
 from collections import defaultdict
 
+import numpy as np
 import pytest
 
 from annotate.annotation import Annotation
 from annotate.vocabulary import FOUR_PLAYERS as V
+from kanachan.data.columns import columns_of_annotations
 from kanachan.evaluation.bootstrap import Estimate
-from kanachan.evaluation.decision_metrics import KINDS, DecisionMeter, DecisionRows, concatenated, decision_metrics
+from kanachan.evaluation.decision_metrics import (
+    KINDS,
+    DecisionMeter,
+    DecisionRows,
+    chance_metrics,
+    concatenated,
+    decision_metrics,
+)
 from tests.support.random_annotations import altered, random_annotations
 from tests.support.random_outputs import kind_of, random_scores, scored_batches, tile_of
 
@@ -107,3 +116,27 @@ def test_red_fives_and_tsumogiri_are_one_discard() -> None:
     assert metrics["discard/exact"].value == 0
     assert metrics["discard/accuracy"].value == 1
     assert metrics["discard/nll"].value == pytest.approx(-math.log(1 - 1 / (2 + math.e + math.e**2)), abs=1e-5)
+
+
+def test_by_chance_every_action_is_equally_probable(annotations: list[Annotation]) -> None:
+    found = chance_metrics(columns_of_annotations(annotations, V), V, replicates=10)
+    sizes = [len(a.actions) for a in annotations]
+    assert found["top1"].value == pytest.approx(np.mean([1 / size for size in sizes]))
+    assert found["nll"].value == pytest.approx(np.mean([math.log(size) for size in sizes]))
+
+
+@pytest.mark.parametrize("kind", ["chi", "pon", "ron"])
+def test_by_chance_a_kind_is_chosen_as_often_as_its_share_of_the_actions(
+    kind: str, annotations: list[Annotation]
+) -> None:
+    found = chance_metrics(columns_of_annotations(annotations, V), V, replicates=10)
+    agreements, recalls = [], []
+    for a in annotations:
+        share = np.mean([kind_of(action) == kind for action in a.actions])
+        if share:
+            is_taken = kind_of(a.actions[a.chosen]) == kind
+            agreements.append(share if is_taken else 1 - share)
+            recalls += [1 / len(a.actions)] if is_taken else []
+    assert found[f"{kind}/accuracy"].value == pytest.approx(np.mean(agreements))
+    assert found[f"{kind}/accuracy"].decisions == len(agreements)
+    assert found[f"{kind}/recall"].value == pytest.approx(np.mean(recalls))

@@ -8,7 +8,7 @@ from annotate.annotation import Annotation
 from annotate.vocabulary import FOUR_PLAYERS as V
 from annotate.vocabulary import NUM_GRADES
 from kanachan.data.columns import columns_of_annotations
-from kanachan.evaluation.point_table import PointTable
+from kanachan.evaluation.evaluator import points_of_ranks
 from tests.support.random_annotations import random_annotations, seat_of
 
 TRAIN, TEST = random_annotations(150, seed=0), random_annotations(90, seed=2)
@@ -31,7 +31,7 @@ def test_the_points_of_a_rank_are_their_mean_by_room_style_and_own_grade() -> No
         rank, delta = annotation.results[V.results.index("rank")], annotation.results[-1]
         means[*case(annotation), rank].append(delta)
         overall[rank].append(delta)
-    points = PointTable(columns_of_annotations(TRAIN, V), V).points(columns_of_annotations(TRAIN + TEST, V))
+    points = points_of_ranks(columns_of_annotations(TRAIN, V), columns_of_annotations(TRAIN + TEST, V), V)
     for annotation, points_R in zip(TRAIN + TEST, points, strict=True):
         for rank in range(4):
             seen = means.get((*case(annotation), rank)) or overall[rank]
