@@ -22,7 +22,7 @@ from kanachan.config import SPLITS
 from kanachan.data.columns import Columns, annotations_of_columns, game_key
 from kanachan.data.external_sort import Merge, Runs, keyed, splits_of_games
 from kanachan.data.pack_options import UNFINISHED, Packing, Tally, require_folder
-from kanachan.data.round_shards import open_round_files
+from kanachan.data.round_shards import open_rounds
 from kanachan.data.shard_folder import ROUNDS, names_in, require_no_shards, splits_in
 from kanachan.data.shards import open_shards, publish_shards
 from kanachan.data.text import mixed_hidden, parse_block, read_blocks, vocabulary_of_block
@@ -144,11 +144,11 @@ def _splits_of(game_B: NDArray[np.uint64], split: str, packing: Packing) -> NDAr
 def _add_rounds(path: str, split: str, runs: Runs, packing: Packing, splits: "_Splits", keeps_splits: bool) -> None:
     """Adds the rounds that a folder of shards holds, of games of which none were added before."""
     for its_split in splits_in(Path(path) / ROUNDS):
-        for rounds in open_round_files(Path(path), its_split, verify=True):
-            rounds = rounds.take(~np.isin(rounds.game, splits.with_rounds))
-            splits.with_rounds = np.union1d(splits.with_rounds, rounds.game)
-            split_N = _splits_of(rounds.game, its_split if keeps_splits else split, packing)
-            runs.add_rounds(rounds, split_N, vocabulary_of_seats(rounds.num_seats))
+        rounds = open_rounds(path, its_split, verify=True)
+        rounds = rounds.take(~np.isin(rounds.game, splits.with_rounds))
+        splits.with_rounds = np.union1d(splits.with_rounds, rounds.game)
+        split_N = _splits_of(rounds.game, its_split if keeps_splits else split, packing)
+        runs.add_rounds(rounds, split_N, vocabulary_of_seats(rounds.num_seats))
 
 
 def _size(path: str) -> int:

@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from annotate.vocabulary import Vocabulary, vocabulary_named
 from kanachan.data.round_columns import BY_SEAT, TYPES, RoundColumns, concatenated
-from kanachan.data.shard_file import array_of, describe_shard, open_shard_file, require_one_packing, write_shard_file
-from kanachan.data.shard_folder import ROUNDS, SPLIT_ADVICE, shard_name, splits_in
+from kanachan.data.shard_file import array_of, open_shard_file, open_shard_files, write_shard_file
+from kanachan.data.shard_folder import ROUNDS, SPLIT_ADVICE, splits_in
 
 _PACK_AGAIN = "kanachan-annotate RECORDS --pack NEW writes them beside the decisions; annotation lines have no rounds"
 
@@ -52,32 +52,21 @@ def write_rounds(
     """Writes shard `number` of `of` of the rounds of a split, sorted and of whole games, into the subfolder of a folder
     of shards; `made` as in the shards of decisions."""
     rows = rows_of_rounds(rounds, vocabulary)
-    description = describe_shard(vocabulary, split, number, of, len(rounds), _checksum(rounds), made)
-    path = folder / ROUNDS / shard_name(split, number)
-    write_shard_file(path, rows, description)
-    return path
+    return write_shard_file(folder / ROUNDS, split, number, of, rows, _checksum(rounds), vocabulary, made)
 
 
 def open_rounds(folder: str | Path, split: str, *, verify: bool = False) -> RoundColumns:
-    """Returns the rounds of a split, in memory that is mapped if there is one file and a copy if there are several;
-    raises ValueError as `open_round_files`."""
-    parts = open_round_files(Path(folder), split, verify=verify)
-    return parts[0] if len(parts) == 1 else concatenated(parts)
-
-
-def open_round_files(folder: Path, split: str, *, verify: bool = False) -> list[RoundColumns]:
-    """Returns the rounds of each file of a split, in memory that is mapped. Raises ValueError, which names the file, if
-    there are none, or a file is cut off, missing, damaged or not packed together with the decisions next to it."""
-    present = splits_in(folder / ROUNDS)
+    """Returns the rounds of a split, in memory that is mapped if there is one file and a copy if there are several.
+    Raises ValueError, which names the file, if there are none, or a file is cut off, missing, damaged or not packed
+    together with the decisions next to it."""
+    present = splits_in(Path(folder) / ROUNDS)
     if split not in present:
         advice = f"there are: {', '.join(present)}: {SPLIT_ADVICE}" if present else _PACK_AGAIN
         raise ValueError(f"{folder}: holds no rounds of the split {split!r}; {advice}")
     paths = present[split]
-    opened = [open_shard_file(path) for path in paths]
-    descriptions = [description for description, _ in opened]
-    require_one_packing(split, paths, descriptions)
+    opened = open_shard_files(split, paths)
     decisions = splits_in(folder).get(split)
-    if decisions and open_shard_file(decisions[0])[0]["made"] != descriptions[0]["made"]:
+    if decisions and open_shard_file(decisions[0])[0]["made"] != opened[0][0]["made"]:
         raise ValueError(f"{paths[0]}: was not packed together with {decisions[0]}; {_PACK_AGAIN}")
     parts = []
     for path, (description, rows) in zip(paths, opened, strict=True):
@@ -86,7 +75,7 @@ def open_round_files(folder: Path, split: str, *, verify: bool = False) -> list[
         parts.append(rounds_of_rows(rows))
         if verify and _checksum(parts[-1]) != description["checksum"]:
             raise ValueError(f"{path}: the data differ from their checksum; the file is damaged")
-    return parts
+    return parts[0] if len(parts) == 1 else concatenated(parts)
 
 
 def _checksum(rounds: RoundColumns) -> str:

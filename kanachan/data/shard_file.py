@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from annotate.runtime.files import replacing
 from annotate.vocabulary import Vocabulary, known_vocabularies, vocabulary_with
+from kanachan.data.shard_folder import shard_name
 
 FORMAT_VERSION = 1
 _METADATA_KEY = b"kanachan"
@@ -44,23 +45,6 @@ class MappedFile:
             )
 
 
-def describe_shard(
-    vocabulary: Vocabulary, split: str, number: int, of: int, rows: int, checksum: str, made: dict[str, Any]
-) -> dict[str, Any]:
-    """Returns the description of shard `number` of `of` of a split, as JSON values."""
-    return {
-        "format_version": FORMAT_VERSION,
-        "vocabulary": vocabulary.name,
-        "fingerprint": vocabulary.fingerprint,
-        "split": split,
-        "shard": number,
-        "shards": of,
-        "rows": rows,
-        "checksum": checksum,
-        "made": made,
-    }
-
-
 def array_of(column: NDArray[np.generic], type_: pa.DataType) -> pa.Array:
     """Returns a column as an array of a type: numbers, or lists of as many numbers each."""
     if not pa.types.is_fixed_size_list(type_):
@@ -69,12 +53,35 @@ def array_of(column: NDArray[np.generic], type_: pa.DataType) -> pa.Array:
     return pa.FixedSizeListArray.from_arrays(values, type=type_)
 
 
-def write_shard_file(path: Path, rows: pa.RecordBatch, description: dict[str, Any]) -> None:
-    """Writes the file, which has its name only once it is complete; makes its folder if there is none."""
+def write_shard_file(
+    folder: Path,
+    split: str,
+    number: int,
+    of: int,
+    rows: pa.RecordBatch,
+    checksum: str,
+    vocabulary: Vocabulary,
+    made: dict[str, Any],
+) -> Path:
+    """Writes shard `number` of `of` of a split, which has its name only once it is complete; makes its folder if there
+    is none. `made`: how the data were made, as JSON values; stored in every shard."""
+    description = {
+        "format_version": FORMAT_VERSION,
+        "vocabulary": vocabulary.name,
+        "fingerprint": vocabulary.fingerprint,
+        "split": split,
+        "shard": number,
+        "shards": of,
+        "rows": rows.num_rows,
+        "checksum": checksum,
+        "made": made,
+    }
+    path = folder / shard_name(split, number)
     described = rows.schema.with_metadata({_METADATA_KEY: json.dumps(description).encode()})
     with replacing(path) as temporary, pa.OSFile(str(temporary), "wb") as file:
         with pa.ipc.new_stream(file, described) as stream:
             stream.write_batch(pa.RecordBatch.from_arrays(rows.columns, schema=described))
+    return path
 
 
 def open_shard_file(path: Path) -> tuple[dict[str, Any], pa.RecordBatch]:
@@ -94,16 +101,19 @@ def open_shard_file(path: Path) -> tuple[dict[str, Any], pa.RecordBatch]:
     return description, batches[0]
 
 
-def require_one_packing(split: str, paths: list[Path], descriptions: list[dict[str, Any]]) -> None:
-    """Checks that files are all shards of a split, in order, and were packed together; raises ValueError if not."""
-    for number, (path, description) in enumerate(zip(paths, descriptions, strict=True)):
+def open_shard_files(split: str, paths: list[Path]) -> list[tuple[dict[str, Any], pa.RecordBatch]]:
+    """Maps all files of a split into memory, in order. Raises ValueError as `open_shard_file`, or if they are not all
+    shards of the split, or were not packed together."""
+    opened = [open_shard_file(path) for path in paths]
+    for number, (path, (description, _)) in enumerate(zip(paths, opened, strict=True)):
         if (description["split"], description["shard"]) != (split, number):
             raise ValueError(f"{path}: its metadata name shard {description['shard']} of {description['split']!r}")
-        if description["shards"] != len(paths) or description["made"] != descriptions[0]["made"]:
+        if description["shards"] != len(paths) or description["made"] != opened[0][0]["made"]:
             raise ValueError(
                 f"{path}: is one of {description['shards']} shards that were packed together, but the folder contains "
                 f"{len(paths)}, or some of another packing"
             )
+    return opened
 
 
 def _description(path: Path, found: pa.Schema) -> dict[str, Any]:

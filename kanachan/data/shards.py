@@ -23,15 +23,8 @@ from annotate.annotation import HIDDEN
 from annotate.vocabulary import Vocabulary, vocabulary_named
 from kanachan.data.columns import Columns, Ragged, token_value
 from kanachan.data.dataset_card import CARD_NAME, may_replace
-from kanachan.data.shard_file import (
-    MappedFile,
-    array_of,
-    describe_shard,
-    open_shard_file,
-    require_one_packing,
-    write_shard_file,
-)
-from kanachan.data.shard_folder import shard_name, shards_of
+from kanachan.data.shard_file import MappedFile, array_of, open_shard_files, write_shard_file
+from kanachan.data.shard_folder import shards_of
 
 RAGGED = ("sparse", "progression", "actions")
 PLAIN = ("game", "chosen", "numeric", "results")
@@ -76,13 +69,9 @@ def rows_of_columns(columns: Columns, vocabulary: Vocabulary) -> pa.RecordBatch:
 def write_shard(
     folder: Path, split: str, number: int, of: int, rows: pa.RecordBatch, vocabulary: Vocabulary, made: dict[str, Any]
 ) -> Path:
-    """Writes shard `number` of `of` of a split, rows in the columns of `schema`. `made`: how the data were made, as
-    JSON values; stored in every shard."""
+    """Writes shard `number` of `of` of a split (`write_shard_file`), rows in the columns of `schema`."""
     rows = pa.RecordBatch.from_arrays(rows.columns, schema=schema(vocabulary, rows.schema.names))
-    checksum = _checksum(_ShardBuffers(rows))
-    path = folder / shard_name(split, number)
-    write_shard_file(path, rows, describe_shard(vocabulary, split, number, of, rows.num_rows, checksum, made))
-    return path
+    return write_shard_file(folder, split, number, of, rows, _checksum(_ShardBuffers(rows)), vocabulary, made)
 
 
 def publish_shards(temporary: Path, new: Iterable[str], old: Iterable[str], folder: Path) -> None:
@@ -112,9 +101,11 @@ def open_shards(
         behaviour: whether the columns of self-play are gathered too, if there are any.
     """
     folder, paths = Path(folder), shards_of(folder, split)
-    opened = [_open_shard(path) for path in paths]
-    descriptions = [description for description, _ in opened]
-    require_one_packing(split, paths, descriptions)
+    opened = open_shard_files(split, paths)
+    vocabulary = vocabulary_named(opened[0][0]["vocabulary"])
+    for path, (_, rows) in zip(paths, opened, strict=True):
+        if not rows.schema.equals(schema(vocabulary, rows.schema.names)):
+            raise ValueError(f"{path}: other columns than a shard has: {rows.schema.names}")
     if hidden is not False:
         without = [path for path, (_, rows) in zip(paths, opened, strict=True) if HIDDEN not in rows.schema.names]
         if hidden and without:
@@ -123,19 +114,19 @@ def open_shards(
                 "kanachan-annotate --hidden and pack them again, or play the games with kanachan-selfplay"
             )
         hidden = not without
-    checksum = sha256("".join(d["checksum"] for d in descriptions).encode()).hexdigest()[:16]
+    checksum = sha256("".join(d["checksum"] for d, _ in opened).encode()).hexdigest()[:16]
     shards = Shards(
         folder,
-        vocabulary_named(descriptions[0]["vocabulary"]),
+        vocabulary,
         split,
-        descriptions[0]["made"],
+        opened[0][0]["made"],
         checksum,
         [_ShardBuffers(rows, MappedFile(path, path.stat())) for path, (_, rows) in zip(paths, opened, strict=True)],
         has_hidden=hidden,
         has_behaviour=behaviour and all(WALL in rows.schema.names for _, rows in opened),
     )
     if verify:
-        for path, description, mapped in zip(paths, descriptions, shards.mapped, strict=True):
+        for path, (description, _), mapped in zip(paths, opened, shards.mapped, strict=True):
             if _checksum(mapped) != description["checksum"]:
                 raise ValueError(f"{path}: the data differ from their checksum; the file is damaged")
     return shards
@@ -232,24 +223,19 @@ class Shards:
         if self._selected is not None:
             rows = self._selected[rows]
         if len(self.mapped) == 1 or len(rows) == 0:
-            return _whole([_Part(self.mapped[0], slice(None), rows)])
-        which = np.searchsorted(self._first, rows, side="right") - 1
-        by_shard = np.argsort(which, kind="stable")
-        touched, starts = np.unique(which[by_shard], return_index=True)
-        return _whole(
-            [
+            parts = [_Part(self.mapped[0], slice(None), rows)]
+        else:
+            which = np.searchsorted(self._first, rows, side="right") - 1
+            by_shard = np.argsort(which, kind="stable")
+            touched, starts = np.unique(which[by_shard], return_index=True)
+            parts = [
                 _Part(self.mapped[shard], places, rows[places] - self._first[shard])
                 for shard, places in zip(touched, np.split(by_shard, starts[1:]), strict=True)
             ]
-        )
-
-
-def _whole(parts: list[_Part]) -> list[_Part]:
-    """Returns the parts, of files that are as long as when they were opened."""
-    for part in parts:
-        if part.shard.file is not None:
-            part.shard.file.require_whole()
-    return parts
+        for part in parts:
+            if part.shard.file is not None:
+                part.shard.file.require_whole()
+        return parts
 
 
 def _gather(parts: list[_Part], name: str, num_rows: int) -> NDArray[Any]:
@@ -279,14 +265,6 @@ def _gather_ragged(parts: list[_Part], name: str, num_rows: int) -> Ragged:
             return Ragged(found, starts)
         values[np.repeat(target - within, lengths) + token] = found
     return Ragged(values, starts)
-
-
-def _open_shard(path: Path) -> tuple[dict[str, Any], pa.RecordBatch]:
-    description, rows = open_shard_file(path)
-    vocabulary = vocabulary_named(description["vocabulary"])
-    if not rows.schema.equals(schema(vocabulary, rows.schema.names)):
-        raise ValueError(f"{path}: other columns than a shard has: {rows.schema.names}")
-    return description, rows
 
 
 def _checksum(mapped: _ShardBuffers) -> str:
