@@ -50,9 +50,7 @@ class ScoreBaseline:
     def fit(self, columns: Columns, target_B: NDArray[np.generic]) -> "ScoreBaseline":
         """Fits the network to the rows, of two games at least, and returns the baseline; a tenth of the games is held
         out for early stopping."""
-        situations = _Situations(columns, self.vocabulary)
-        first_U, which_B = situations.distinct(columns.game)
-        feature_UF = situations.features(first_U)
+        feature_UF, first_U, which_B = _situations(columns, self.vocabulary)
         target_U = torch.from_numpy(np.asarray(target_B, np.float64 if self.num_classes is None else np.int64)[first_U])
         weight_U = torch.from_numpy(np.bincount(which_B).astype(np.float32))
         games = np.unique(columns.game)  # sorted by a hash, so the first ones are a random sample
@@ -83,12 +81,11 @@ class ScoreBaseline:
     @torch.no_grad()
     def predict(self, columns: Columns) -> Floats:
         """Returns the mean of the target [B], or the probability of each class [B, classes]."""
-        situations = _Situations(columns, self.vocabulary)
-        first_U, row_B = situations.distinct(columns.game)
-        output_UK = self._network(situations.features(first_U)).double()
+        feature_UF, _, which_B = _situations(columns, self.vocabulary)
+        output_UK = self._network(feature_UF).double()
         if self.num_classes is None:
-            return (output_UK[:, 0] * self._scale + self._mean).numpy()[row_B]
-        return output_UK.softmax(dim=1).numpy()[row_B]
+            return (output_UK[:, 0] * self._scale + self._mean).numpy()[which_B]
+        return output_UK.softmax(dim=1).numpy()[which_B]
 
     def _train(self, rows: tuple[Tensor, Tensor, Tensor], fitted_U: Tensor) -> None:
         """Trains the network and restores the best epoch; before the first epoch, it predicts the marginals."""
@@ -149,28 +146,18 @@ def _network(num_features: int, marginal_K: Tensor) -> nn.Sequential:
     return nn.Sequential(nn.Linear(num_features, _WIDTH), nn.GELU(), nn.Linear(_WIDTH, _WIDTH), nn.GELU(), last)
 
 
-class _Situations:
-    """The inputs of the baseline: what the actor of each decision sees of the scores, the round and the table."""
-
-    def __init__(self, columns: Columns, vocabulary: Vocabulary) -> None:
-        self._seat_B = torch.from_numpy(columns.seat)
-        self._state = RoundState.of_observations(columns, vocabulary)
-        self._features = SeatFeatures(vocabulary)
-
-    def distinct(self, game_B: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Returns the first row of each distinct situation of a game [U], and the index of each row's situation [B]."""
-        of_seats = self._state._replace(grade_XS=self._seat_B[:, None])  # those of a game have the same grades
-        parts = torch.cat([column.view(len(game_B), -1) for column in of_seats], dim=1).numpy().T
-        # The sum of products with random odd numbers, modulo 2^64, is a hash; collisions are negligible here.
-        odd = np.random.default_rng(0).integers(0, 2**63, len(parts) + 1, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
-        key_B = game_B * odd[0]
-        for part, factor in zip(parts, odd[1:], strict=True):
-            key_B += part.astype(np.uint64) * factor
-        _, first_U, which_B = np.unique(key_B, return_index=True, return_inverse=True)
-        return first_U, which_B
-
-    def features(self, rows: NDArray[np.int64]) -> Tensor:
-        """Returns feature_UF of the rows."""
-        row_U = torch.from_numpy(rows)
-        feature_USF = self._features(self._state.each(lambda column: column[row_U]))
-        return feature_USF[torch.arange(len(row_U)), self._seat_B[row_U]]
+def _situations(columns: Columns, vocabulary: Vocabulary) -> tuple[Tensor, NDArray[np.int64], NDArray[np.int64]]:
+    """Returns what the actor sees of the scores, the round and the table in each distinct situation of a game, as
+    feature_UF; the first row of each [U]; and the index of each row's situation [B]."""
+    state, seat_B = RoundState.of_observations(columns, vocabulary), torch.from_numpy(columns.seat)
+    of_seats = state._replace(grade_XS=seat_B[:, None])  # those of a game have the same grades
+    parts = torch.cat([column.view(len(columns), -1) for column in of_seats], dim=1).numpy().T
+    # The sum of products with random odd numbers, modulo 2^64, is a hash; collisions are negligible here.
+    odd = np.random.default_rng(0).integers(0, 2**63, len(parts) + 1, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+    key_B = columns.game * odd[0]
+    for part, factor in zip(parts, odd[1:], strict=True):
+        key_B += part.astype(np.uint64) * factor
+    _, first_U, which_B = np.unique(key_B, return_index=True, return_inverse=True)
+    row_U = torch.from_numpy(first_U)
+    feature_USF = SeatFeatures(vocabulary)(state.at(row_U))
+    return feature_USF[torch.arange(len(row_U)), seat_B[row_U]], first_U, which_B

@@ -4,6 +4,7 @@ Shapes: B decisions, O orders of the seats, X games.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
 
@@ -30,34 +31,25 @@ from kanachan.objectives.targets import Results
 MOST_TRAIN_ROWS = 1_000_000  # that the baseline is fitted to; rows of shards are in random order
 
 
+@dataclass(eq=False)
 class HeldOut:
-    """The decisions to evaluate on, longest first, and the baselines, which see only scores and round.
+    """The decisions to evaluate on, longest first, and the baselines, which see only scores and round."""
 
-    Args:
-        columns: as annotated, sorted by length.
-        train: decisions that baselines are fitted to; None: none are fitted.
-        baseline: a trained one of ranks and grading points, used in place of one fitted to `train`.
-        game_X: all games at hand, by their keys; without it, those of the columns.
-    """
+    columns: Columns
+    """as annotated, sorted by length"""
+    train: Columns | None
+    """decisions that baselines are fitted to; None: none are fitted"""
+    vocabulary: Vocabulary
+    replicates: int
+    baseline: RewardPredictor | None
+    """a trained one of ranks and grading points, used in place of one fitted to `train`"""
+    game_X: NDArray[np.uint64]
+    """all games at hand, by their keys, also those that are left out"""
+    _means: dict[StageName, Floats] = field(default_factory=dict, init=False)
 
-    def __init__(
-        self,
-        columns: Columns,
-        train: Columns | None,
-        vocabulary: Vocabulary,
-        replicates: int,
-        baseline: RewardPredictor | None = None,
-        game_X: NDArray[np.uint64] | None = None,
-    ) -> None:
-        self.columns = columns
-        self.train = train
-        self.vocabulary = vocabulary
-        self.replicates = replicates
-        self.baseline = baseline
-        self.num_games = len(np.unique(columns.game))
-        self.game_X = np.unique(columns.game if game_X is None else game_X)
-        """all games at hand, also those that are left out"""
-        self._means: dict[StageName, Floats] = {}
+    @cached_property
+    def num_games(self) -> int:
+        return len(np.unique(self.columns.game))
 
     @property
     def game_B(self) -> NDArray[np.int64]:
@@ -124,7 +116,7 @@ def held_out_rows(
     left out."""
     columns = held_out_columns(folder, split, vocabulary, limit, partial(any_learned, without) if without else None)
     shards = open_shards(folder, split)
-    game_X = shards.games(np.arange(len(shards)))
+    game_X = np.unique(shards.games(np.arange(len(shards))))
     train = None
     if "train" in splits_in(Path(folder)):
         train_shards = open_shards(folder, "train")

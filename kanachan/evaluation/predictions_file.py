@@ -74,8 +74,8 @@ def held_out_lines(
     columns = columns_of_annotations(annotations, vocabulary)
     # decisions of a seat in a round are adjacent: a network computes their shared events only once
     order = np.lexsort((columns.progression.lengths, round_keys(columns, vocabulary)))
-    game_X = columns.game
-    order = order[~any_learned(without, game_X[order])]
+    game_X = np.unique(columns.game)
+    order = order[~any_learned(without, columns.game[order])]
     if not len(order):
         raise ValueError(f"{path}: all games are left out")
     columns = columns_of_annotations([annotations[row] for row in order], vocabulary)

@@ -33,7 +33,7 @@ _Settings = TypeVar("_Settings", ModelConfig, ObjectiveConfig, RewardConfig)
 
 @dataclass(frozen=True)
 class Weights:
-    """A weights file that was read and checked."""
+    """A weights file that was read and checked. The settings raise ValueError, naming the file, for unknown ones."""
 
     path: Path
     card: dict[str, Any]
@@ -57,7 +57,11 @@ class Weights:
 
     @property
     def objective(self) -> ObjectiveConfig:
-        return objective_settings(self.card, self.path)
+        settings = {**self.card["objective"]}
+        settings["rank_points"] = tuple(settings["rank_points"])
+        if self.stage in ONCE_CONSERVATIVE:
+            settings["conservative"] = ObjectiveConfig.conservative
+        return _settings(ObjectiveConfig, settings, self.path)
 
 
 def make_card(
@@ -158,17 +162,9 @@ def prior_card_of(weights: Weights) -> dict[str, Any]:
     }
 
 
-def objective_settings(card: Mapping[str, Any], path: Path | str) -> ObjectiveConfig:
-    """Returns the settings of the objective in a card; raises ValueError, naming the file, for unknown ones."""
-    settings = {**card["objective"]}
-    settings["rank_points"] = tuple(settings["rank_points"])
-    if card["stage"] in ONCE_CONSERVATIVE:
-        settings["conservative"] = ObjectiveConfig.conservative
-    return _settings(ObjectiveConfig, settings, path)
-
-
 def reward_settings(card: Mapping[str, Any], path: Path | str) -> RewardConfig:
-    """Returns the settings of the network in the card of a reward predictor, likewise."""
+    """Returns the settings of the network in the card of a reward predictor; raises ValueError, naming the file, for
+    unknown ones."""
     return _settings(RewardConfig, card["model"], path)
 
 
