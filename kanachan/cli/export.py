@@ -97,15 +97,29 @@ def _export(arguments: argparse.Namespace) -> None:
 
 
 def _push(policy: "Policy", weights: str, repository: str) -> None:
+    """Uploads the encoder and the weights file to a repository of the Hub, which is made if it is missing. Raises
+    ValueError: the Hub refuses them, or cannot be reached."""
+    require("hub", ("huggingface_hub",), repository)
+    import httpx2
+    from huggingface_hub import HfApi
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalTokenNotFoundError
+
     from kanachan.inference.encoder_folder import export_encoder
     from kanachan.models.card import weights_file
-    from kanachan.models.hub import PREFIX, push_folder
+    from kanachan.models.reference import HUB_PREFIX
 
+    api, message = HfApi(), "Upload weights with kanachan-export"
     with tempfile.TemporaryDirectory(prefix="kanachan-export.") as temporary:
         export_encoder(policy, Path(temporary), repository)
         shutil.copyfile(weights_file(weights), Path(temporary, WEIGHTS_NAME))
-        address = push_folder(Path(temporary), repository)
-    print(f"{address}: {PREFIX}{repository} names these weights")
+        try:
+            address = api.create_repo(repository, exist_ok=True)
+            api.upload_folder(repo_id=repository, folder_path=temporary, commit_message=message)
+        except (HfHubHTTPError, HFValidationError, LocalTokenNotFoundError, httpx2.TransportError, OSError) as error:
+            reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+            where_from = "hf auth login, or HF_TOKEN, gives the token"
+            raise ValueError(f"{repository}: not pushed: {reason} ({where_from})") from error
+    print(f"{address}: {HUB_PREFIX}{repository} names these weights")
 
 
 def _to_onnx(policy: "Policy", folder: Path, shards: str | None) -> None:

@@ -1,16 +1,21 @@
 """The names of the weights that come with the package: `reference` is imitation, `reference/STAGE` any stage, and
 `reference/mini` and `reference/micro` smaller networks of imitation, and `reference/suphx` one that learned from the
-programs Suphx and LuckyJ alone; `reference/3p` and `reference/3p/STAGE` are those of three players.
+programs Suphx and LuckyJ alone; `reference/3p` and `reference/3p/STAGE` are those of three players. `hf:ORG/NAME` are
+weights on the Hugging Face Hub, where kanachan-export pushes them.
 
 The files are in `kanachan/reference` and, of three players, in its folder `3p`; each has the name of its stage or size.
-Imports nothing heavy: command lines are checked with it.
+Downloads are kept in the cache of `huggingface_hub`, which also finds the token (`hf auth login`, or HF_TOKEN). Imports
+nothing heavy: command lines are checked with it.
 """
 
 import re
+from functools import cache
 from pathlib import Path
 
-from kanachan.models.hub import PREFIX, hub_file
+from kanachan.config import WEIGHTS_NAME
+from kanachan.extras import require
 
+HUB_PREFIX = "hf:"
 NAME = "reference"
 FIRST_STAGE = "imitation"
 FOLDER = Path(__file__).resolve().parents[1] / "reference"
@@ -38,10 +43,10 @@ def is_reference_name(text: str) -> bool:
 
 
 def resolved(given: str | Path) -> Path:
-    """Returns the file of a name, also of one on the Hub (`kanachan.models.hub`), and other texts as the path that they
-    are. A `Path` is never a name. Raises ValueError: the package, or the Hub, has no weights of that name."""
-    if isinstance(given, str) and given.startswith(PREFIX):
-        return hub_file(given)
+    """Returns the file of a name, also of one on the Hub, and other texts as the path that they are. A
+    `Path` is never a name. Raises ValueError: the package, or the Hub, has no weights of that name."""
+    if isinstance(given, str) and given.startswith(HUB_PREFIX):
+        return _hub_file(given)
     match = _NAME.fullmatch(given) if isinstance(given, str) else None
     if match is None:
         return Path(given)
@@ -62,3 +67,19 @@ def name_of(file: Path) -> str | None:
 
 def _name(first: str, stage: str) -> str:
     return first if stage == FIRST_STAGE else f"{first}/{stage}"
+
+
+@cache
+def _hub_file(name: str) -> Path:
+    """Returns the local copy of the weights of a name, such as `hf:someone/mahjong`; downloads them if they are new.
+    Raises ValueError: there are no such weights, or the Hub cannot be reached and they were not downloaded before."""
+    require("hub", ("huggingface_hub",), name)
+    from huggingface_hub import hf_hub_download
+    from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+
+    try:
+        return Path(hf_hub_download(name.removeprefix(HUB_PREFIX), WEIGHTS_NAME))
+    except LocalEntryNotFoundError as error:
+        raise ValueError(f"{name}: the Hub cannot be reached, and no earlier download is here") from error
+    except (EntryNotFoundError, HfHubHTTPError, HFValidationError, OSError) as error:
+        raise ValueError(f"{name}: no weights there: {str(error).strip().splitlines()[0]}") from error
