@@ -41,7 +41,15 @@ class Measured:
 
     @property
     def report(self) -> dict[str, Any]:
-        return {**self.header, "weights": _entries(self.evaluations, self.comparisons)}
+        """The JSON file, with the metrics of each network or file."""
+        entries = []
+        reference = next(iter(self.evaluations))
+        for s, evaluation in self.evaluations.items():
+            metrics = _metrics(evaluation)
+            if s in self.comparisons:
+                metrics["comparison"] = {"reference": reference.path, "differences": plain(self.comparisons[s])}
+            entries.append({"path": s.path, **_about(s), **metrics})
+        return {**self.header, "weights": entries}
 
 
 def report_of(measured: Measured) -> str:
@@ -104,20 +112,6 @@ def _networks(subjects: Iterable[Subject]) -> str:
         lineage = " > ".join(step["stage"] for step in card.get("lineage", [])) or "scratch"
         rows.append([s.letter, card["stage"], lineage, f"{card.get('steps') or 0:,}", s.path])
     return table(["", "stage", "encoder from", "steps", "weights"], rows, flush_left=5)
-
-
-def _entries(
-    evaluations: dict[Subject, "Evaluation"], comparisons: dict[Subject, "dict[str, Difference]"]
-) -> list[dict[str, Any]]:
-    """Returns the metrics to write for each network or file."""
-    entries = []
-    reference = next(iter(evaluations))
-    for s, evaluation in evaluations.items():
-        metrics = _metrics(evaluation)
-        if s in comparisons:
-            metrics["comparison"] = {"reference": reference.path, "differences": plain(comparisons[s])}
-        entries.append({"path": s.path, **_about(s), **metrics})
-    return entries
 
 
 def _about(subject: Subject) -> dict[str, Any]:

@@ -95,8 +95,3 @@ def is_last_round(wind_B: NDArray[Any], dealer_B: NDArray[Any], style_B: NDArray
     """Returns [B] whether the round is the last regular one of the game or a later one."""
     # style 0 ends with East, 1 with South
     return wind_B.astype(np.int64) * num_seats + dealer_B >= (style_B.astype(np.int64) + 1) * num_seats - 1
-
-
-def is_round_start(columns: Columns) -> Mask:
-    """Returns [B] whether nothing has happened yet in the round: the dealer's first decision."""
-    return columns.progression.lengths == 1

@@ -19,7 +19,7 @@ from kanachan.data.shard_folder import splits_in
 from kanachan.data.shards import open_shards
 from kanachan.evaluation.baselines import ScoreBaseline, actor_orders
 from kanachan.evaluation.bootstrap import REPLICATES, Estimate, Floats
-from kanachan.evaluation.calibration import Mask, is_last_round, is_round_start
+from kanachan.evaluation.calibration import Mask, is_last_round
 from kanachan.evaluation.decision_metrics import chance_metrics
 from kanachan.inference.reward_predictor import RewardPredictor
 from kanachan.models.learned_games import LearnedGames, any_learned
@@ -76,7 +76,7 @@ class HeldOut:
     def starts(self) -> dict[str, Mask]:
         """The decisions at which the predicted order of the seats is evaluated [B]: `order/start`, the first of each
         round, and `order/last`, the first of each last round."""
-        start_B = is_round_start(self.columns)
+        start_B = self.columns.progression.lengths == 1  # nothing has happened yet: the dealer's first decision
         return {"order/start": start_B, "order/last": start_B & self.is_last_B}
 
     @cached_property

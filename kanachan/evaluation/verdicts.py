@@ -61,8 +61,7 @@ def verdict_on_gain(gain: Estimate, unit: str, num_games: int) -> GainVerdict:
     better or worse."""
     amount = f"{gain.value:+z.4f} {unit} a game [{gain.low:+z.4f}, {gain.high:+z.4f}]"
     if num_games < FEWEST_GAMES:
-        needed = f"{num_games} in this split, at least {FEWEST_GAMES} are needed"
-        return GainVerdict("too_few_games", False, f"too few games for a verdict: {needed}")
+        return GainVerdict("too_few_games", False, _too_few(num_games))
     if gain.low > 0:
         return GainVerdict("gains", True, f"the new policy gains {amount}")
     if gain.high < 0:
@@ -79,11 +78,14 @@ def _against(baseline: str, difference: Estimate, measure: Measure, num_games: i
             f"worse than {name} ({amount}): too few games to learn from, or too many steps on them",
         )
     if num_games < FEWEST_GAMES:
-        needed = f"{num_games} in this split, at least {FEWEST_GAMES} are needed"
-        return "too_few_games", f"too few games for a verdict: {needed}"
+        return "too_few_games", _too_few(num_games)
     if difference.low > 0:
         return f"better_than_{baseline}", f"better than {name} by {amount}"
     return f"no_better_than_{baseline}", f"no better than {name} ({amount}): {lacks}"
+
+
+def _too_few(num_games: int) -> str:
+    return f"too few games for a verdict: {num_games} in this split, at least {FEWEST_GAMES} are needed"
 
 
 def less_chance_of_ranks(log_likelihood: Estimate, num_ranks: int) -> Estimate:
