@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 import torch
 
 from annotate.annotation import Annotation
-from annotate.vocabulary import FOUR_PLAYERS, Vocabulary, tile34_of
+from annotate.vocabulary import FOUR_PLAYERS, tile34_of
 from kanachan.data.batch import Batch, batch_of_annotations
 from kanachan.models.transformer import Output
 from kanachan.objectives.objective import Objective
@@ -34,22 +34,22 @@ def random_scores(annotations: Sequence[Annotation], seed: int) -> list[list[flo
 
 
 def scored_batches(
-    annotations: Sequence[Annotation], scores: Sequence[Sequence[float]], vocabulary: Vocabulary = FOUR_PLAYERS
+    annotations: Sequence[Annotation], scores: Sequence[Sequence[float]]
 ) -> Iterator[tuple[torch.Tensor, Batch]]:
     """Yields the scores [B, A] and the decisions of two batches, which are padded differently; none is empty."""
     first = (1 + len(annotations)) // 3
     for rows in (slice(0, first), slice(first, None)):
         if annotations[rows]:
-            batch = batch_of_annotations(annotations[rows], vocabulary)
+            batch = batch_of_annotations(annotations[rows], FOUR_PLAYERS)
             score_BA = torch.full(batch.candidate_BA.shape, -math.inf)
             for row, values in enumerate(scores[rows]):
                 score_BA[row, : len(values)] = torch.tensor(values)
             yield score_BA, batch
 
 
-def kind_of(action: int, vocabulary: Vocabulary = FOUR_PLAYERS) -> str:
+def kind_of(action: int) -> str:
     """Returns the kind of an action as metrics name it."""
-    block, factors = vocabulary.action.describe(action)
+    block, factors = FOUR_PLAYERS.action.describe(action)
     if block == "discard":
         return "riichi" if factors["riichi"] else "discard"
     return "kan" if block in ("ankan", "kakan", "daiminkan") else block

@@ -7,10 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from safetensors import safe_open
-from safetensors.torch import load_file, save_file
 
-from annotate.vocabulary import FOUR_PLAYERS as V
 from kanachan.cli.evaluate import main
 from kanachan.evaluation.comparison import compared
 from kanachan.evaluation.decision_metrics import KINDS, DecisionRows
@@ -145,16 +142,3 @@ def test_the_command_shows_and_writes_each_network_less_the_first(
     is_clear = second["comparison"]["differences"]["agreement/nll"]["excludes_zero"]
     (line,) = [line for line in text.split("C - A")[0].splitlines() if line.startswith("NLL") and " all " in line]
     assert line.endswith("*") == is_clear
-
-
-def test_a_network_of_another_vocabulary_is_refused_in_one_line(
-    shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    ours, theirs = written(tmp_path / "ours"), written(tmp_path / "theirs")
-    with safe_open(theirs, "pt") as file:
-        metadata = {name: text.replace(V.fingerprint, "0123456789abcdef") for name, text in file.metadata().items()}
-    save_file(load_file(theirs), theirs, metadata)
-    assert main(["--compare", str(ours), str(theirs), str(shards)]) == 1
-    captured = capsys.readouterr()
-    assert f"{theirs}: made for the vocabulary {V.name} 0123456789abcdef" in captured.err
-    assert len(captured.err.splitlines()) == 1 and not captured.out

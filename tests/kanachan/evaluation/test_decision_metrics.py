@@ -21,17 +21,8 @@ from kanachan.evaluation.decision_metrics import (
 from tests.support.random_annotations import altered, random_annotations
 from tests.support.random_outputs import kind_of, random_scores, scored_batches, tile_of
 
-NUM_ROWS = 400
-
-
-@pytest.fixture(scope="module")
-def annotations() -> list[Annotation]:
-    return random_annotations(NUM_ROWS, seed=5, games=20)
-
-
-@pytest.fixture(scope="module")
-def scores(annotations: list[Annotation]) -> list[list[float]]:
-    return random_scores(annotations, seed=0)
+ANNOTATIONS = random_annotations(400, seed=5, games=20)
+SCORES = random_scores(ANNOTATIONS, seed=0)
 
 
 def measured(annotations: list[Annotation], scores: list[list[float]]) -> DecisionRows:
@@ -40,13 +31,13 @@ def measured(annotations: list[Annotation], scores: list[list[float]]) -> Decisi
 
 
 @pytest.fixture(scope="module")
-def metrics(annotations: list[Annotation], scores: list[list[float]]) -> dict[str, Estimate]:
-    return decision_metrics(measured(annotations, scores))
+def metrics() -> dict[str, Estimate]:
+    return decision_metrics(measured(ANNOTATIONS, SCORES))
 
 
-def expected_metrics(annotations: list[Annotation], scores: list[list[float]]) -> dict[str, tuple[float, int]]:
+def test_metrics_by_kind_equal_a_plain_loop(metrics: dict[str, Estimate]) -> None:
     values = defaultdict(list)
-    for annotation, row in zip(annotations, scores, strict=True):
+    for annotation, row in zip(ANNOTATIONS, SCORES, strict=True):
         actions, chosen = annotation.actions, annotation.chosen
         top = max(range(len(row)), key=row.__getitem__)
         total = sum(math.exp(s) for s in row)
@@ -71,39 +62,28 @@ def expected_metrics(annotations: list[Annotation], scores: list[list[float]]) -
             values[f"{kind}/predicted"].append(float(predicted))
             if taken:
                 values[f"{kind}/recall"].append(hit)
-    return {name: (sum(v) / len(v), len(v)) for name, v in values.items()}
-
-
-def test_metrics_by_kind_equal_a_plain_loop(
-    annotations: list[Annotation], scores: list[list[float]], metrics: dict[str, Estimate]
-) -> None:
-    expected = expected_metrics(annotations, scores)
-    assert set(expected) == set(metrics) - {"ece"}
+    assert set(values) == set(metrics) - {"ece"}
     assert {name.split("/")[0] for name in metrics} >= {"discard", "riichi", "chi", "pon", "kan", "ron", "tsumo"}
-    for name, (value, decisions) in expected.items():
-        assert metrics[name].value == pytest.approx(value, abs=1e-5), name
-        assert metrics[name].decisions == decisions, name
+    for name, expected in values.items():
+        assert metrics[name].value == pytest.approx(np.mean(expected), abs=1e-5), name
+        assert metrics[name].decisions == len(expected), name
 
 
 def test_every_action_but_skip_is_of_a_kind() -> None:
     assert {kind_of(action) for action in range(V.action.size)} - {"skip"} == set(KINDS) - {"kita"}
 
 
-def test_the_calibration_error_equals_a_plain_loop(
-    annotations: list[Annotation], scores: list[list[float]], metrics: dict[str, Estimate]
-) -> None:
+def test_the_calibration_error_equals_a_plain_loop(metrics: dict[str, Estimate]) -> None:
     bins = defaultdict(list)
-    for annotation, row in zip(annotations, scores, strict=True):
+    for annotation, row in zip(ANNOTATIONS, SCORES, strict=True):
         confidence = math.exp(max(row)) / sum(math.exp(s) for s in row)
         bins[min(int(confidence * 15), 14)].append((confidence, row[annotation.chosen] == max(row)))
-    expected = sum(abs(sum(c for c, _ in b) - sum(h for _, h in b)) for b in bins.values()) / NUM_ROWS
+    expected = sum(abs(sum(c for c, _ in b) - sum(h for _, h in b)) for b in bins.values()) / len(ANNOTATIONS)
     assert metrics["ece"].value == pytest.approx(expected, abs=1e-5)
 
 
-def test_without_probabilities_there_is_no_likelihood(
-    annotations: list[Annotation], scores: list[list[float]], metrics: dict[str, Estimate]
-) -> None:
-    without = decision_metrics(measured(annotations, scores), has_probability=False)
+def test_without_probabilities_there_is_no_likelihood(metrics: dict[str, Estimate]) -> None:
+    without = decision_metrics(measured(ANNOTATIONS, SCORES), has_probability=False)
     assert set(without) == {name for name in metrics if not name.endswith(("nll", "ece"))}
 
 
@@ -118,20 +98,18 @@ def test_red_fives_and_tsumogiri_are_one_discard() -> None:
     assert metrics["discard/nll"].value == pytest.approx(-math.log(1 - 1 / (2 + math.e + math.e**2)), abs=1e-5)
 
 
-def test_by_chance_every_action_is_equally_probable(annotations: list[Annotation]) -> None:
-    found = chance_metrics(columns_of_annotations(annotations, V), V, replicates=10)
-    sizes = [len(a.actions) for a in annotations]
+def test_by_chance_every_action_is_equally_probable() -> None:
+    found = chance_metrics(columns_of_annotations(ANNOTATIONS, V), V, replicates=10)
+    sizes = [len(a.actions) for a in ANNOTATIONS]
     assert found["top1"].value == pytest.approx(np.mean([1 / size for size in sizes]))
     assert found["nll"].value == pytest.approx(np.mean([math.log(size) for size in sizes]))
 
 
 @pytest.mark.parametrize("kind", ["chi", "pon", "ron"])
-def test_by_chance_a_kind_is_chosen_as_often_as_its_share_of_the_actions(
-    kind: str, annotations: list[Annotation]
-) -> None:
-    found = chance_metrics(columns_of_annotations(annotations, V), V, replicates=10)
+def test_by_chance_a_kind_is_chosen_as_often_as_its_share_of_the_actions(kind: str) -> None:
+    found = chance_metrics(columns_of_annotations(ANNOTATIONS, V), V, replicates=10)
     agreements, recalls = [], []
-    for a in annotations:
+    for a in ANNOTATIONS:
         share = np.mean([kind_of(action) == kind for action in a.actions])
         if share:
             is_taken = kind_of(a.actions[a.chosen]) == kind

@@ -6,48 +6,31 @@ from collections.abc import Sequence
 
 import pytest
 
-from annotate.annotation import Annotation
-from annotate.vocabulary import FOUR_PLAYERS, Vocabulary
+from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.evaluation.bootstrap import Estimate
 from kanachan.evaluation.decision_metrics import concatenated
-from kanachan.evaluation.separate_questions import YES_OR_NO, AnswerMeter, Answers, question_metrics
+from kanachan.evaluation.separate_questions import YES_OR_NO, AnswerMeter, question_metrics
 from tests.support.random_annotations import random_annotations
 from tests.support.random_outputs import kind_of, random_scores, scored_batches, tile_of
 
-NUM_ROWS = 600
+ANNOTATIONS = random_annotations(600, seed=9, games=30)
+SCORES = random_scores(ANNOTATIONS, seed=1)
 
 
 @pytest.fixture(scope="module")
-def annotations() -> list[Annotation]:
-    return random_annotations(NUM_ROWS, seed=9, games=30)
-
-
-@pytest.fixture(scope="module")
-def scores(annotations: list[Annotation]) -> list[list[float]]:
-    return random_scores(annotations, seed=1)
-
-
-def answers_of(
-    annotations: Sequence[Annotation], scores: Sequence[Sequence[float]], vocabulary: Vocabulary = FOUR_PLAYERS
-) -> Answers:
-    meter = AnswerMeter(vocabulary)
-    return concatenated([meter.rows(*part) for part in scored_batches(annotations, scores, vocabulary)])
-
-
-@pytest.fixture(scope="module")
-def metrics(annotations: list[Annotation], scores: list[list[float]]) -> dict[str, Estimate]:
-    return question_metrics(answers_of(annotations, scores), replicates=50)
+def metrics() -> dict[str, Estimate]:
+    meter = AnswerMeter(FOUR_PLAYERS)
+    answers = concatenated([meter.rows(*part) for part in scored_batches(ANNOTATIONS, SCORES)])
+    return question_metrics(answers, replicates=50)
 
 
 def mean(values: Sequence[float]) -> float:
     return sum(values) / len(values)
 
 
-def test_the_question_of_the_tile_is_that_of_the_tiles_alone(
-    annotations: list[Annotation], scores: list[list[float]], metrics: dict[str, Estimate]
-) -> None:
+def test_the_question_of_the_tile_is_that_of_the_tiles_alone(metrics: dict[str, Estimate]) -> None:
     right, likelihood, of_tile = [], [], defaultdict(list)
-    for annotation, row in zip(annotations, scores, strict=True):
+    for annotation, row in zip(ANNOTATIONS, SCORES, strict=True):
         weight: dict[int, float] = defaultdict(float)
         for action, score in zip(annotation.actions, row, strict=True):
             tile = tile_of(action)
@@ -66,11 +49,9 @@ def test_the_question_of_the_tile_is_that_of_the_tiles_alone(
 
 
 @pytest.mark.parametrize("kind", [kind for kind in YES_OR_NO if kind != "kita"])
-def test_a_yes_or_no_question_sums_over_the_actions_of_the_kind(
-    kind: str, annotations: list[Annotation], scores: list[list[float]], metrics: dict[str, Estimate]
-) -> None:
+def test_a_yes_or_no_question_sums_over_the_actions_of_the_kind(kind: str, metrics: dict[str, Estimate]) -> None:
     found = []
-    for annotation, row in zip(annotations, scores, strict=True):
+    for annotation, row in zip(ANNOTATIONS, SCORES, strict=True):
         weights = [math.exp(score) for score in row]
         of_kind = [kind_of(action) == kind for action in annotation.actions]
         if any(of_kind):
