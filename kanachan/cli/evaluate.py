@@ -35,7 +35,6 @@ from kanachan.objectives.stages import CRITIC, REWARD
 if TYPE_CHECKING:
     from kanachan.evaluation.evaluator import Predictions
     from kanachan.evaluation.held_out import HeldOut
-    from kanachan.evaluation.predictions_file import Lines
     from kanachan.models.learned_games import LearnedGames
 
 PROGRAM = "kanachan-evaluate"
@@ -155,10 +154,11 @@ def _measured(subjects: list[Subject], arguments: argparse.Namespace, baseline: 
     """Measures all networks on the decisions of `arguments.shards`."""
     from kanachan.evaluation.comparison import compared
     from kanachan.evaluation.evaluator import evaluated, mixture_of
-    from kanachan.models.learned_games import in_words
+    from kanachan.models.learned_games import LearnedGames, in_words
 
-    held_out, predictions = _predictions(subjects, arguments, baseline)
-    learned = _learned(subjects)
+    learned = {s: LearnedGames.of_card(s.policy.card, s.path) for s in subjects if s.policy is not None}
+    without = list(learned.values()) if arguments.unseen else []
+    held_out, predictions = _predictions(subjects, arguments, baseline, without)
     mixture = mixture_of(predictions.values(), held_out)
     evaluations = {s: evaluated(s.objective, predictions[s], held_out, mixture) for s in predictions}
     comparisons = {
@@ -184,12 +184,6 @@ def _measured(subjects: list[Subject], arguments: argparse.Namespace, baseline: 
     if held_out.train is None and held_out.baseline is None:
         notes.append("no baseline: it is fitted to a train split of two games or more")
     return Measured(header, notes, evaluations, comparisons)
-
-
-def _learned(subjects: Sequence[Subject]) -> "dict[Subject, LearnedGames]":
-    from kanachan.models.learned_games import LearnedGames
-
-    return {s: LearnedGames.of_card(s.policy.card, s.path) for s in subjects if s.policy is not None}
 
 
 def _are_reward_predictors(arguments: argparse.Namespace, folders: Sequence[str]) -> bool:
@@ -228,23 +222,27 @@ def _split(arguments: argparse.Namespace) -> str:
 
 
 def _predictions(
-    subjects: list[Subject], arguments: argparse.Namespace, baseline: str | None
+    subjects: list[Subject], arguments: argparse.Namespace, baseline: str | None, without: "list[LearnedGames]"
 ) -> "tuple[HeldOut, dict[Subject, Predictions]]":
     """Reads the decisions, and the files of probabilities, which come last, and evaluates the networks."""
+    from kanachan.config import ObjectiveConfig
     from kanachan.evaluation.evaluator import predictions_of
     from kanachan.evaluation.held_out import held_out_rows
-    from kanachan.evaluation.predictions_file import held_out_lines
+    from kanachan.evaluation.predictions_file import held_out_lines, predictions_in
     from kanachan.inference.reward_predictor import RewardPredictor
+    from kanachan.objectives.imitation import Imitation
 
     vocabulary = subjects[0].objective.vocabulary
     predictor = None if baseline is None else RewardPredictor.load(baseline)
     if predictor is not None and predictor.vocabulary is not vocabulary:
         raise ValueError(f"--baseline {baseline}: of the vocabulary {predictor.vocabulary.name}, not {vocabulary.name}")
-    without = list(_learned(subjects).values()) if arguments.unseen else []
     sizes = (arguments.limit, arguments.bootstrap, predictor, without)
+    of_files = {}
     if _split(arguments) == "lines":
         lines = held_out_lines(arguments.shards, vocabulary, *sizes)
-        held_out, of_files = lines.held_out, _of_files(lines, len(subjects), arguments.predictions)
+        held_out, imitation = lines.held_out, Imitation(ObjectiveConfig(), vocabulary)
+        for i, path in enumerate(arguments.predictions, len(subjects)):
+            of_files[Subject(letter(i), path, imitation, None)] = predictions_in(path, lines)
     elif arguments.predictions:
         raise ValueError(
             f"{arguments.shards}: --predictions are of annotation lines: give these in the place of SHARDS "
@@ -252,25 +250,12 @@ def _predictions(
         )
     else:
         held_out = held_out_rows(arguments.shards, arguments.split, vocabulary, *sizes)
-        of_files = {}
     rows = len(held_out.columns)
     with tqdm(total=rows * len(subjects), unit="decision", unit_scale=True, disable=None) as bar:
         predictions = {
             s: predictions_of(s.policy, held_out.columns, bar.update) for s in subjects if s.policy is not None
         }
     return held_out, predictions | of_files
-
-
-def _of_files(lines: "Lines", num_subjects: int, paths: Sequence[str]) -> "dict[Subject, Predictions]":
-    from kanachan.config import ObjectiveConfig
-    from kanachan.evaluation.predictions_file import predictions_in
-    from kanachan.objectives.imitation import Imitation
-
-    objective = Imitation(ObjectiveConfig(), lines.held_out.vocabulary)
-    return {
-        Subject(letter(num_subjects + i), path, objective, None): predictions_in(path, lines)
-        for i, path in enumerate(paths)
-    }
 
 
 def _subjects(arguments: argparse.Namespace) -> list[Subject]:

@@ -24,7 +24,7 @@ from torch import Tensor, nn
 
 from kanachan.data.batch import Batch
 from kanachan.models.attention import attend, split_fused
-from kanachan.models.transformer import Network, Output, with_prior
+from kanachan.models.transformer import Network, Output
 
 ModuleT = TypeVar("ModuleT", bound=nn.Module)
 _WORKSPACE_BYTES = 2 << 30
@@ -77,10 +77,7 @@ class CachedNetwork(Network):
         with torch.autocast(device, torch.bfloat16) if self._dtype == torch.bfloat16 else nullcontext():
             encoded_XD = self.encoder(batch.table_BS, batch.standing_BP2, batch.numeric_BN, backend)
             candidate_BAD = self.decoder(encoded_XD, backend)
-        summary_BD = backend.summary(encoded_XD).float()
-        summary_BK = summary_BD[:, :0] if self.summary_head is None else self.summary_head(summary_BD)
-        output = Output(self.head(candidate_BAD.float()), summary_BK, batch.candidate_BA != 0)
-        return with_prior(output, self.prior, batch)
+        return self._output(batch, backend, candidate_BAD.float(), backend.summary(encoded_XD).float())
 
 
 class _IncrementalAttention:

@@ -242,10 +242,17 @@ class Network(nn.Module):
     def decoded(self, batch: Batch, encoded: Encoded) -> Output:
         """Returns the second half of `forward`."""
         encoded_XD, backend = encoded
-        candidate_BAK = backend.outputs(self.head(self.decoder(encoded_XD, backend)))
-        summary_BD = backend.summary(encoded_XD)
+        return self._output(batch, backend, self.decoder(encoded_XD, backend), backend.summary(encoded_XD))
+
+    def _output(self, batch: Batch, backend: AttentionBackend, candidate: Tensor, summary_BD: Tensor) -> Output:
+        """Returns the outputs of the heads for the vectors of candidates and situations; with a prior, in fp32."""
+        candidate_BAK = backend.outputs(self.head(candidate))
         summary_BK = summary_BD[:, :0] if self.summary_head is None else self.summary_head(summary_BD)
-        return with_prior(Output(candidate_BAK, summary_BK, batch.candidate_BA != 0), self.prior, batch)
+        if self.prior is not None:
+            prior_BK, prior_of_summary_BK = self.prior(batch)
+            candidate_BAK = candidate_BAK.float() + prior_BK[:, None]
+            summary_BK = summary_BK.float() + prior_of_summary_BK
+        return Output(candidate_BAK, summary_BK, batch.candidate_BA != 0)
 
     def auxiliary(self, encoded: Encoded) -> Tensor | None:
         """Returns the outputs for auxiliary targets [B, O], if there are any."""
@@ -265,15 +272,6 @@ def are_equal(ours: Mapping[str, Tensor], theirs: Mapping[str, Tensor]) -> bool:
         tensor.shape == theirs[name].shape and torch.equal(tensor.float(), theirs[name].to(tensor.device).float())
         for name, tensor in ours.items()
     )
-
-
-def with_prior(output: Output, prior: nn.Module | None, batch: Batch) -> Output:
-    """Adds the outputs of a prior, if there is one, in fp32."""
-    if prior is None:
-        return output
-    candidate_BK, summary_BK = prior(batch)
-    candidate_BAK = output.candidate_BAK.float() + candidate_BK[:, None]
-    return output._replace(candidate_BAK=candidate_BAK, summary_BK=output.summary_BK.float() + summary_BK)
 
 
 def attention_backend(batch: Batch, *, uses_flex: bool = False) -> AttentionBackend:
