@@ -10,7 +10,6 @@ tiles and Z all events concatenated, A candidates, C all candidates concatenated
 W width of a head, K outputs of a head. `*` is [B, A] in the padded and [C] in the varlen back end.
 """
 
-from dataclasses import dataclass
 from typing import Protocol
 
 import torch
@@ -31,21 +30,14 @@ _HEAD_MULTIPLE = 8
 class AttentionBackend(Protocol):
     """The interface between the network and a back end. A width D is divided into `heads`."""
 
-    @property
-    def tiles(self) -> Tensor:
-        """Tokens of tiles, [B, T] or [Y]."""
-
-    @property
-    def events(self) -> Tensor:
-        """Tokens of events, [G, E] or [Z]."""
-
-    @property
-    def positions(self) -> Tensor:
-        """Place of each event in its round, [E] or [Z]."""
-
-    @property
-    def candidates(self) -> Tensor:
-        """[*] 1 + the action token."""
+    tiles: Tensor
+    """tokens of tiles, [B, T] or [Y]"""
+    events: Tensor
+    """tokens of events, [G, E] or [Z]"""
+    positions: Tensor
+    """place of each event in its round, [E] or [Z]"""
+    candidates: Tensor
+    """[*] 1 + the action token"""
 
     def rows(self, summary_BD: Tensor, seat_BPD: Tensor, tile: Tensor, event: Tensor) -> Tensor:
         """Returns all vectors to be encoded, hidden_XD; `tile` and `event` have D appended to the shapes above."""
@@ -150,28 +142,14 @@ class PaddedAttention:
         return torch.cat((own_BOD, event_BED), dim=1)
 
 
-@dataclass(frozen=True)
 class VarlenAttention:
     """Concatenated rows in segments, by the layout of `kanachan.data.varlen`."""
 
-    varlen: VarlenLayout
-    candidate_BA: Tensor
-
-    @property
-    def tiles(self) -> Tensor:
-        return self.varlen.tile_Y
-
-    @property
-    def events(self) -> Tensor:
-        return self.varlen.event_Z
-
-    @property
-    def positions(self) -> Tensor:
-        return self.varlen.position_Z
-
-    @property
-    def candidates(self) -> Tensor:
-        return self.candidate_BA.flatten()[self.varlen.candidate_C]
+    def __init__(self, varlen: VarlenLayout, candidate_BA: Tensor) -> None:
+        self.varlen = varlen
+        self.candidate_BA = candidate_BA
+        self.tiles, self.events, self.positions = varlen.tile_Y, varlen.event_Z, varlen.position_Z
+        self.candidates = candidate_BA.flatten()[varlen.candidate_C]
 
     def rows(self, summary_BD: Tensor, seat_BPD: Tensor, tile: Tensor, event: Tensor) -> Tensor:
         # not by brackets, whose gradient sorts the rows on a GPU

@@ -8,7 +8,7 @@ Shapes: as in kanachan.models.attention; Q queries, K keys, M tiles of queries, 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import cast
 
@@ -17,6 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.nn.attention.flex_attention import BlockMask, flex_attention
 
+from kanachan.data.varlen import VarlenLayout
 from kanachan.models.attention import VarlenAttention, split_fused
 
 TILE = 128
@@ -74,18 +75,12 @@ class Ranges:
         return self.bounds_4Q.shape[1], self.num_keys
 
 
-@dataclass(frozen=True)
 class FlexAttention(VarlenAttention):
     """Concatenated rows as in `VarlenAttention`, of which each sees ranges of others."""
 
-    group_B: Tensor
-    seen_B: Tensor
-    situations: Ranges = field(init=False)
-    among: Ranges = field(init=False)
-    to_situations: Ranges = field(init=False)
-
-    def __post_init__(self) -> None:
-        layout, num_decisions = self.varlen, len(self.group_B)
+    def __init__(self, layout: VarlenLayout, candidate_BA: Tensor, group_B: Tensor, seen_B: Tensor) -> None:
+        super().__init__(layout, candidate_BA)
+        num_decisions = len(group_B)
         num_rows, num_events = len(layout.row_X), len(layout.event_Z)
         num_own = num_rows - num_events
         own_X, event_Z, candidate_C = (
@@ -98,8 +93,8 @@ class FlexAttention(VarlenAttention):
         )
         own_4N = layout.own_N.new_zeros(4, len(layout.own_N) - 1)
         own_4N[0], own_4N[1] = layout.own_N[:-1], layout.own_N[1:]
-        own_4N[2, :num_decisions] = first_B = num_own + layout.events_N[self.group_B]
-        own_4N[3, :num_decisions] = first_B + self.seen_B
+        own_4N[2, :num_decisions] = first_B = num_own + layout.events_N[group_B]
+        own_4N[3, :num_decisions] = first_B + seen_B
         # events see those of their group up to themselves
         row_Z = torch.arange(num_own, num_rows, device=own_4N.device, dtype=torch.int32)
         first_Z, none_Z = num_own + layout.events_N[event_Z], torch.zeros_like(row_Z)
@@ -109,15 +104,11 @@ class FlexAttention(VarlenAttention):
         among_4C = torch.stack((first_C, last_C, none_C, none_C))
         # candidates of padding see the first decision: they have no effect on it
         across_4C = own_4N[:, layout.decision_C]
-        for name, bounds, num_keys in (
-            ("situations", bounds_4X, num_rows),
-            ("among", among_4C, len(candidate_C)),
-            ("to_situations", across_4C, num_rows),
-        ):
-            ranges = Ranges(bounds, num_keys)
-            if bounds.device.type != "cpu":
+        self.situations, self.to_situations = Ranges(bounds_4X, num_rows), Ranges(across_4C, num_rows)
+        self.among = Ranges(among_4C, len(candidate_C))
+        if own_4N.device.type != "cpu":
+            for ranges in (self.situations, self.to_situations, self.among):
                 ranges.tiles  # noqa: B018, computed once here, and not inside of compiled blocks
-            object.__setattr__(self, name, ranges)
 
     def situation(self, fused_X3D: Tensor, heads: int) -> Tensor:
         return _attend(*split_fused(fused_X3D), heads, self.situations)

@@ -77,7 +77,7 @@ class CachedNetwork(Network):
         with torch.autocast(device, torch.bfloat16) if self._dtype == torch.bfloat16 else nullcontext():
             encoded_XD = self.encoder(batch.table_BS, batch.standing_BP2, batch.numeric_BN, backend)
             candidate_BAD = self.decoder(encoded_XD, backend)
-        return self._output(batch, backend, candidate_BAD.float(), backend.summary(encoded_XD).float())
+        return self._output(batch, self.head(candidate_BAD.float()), backend.summary(encoded_XD).float())
 
 
 class _IncrementalAttention:
@@ -133,9 +133,6 @@ class _IncrementalAttention:
 
     def for_candidates(self, vector_BD: Tensor) -> Tensor:
         return vector_BD[:, None]
-
-    def outputs(self, output: Tensor) -> Tensor:
-        return output
 
     def _seen(self, key_value_XD: Tensor) -> Tensor:
         """Caches new keys and values of the next layer; returns [B, V, 2 D], own ones, then those of all events."""

@@ -242,11 +242,11 @@ class Network(nn.Module):
     def decoded(self, batch: Batch, encoded: Encoded) -> Output:
         """Returns the second half of `forward`."""
         encoded_XD, backend = encoded
-        return self._output(batch, backend, self.decoder(encoded_XD, backend), backend.summary(encoded_XD))
+        candidate_BAK = backend.outputs(self.head(self.decoder(encoded_XD, backend)))
+        return self._output(batch, candidate_BAK, backend.summary(encoded_XD))
 
-    def _output(self, batch: Batch, backend: AttentionBackend, candidate: Tensor, summary_BD: Tensor) -> Output:
-        """Returns the outputs of the heads for the vectors of candidates and situations; with a prior, in fp32."""
-        candidate_BAK = backend.outputs(self.head(candidate))
+    def _output(self, batch: Batch, candidate_BAK: Tensor, summary_BD: Tensor) -> Output:
+        """Adds the outputs from the summary, and what the prior computes, in fp32."""
         summary_BK = summary_BD[:, :0] if self.summary_head is None else self.summary_head(summary_BD)
         if self.prior is not None:
             prior_BK, prior_of_summary_BK = self.prior(batch)
