@@ -64,7 +64,7 @@ class KanachanEncoder(PreTrainedModel):  # type: ignore[no-untyped-call]
         super().__init__(config)
         self.vocabulary = exported_vocabulary("encoder", config.vocabulary, config.fingerprint)
         sizes: dict[str, Any] = {each.name: getattr(config, each.name, each.default) for each in fields(ModelConfig)}
-        self.encoder = Encoder(ModelConfig(**sizes), TokenLayout(self.vocabulary), self.vocabulary.max_progression)
+        self.encoder = Encoder(ModelConfig(**sizes), TokenLayout(self.vocabulary))
         self.post_init()  # type: ignore[no-untyped-call]
 
     def _init_weights(self, module: nn.Module) -> None:

@@ -68,11 +68,9 @@ class Encoder(nn.Module):
     has_bf16_residual = False
     """whether the residual stream is in bf16 instead of fp32"""
 
-    def __init__(
-        self, config: ModelConfig, layout: TokenLayout, max_progression: int, *, is_guided: bool = False
-    ) -> None:
+    def __init__(self, config: ModelConfig, layout: TokenLayout, *, is_guided: bool = False) -> None:
         super().__init__()
-        names = layout.vocabulary.numeric
+        names, max_progression = layout.vocabulary.numeric, layout.vocabulary.max_progression
         num_seats = layout.vocabulary.num_seats
         scales = [1 / (_POINTS_PER_UNIT if name.startswith("score") else _STICKS_PER_UNIT) for name in names]
         # Part of the weights: `transformers` makes a module without values and fills in only what the file has.
@@ -200,7 +198,6 @@ class Network(nn.Module):
         self,
         config: ModelConfig,
         layout: TokenLayout,
-        max_progression: int,
         num_candidate_outputs: int,
         num_summary_outputs: int,
         num_auxiliary_outputs: int = 0,
@@ -210,7 +207,7 @@ class Network(nn.Module):
         is_guided: bool = False,
     ) -> None:
         super().__init__()
-        self.encoder = Encoder(config, layout, max_progression, is_guided=is_guided)
+        self.encoder = Encoder(config, layout, is_guided=is_guided)
         self.decoder = Decoder(config, layout)
         self.head = nn.Linear(config.width, num_candidate_outputs)
         self.summary_head = nn.Linear(config.width, num_summary_outputs) if num_summary_outputs else None

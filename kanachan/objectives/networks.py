@@ -68,7 +68,6 @@ def build_network(
     network = Network(
         model,
         TokenLayout(vocabulary),
-        vocabulary.max_progression,
         target.num_candidate_outputs,
         target.num_summary_outputs,
         target.auxiliary.num_outputs,

@@ -38,7 +38,7 @@ class CriticNetwork(nn.Module):
         super().__init__()
         self.scale = scale
         self.is_zero_sum = is_zero_sum
-        self.encoder = Encoder(config, TokenLayout(vocabulary, hidden=True), vocabulary.max_progression)
+        self.encoder = Encoder(config, TokenLayout(vocabulary, hidden=True))
         self.head = nn.Linear(config.width, vocabulary.num_seats)
         nn.init.zeros_(self.head.weight)
         nn.init.zeros_(self.head.bias)

@@ -54,7 +54,6 @@ def make_stage(
     network = Network(
         model,
         TokenLayout(FOUR_PLAYERS),
-        FOUR_PLAYERS.max_progression,
         objective.num_candidate_outputs,
         objective.num_summary_outputs,
     )

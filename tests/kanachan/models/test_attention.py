@@ -37,7 +37,7 @@ def decisions(num: int) -> list[Annotation]:
 @pytest.fixture(scope="module", params=[False, True], ids=["absolute suits", "relative suits"])
 def network(request: pytest.FixtureRequest) -> Network:
     torch.manual_seed(0)
-    return Network(replace(CONFIG, relative_suits=request.param), LAYOUT, FOUR_PLAYERS.max_progression, 3, 2).eval()
+    return Network(replace(CONFIG, relative_suits=request.param), LAYOUT, 3, 2).eval()
 
 
 @torch.no_grad()

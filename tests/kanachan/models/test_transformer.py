@@ -25,8 +25,8 @@ def tiny_network(
     num_candidate_outputs: int = 3, num_summary_outputs: int = 2, *, relative_suits: bool = True
 ) -> Network:
     torch.manual_seed(0)
-    config, most = replace(CONFIG, relative_suits=relative_suits), FOUR_PLAYERS.max_progression
-    return Network(config, LAYOUT, most, num_candidate_outputs, num_summary_outputs).eval()
+    config = replace(CONFIG, relative_suits=relative_suits)
+    return Network(config, LAYOUT, num_candidate_outputs, num_summary_outputs).eval()
 
 
 @torch.no_grad()
@@ -126,7 +126,7 @@ def test_padding_gets_no_gradient_and_every_other_parameter_does() -> None:
 
 
 def test_dropout_is_off_in_evaluation() -> None:
-    network = Network(replace(CONFIG, dropout=0.5), LAYOUT, FOUR_PLAYERS.max_progression, 1, 0)
+    network = Network(replace(CONFIG, dropout=0.5), LAYOUT, 1, 0)
     batch = random_batch(3)
     torch.manual_seed(0)
     noisy = [network(batch).candidate_BAK for _ in range(2)]
