@@ -11,24 +11,28 @@ from annotate.game.record import ENOUGH, START_SCORE, Event
 from annotate.game.tiles import WINDS
 from annotate.vocabulary import VOCABULARIES
 
-
-class _Codes:
-    """The round results: what each number means to a seat, by the first value; other seats are relative."""
-
-    def __init__(self, num_seats: int) -> None:
-        num_others = num_seats - 1
-        self.tsumo_of = 1  # 0 is the seat's own tsumo
-        self.ron_from = self.tsumo_of + num_others
-        self.dealt_in_to = self.ron_from + num_others
-        first = self.dealt_in_to + num_others
-        self.between = {pair: first + i for i, pair in enumerate(permutations(range(num_others), 2))}
-        """by winner and discarder"""
-        self.noten = first + len(self.between)
-        self.tenpai = self.noten + 1
-        self.aborted = self.noten + 2
+_Outcome = tuple[int, int] | str
+"""a win by winner and discarder, or twice the winner for a tsumo, counted from a seat: 0 itself, 1 the next; or how a
+round ends without a winner"""
+_NOTEN, _TENPAI, _ABORTED = "noten", "tenpai", "aborted"
 
 
-_CODES = {vocabulary.num_seats: _Codes(vocabulary.num_seats) for vocabulary in VOCABULARIES.values()}
+def _outcomes(num_seats: int) -> list[_Outcome]:
+    """Returns what each round result means to a seat."""
+    others = range(1, num_seats)
+    return [
+        (0, 0),
+        *((winner, winner) for winner in others),
+        *((0, discarder) for discarder in others),
+        *((winner, 0) for winner in others),
+        *permutations(others, 2),
+        _NOTEN,
+        _TENPAI,
+        _ABORTED,
+    ]
+
+
+_OUTCOMES = {vocabulary.num_seats: _outcomes(vocabulary.num_seats) for vocabulary in VOCABULARIES.values()}
 
 
 class RoundSummary(NamedTuple):
@@ -142,7 +146,7 @@ def game_part(scores: Sequence[int], grading_deltas: Sequence[int]) -> list[tupl
 def _round_results(events: Sequence[Event], num_seats: int) -> list[int]:
     """Computes the round result, the first of the results, from the point of view of each seat, of a round that ends
     with hora or ryukyoku."""
-    codes, dealer = _CODES[num_seats], events[0]["oya"]
+    dealer = events[0]["oya"]
     wins = [event for event in events if event["type"] == "hora"]
     if wins:
         winners = {event["actor"] for event in wins}
@@ -155,40 +159,28 @@ def _round_results(events: Sequence[Event], num_seats: int) -> list[int]:
         # the seats that are paid are those whose discards were all terminals and honours and unclaimed
         winner = next(seat for seat in (*range(dealer, num_seats), *range(dealer)) if draw["deltas"][seat] > 0)
         return [_win_result(seat, winner, winner, num_seats) for seat in range(num_seats)]
+    outcomes = [_ABORTED] * num_seats
     if draw.get("reason") in EXHAUSTIVE:
         # payments show who was tenpai, unless all or none were
         is_tenpai = [delta > 0 for delta in draw["deltas"]] if any(draw["deltas"]) else tenpai_at_end(events)
-        return [codes.tenpai if tenpai else codes.noten for tenpai in is_tenpai]
-    return [codes.aborted] * num_seats
+        outcomes = [_TENPAI if tenpai else _NOTEN for tenpai in is_tenpai]
+    return [_OUTCOMES[num_seats].index(outcome) for outcome in outcomes]
+
+
+def _win_result(seat: int, winner: int, target: int, num_seats: int) -> int:
+    return _OUTCOMES[num_seats].index(((winner - seat) % num_seats, (target - seat) % num_seats))
 
 
 def relative_winner(round_result: int, num_seats: int) -> int | None:
     """Returns who won, relative to the seat with this round result: 0 itself, 1 the next seat, …; None: nobody."""
-    codes = _CODES[num_seats]
-    if round_result >= codes.noten:
-        return None
-    if round_result >= codes.dealt_in_to + num_seats - 1:
-        return 1 + next(winner for (winner, _), result in codes.between.items() if result == round_result)
-    if round_result >= codes.dealt_in_to:
-        return 1 + round_result - codes.dealt_in_to
-    return 0 if round_result >= codes.ron_from else round_result  # another's tsumo is 1 and its relative seat
+    outcome = _OUTCOMES[num_seats][round_result]
+    return None if isinstance(outcome, str) else outcome[0]
 
 
 def dealt_in_to(round_result: int, num_seats: int) -> int | None:
     """Returns to whom the seat with this round result dealt in: 0 the next seat, …; None if to nobody."""
-    winner = round_result - _CODES[num_seats].dealt_in_to
-    return winner if 0 <= winner < num_seats - 1 else None
-
-
-def _win_result(seat: int, winner: int, target: int, num_seats: int) -> int:
-    def relative(other: int) -> int:
-        return (other - seat - 1) % num_seats
-
-    codes = _CODES[num_seats]
-    if winner == target:
-        return 0 if seat == winner else codes.tsumo_of + relative(winner)
-    if seat == winner:
-        return codes.ron_from + relative(target)
-    if seat == target:
-        return codes.dealt_in_to + relative(winner)
-    return codes.between[relative(winner), relative(target)]
+    outcome = _OUTCOMES[num_seats][round_result]
+    if isinstance(outcome, str):
+        return None
+    winner, discarder = outcome
+    return winner - 1 if winner and not discarder else None
