@@ -114,19 +114,11 @@ def mark_preempted(window: Sequence[tuple[Decision, Turn]], tokens: Iterable[int
     """Sets `is_preempted` of decisions taken at the same time. `tokens`: the actions of all seats at that time."""
     if not window or window[0][1].target is None:
         return
-    outcome = _outcome(tokens, vocabulary)
+    kinds = {vocabulary.action.block_of(token).name for token in tokens}
+    outcome = next((kind for kind in ("ron", "daiminkan", "pon", "chi") if kind in kinds), "pass")
     for decision, turn in window:
         taken = decision.observation.actions[decision.chosen]
         decision.is_preempted = is_hidden(turn.options, outcome, taken, vocabulary)
-
-
-def _outcome(tokens: Iterable[int], vocabulary: Vocabulary) -> str:
-    """Returns the claim that is carried out after a discard or kan, or "pass"."""
-    kinds = {vocabulary.action.block_of(token).name for token in tokens}
-    for kind in ("ron", "daiminkan", "pon", "chi"):
-        if kind in kinds:
-            return kind
-    return "pass"
 
 
 def is_hidden(options: Iterable[int], outcome: str, chosen: int | None, vocabulary: Vocabulary) -> bool:
@@ -138,11 +130,10 @@ def is_hidden(options: Iterable[int], outcome: str, chosen: int | None, vocabula
     """
     if outcome in ("pass", "chi"):
         return False
-    blocks = {vocabulary.action.block_of(token).name for token in options}
     if chosen is not None and vocabulary.action.block_of(chosen).name == outcome:
         return False
     hidden = ("chi",) if outcome in ("pon", "daiminkan") else CLAIMS
-    return not blocks.isdisjoint(hidden)
+    return any(vocabulary.action.block_of(token).name in hidden for token in options)
 
 
 def kind_of(token: int, vocabulary: Vocabulary) -> str:
