@@ -2,11 +2,9 @@
 
 import signal
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from types import FrameType
-
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Stopped(BaseException):
@@ -35,29 +33,28 @@ class StopRequest:
 def noting_stop_signals() -> Iterator[StopRequest]:
     """Defers the first Ctrl-C or SIGTERM within the block to the yielded request; the second is a KeyboardInterrupt."""
     request = StopRequest()
-    if threading.current_thread() is not threading.main_thread():
+    with _handling((signal.SIGINT, signal.SIGTERM), request):
         yield request
-        return
-    before = {number: signal.signal(number, request) for number in _SIGNALS}
-    try:
-        yield request
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
-@contextmanager
-def stopping_at_once() -> Iterator[None]:
+def stopping_at_once() -> AbstractContextManager[None]:
     """Makes SIGTERM within the block raise Stopped, as Ctrl-C raises KeyboardInterrupt, so that clean-up code runs."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, _stop)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
+    return _handling((signal.SIGTERM,), _stop)
 
 
 def _stop(number: int, frame: FrameType | None) -> None:
     raise Stopped(number, f"stopped by {signal.Signals(number).name}")
+
+
+@contextmanager
+def _handling(signals: Sequence[signal.Signals], handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+    """Handles signals within the block, in the main thread; no other thread may."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, handler) for number in signals}
+    try:
+        yield
+    finally:
+        for number, previous in before.items():
+            signal.signal(number, previous)
