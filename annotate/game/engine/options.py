@@ -123,7 +123,5 @@ class OptionReader:
         return block["ron"].token(relative_seat)
 
 
-@cache
-def reader_of(vocabulary: Vocabulary) -> OptionReader:
-    """Returns the reader of a vocabulary's options, the same every time."""
-    return OptionReader(vocabulary)
+reader_of = cache(OptionReader)
+"""returns the reader of a vocabulary's options, the same every time"""
