@@ -5,6 +5,11 @@ each with its options by action token; `step` plays one choice for each. Events 
 faster, passed by a caller that has them from a record and compares the rest (see `annotate.replay.consistency`).
 This module also hides the engine's faults and conventions: riichi is one action with its discard, the dealer's first
 discard is always a tedashi, an illegal action raises.
+
+For speed the engine is without the points of the seats while none can be paid: at every turn of a closed hand with
+1,000 points it evaluates each discard for riichi, once to list the options and once to check the action that is played,
+which is two thirds of the time of its steps. It gets the points only for what may pay some (riichi and what follows it,
+wins, kans, the end of a round), and where a hand may declare riichi.
 """
 
 import json
@@ -14,9 +19,10 @@ from typing import Any, Self
 
 from riichienv import ActionType, GameRule, Phase, RiichiEnv
 
+from annotate.game.corrections import STICK
 from annotate.game.engine.faults import best_win_of_first_turn, withhold_dora
+from annotate.game.engine.hand_evaluator import shanten
 from annotate.game.engine.options import Move, Options, reader_of
-from annotate.game.engine.points import Points
 from annotate.game.progression import CALLS, call_token
 from annotate.game.record import Event, Rules
 from annotate.game.tiles import MJAI_NAMES, NUM_DEAD, NUM_INDICATORS, TILE_OF_ID, TILE_OF_MJAI, WINDS
@@ -32,6 +38,8 @@ four equal winds, on a fourth riichi and after four kans alone"""
 _MOST_DORA = 2
 """indicators up to which a fourth kan is far: after k kans at least k are face up"""
 _WIND_KINDS = range(27, 31)
+_CLOSED_HAND = 14
+"""tiles in a hand without melds, with the one drawn"""
 _WAIT_RESPONSE = Phase.WaitResponse
 
 # The walls of a game's rounds are generated from consecutive seeds, so the seeds of games must lie far apart.
@@ -65,7 +73,7 @@ class Table:
     """A round or a game in progress."""
 
     keeps_points = False
-    """whether the engine has the points all the time (see `annotate.game.engine.points`)"""
+    """whether the engine has the points all the time"""
 
     def __init__(
         self,
@@ -77,7 +85,8 @@ class Table:
         has_external_events: bool = False,
     ) -> None:
         self._env = env
-        self._points = Points()
+        self._withheld: list[int] = []
+        """by seat: the points while the engine is without them, else empty"""
         self._was_riichi = False
         """whether the last step declared riichi, so that the next may pay the stick"""
         self._has_external_events = has_external_events
@@ -144,7 +153,7 @@ class Table:
 
     @property
     def scores(self) -> list[int]:
-        return self._points.scores(self._env)
+        return list(self._withheld or self._env.scores())
 
     @property
     def winners(self) -> set[int]:
@@ -200,9 +209,10 @@ class Table:
         """Plays one move for each seat of `turns`."""
         assert moves.keys() == {turn.seat for turn in self.turns}
         if self.keeps_points or self._may_pay(moves):
-            self._points.give_back(self._env)
-        else:
-            self._points.withhold(self._env)
+            self._give_points_back()
+        elif not self._withheld:
+            self._withheld = self._env.scores()
+            self._env.set_scores([0] * len(self._withheld))
         self._was_riichi = False
         num_dora = NUM_INDICATORS
         if self.turns[0].target is None:
@@ -259,7 +269,7 @@ class Table:
         env = self._env
         if env.done():
             self.turns = []
-            assert not self._points.are_withheld, "the round has ended while the engine was without points"
+            assert not self._withheld, "the round has ended while the engine was without points"
             assert self.left == len(env.wall) - NUM_DEAD, (self.left, len(env.wall))
             return
         seats = sorted(observations)
@@ -277,12 +287,29 @@ class Table:
             if drawn is not None:
                 self.left -= 1
             if target is None:
-                observation = self._points.with_riichi(env, seat, observation, hand)
-            scores = self._points.scores(env)
+                observation = self._with_riichi(seat, observation, hand)
             options = self._reader.options(observation, hand, drawn, target)
             if options:
-                seen = events.get(seat, ())
+                seen, scores = events.get(seat, ()), self.scores
                 self.turns.append(Turn(seat, observation, hand, drawn, dora, scores, self.left, target, options, seen))
+
+    def _with_riichi(self, seat: int, observation: Any, hand: Sequence[int]) -> Any:
+        """Returns the engine's observation for a seat on its own turn, with riichi among its actions if it is possible;
+        the engine has the points then. `observation` is the same, without riichi if the engine was without points."""
+        if not self._withheld or self._withheld[seat] < STICK or shanten(hand, len(self._withheld)) > 0:
+            return observation
+        if observation.riichi_declared[seat]:  # it stays tenpai
+            return observation
+        if len(hand) < _CLOSED_HAND and any(meld.opened for meld in observation.melds[seat]):
+            return observation
+        self._give_points_back()
+        return self._env.get_observation(seat)
+
+    def _give_points_back(self) -> None:
+        if self._withheld:
+            assert not any(self._env.scores()), f"{self._env.scores()} were paid while the engine was without points"
+            self._env.set_scores(self._withheld)
+            self._withheld = []
 
     def _follow(self, seat: int, observation: Any) -> list[str]:
         """Adds the events since the last call, and returns those that `seat` has not seen yet; every seat sees all
@@ -299,7 +326,7 @@ class Table:
         """Adds a public event, mjai, to the progression of the round."""
         kind = event["type"]
         if kind == "start_kyoku":
-            assert not self._points.are_withheld, "a round has ended while the engine was without points"
+            assert not self._withheld, "a round has ended while the engine was without points"
             self.start = {key: value for key, value in event.items() if key != "tehais"}
             self.progression = [self.vocabulary.progression["begin"].first]
             self.round_index += 1
