@@ -46,8 +46,6 @@ class Vocabulary:
     action: Field
     hidden: Field
     """the optional field: what only a player with perfect information would see"""
-    numeric: tuple[str, ...]
-    results: tuple[str, ...]
     num_round_results: int
     max_progression: int
     """length of the longest possible progression, for position embeddings"""
@@ -73,6 +71,18 @@ class Vocabulary:
     def num_tile_ids(self) -> int:
         """Physical tiles of a wall."""
         return 4 * len(self.kinds)
+
+    @cached_property
+    def numeric(self) -> tuple[str, ...]:
+        """The names of the numbers."""
+        return ("honba", "deposits", *(f"score_{seat}" for seat in range(self.num_seats)))
+
+    @cached_property
+    def results(self) -> tuple[str, ...]:
+        """The names of the results."""
+        deltas = (f"round_delta_{seat}" for seat in range(self.num_seats))
+        ranks = (f"rank_{seat}" for seat in range(self.num_seats))
+        return ("round_result", *deltas, *ranks, "rank", "score", "grading_delta")
 
     @cached_property
     def place_of_sparse(self) -> tuple[int, ...]:
@@ -176,16 +186,6 @@ def _hidden(num_seats: int) -> Field:
     )
 
 
-def _numeric(num_seats: int) -> tuple[str, ...]:
-    return ("honba", "deposits", *(f"score_{seat}" for seat in range(num_seats)))
-
-
-def _results(num_seats: int) -> tuple[str, ...]:
-    deltas = (f"round_delta_{seat}" for seat in range(num_seats))
-    ranks = (f"rank_{seat}" for seat in range(num_seats))
-    return ("round_result", *deltas, *ranks, "rank", "score", "grading_delta")
-
-
 _SEAT_4, _RELATIVE_4 = _seat(4), _relative_seat(4)
 
 FOUR_PLAYERS = Vocabulary(
@@ -222,8 +222,6 @@ FOUR_PLAYERS = Vocabulary(
         ],
     ),
     hidden=_hidden(4),
-    numeric=_numeric(4),
-    results=_results(4),
     num_round_results=19,
     # At most 70 tiles are drawn; a discard follows a draw or one of at most 16 chi and pon, and there are at most
     # 4 kans: 1 + 86 + 16 + 4 events.
@@ -268,8 +266,6 @@ THREE_PLAYERS = Vocabulary(
         ],
     ),
     hidden=_hidden(3),
-    numeric=_numeric(3),
-    results=_results(3),
     num_round_results=12,
     # At most 55 tiles are drawn, each for a discard, a kan or a North; each of at most 12 pon and kans of another's
     # tile adds itself and a discard: 1 + 55 + 24 events.
