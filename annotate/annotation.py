@@ -115,7 +115,7 @@ def check_observation(observation: Observation, vocabulary: Vocabulary) -> None:
     _check_tokens(3, "progression", observation.progression, vocabulary.progression.size)
     _check_tokens(4, "actions", observation.actions, vocabulary.action.size)
     _check_length(2, "numeric", observation.numeric, len(vocabulary.numeric))
-    if any(a >= b for a, b in zip(observation.sparse, observation.sparse[1:], strict=False)):
+    if any(a >= b for a, b in pairwise(observation.sparse)):
         raise ValueError("field 1 (sparse) is not strictly ascending: a token is repeated or out of order")
     _check_places(observation.sparse, vocabulary)
     if not observation.progression or observation.progression[0] != vocabulary.progression["begin"].first:
@@ -124,7 +124,7 @@ def check_observation(observation: Observation, vocabulary: Vocabulary) -> None:
         raise ValueError(
             f"field 3 (progression) has {len(observation.progression)} events, more than {vocabulary.max_progression}"
         )
-    if any(a >= b for a, b in zip(observation.actions, observation.actions[1:], strict=False)):
+    if any(a >= b for a, b in pairwise(observation.actions)):
         raise ValueError("field 4 (actions) is not strictly ascending")
     if len(observation.actions) < 2:
         raise ValueError(f"field 4 (actions) has {len(observation.actions)} elements: a decision needs at least 2")

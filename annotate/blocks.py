@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 from itertools import accumulate, count, product
+from math import prod
 from operator import mul
 from typing import NamedTuple
 
@@ -40,10 +41,7 @@ class Block:
 
     @cached_property
     def size(self) -> int:
-        size = 1
-        for factor in self.factors:
-            size *= factor.size
-        return size
+        return prod(factor.size for factor in self.factors)
 
     @cached_property
     def strides(self) -> tuple[int, ...]:
