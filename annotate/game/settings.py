@@ -3,6 +3,7 @@
 import argparse
 import hashlib
 from collections.abc import Sequence
+from functools import partial
 
 from annotate.game.record import Rules
 from annotate.vocabulary import NUM_GRADES, NUMS_OF_SEATS, Vocabulary
@@ -42,7 +43,7 @@ def add_grades_option(parser: argparse._ActionsContainer, whose: str) -> None:
     """Adds the option --grades, which `grades_by_seat` completes."""
     parser.add_argument(
         "--grades",
-        type=_grades,
+        type=partial(parse_grades, numbers=(1, *NUMS_OF_SEATS)),
         default=(DEFAULT_GRADE,),
         metavar="G[,G,G,G]",
         help=f"grade of {whose}, one for all or one for each seat: 0 Novice 1, 14 Saint 3, 15 Celestial "
@@ -65,7 +66,3 @@ def grades_by_seat(grades: Sequence[int], num_seats: int) -> tuple[int, ...]:
     if len(grades) not in (1, num_seats):
         raise ValueError(f"--grades {','.join(map(str, grades))}: one grade, or {num_seats} for {num_seats} seats")
     return tuple(grades) * (num_seats if len(grades) == 1 else 1)
-
-
-def _grades(text: str) -> tuple[int, ...]:
-    return parse_grades(text, (1, *NUMS_OF_SEATS))
