@@ -142,7 +142,9 @@ class SeatTable(Table):
         self._require_turn(seat, event)
         is_riichi = self._riichi_seat == seat
         if seat != self.seat:
-            self._arrange_discard(seat, self._take(event["pai"]), event["tsumogiri"], is_riichi)
+            tile = self._take(event["pai"])
+            others = self._waiting(seat, len(self._env.hands[seat]) - 1, {tile // 4}) if is_riichi else []
+            self._hold(seat, [tile, *others], tile if event["tsumogiri"] else None)
         turn = self._turn_of(seat)
         choice = choice_of_event(turn, event, self.vocabulary, is_riichi)
         is_forced_tedashi = event["tsumogiri"] and turn.observation.forced_tedashi
@@ -166,7 +168,9 @@ class SeatTable(Table):
             tiles = [self._take(name) for name in event["consumed"]]
             self._hold(seat, tiles)
             self._play([self._turn_of(discarder)], moves)
-        choice = choice_of_event(self._require_turn_of(seat, event), event, self.vocabulary)
+        if self._target is None or seat not in self._env.active_players:
+            raise ValueError(f"seat {seat} cannot {event['type']} now")
+        choice = choice_of_event(self._turn_of(seat), event, self.vocabulary)
         self.add_event(event)
         self._before_discard = None
         self._respond({seat: choice})
@@ -219,11 +223,6 @@ class SeatTable(Table):
         if self._env.done() or self._awaits_draw or self._target is not None or self._env.current_player != seat:
             raise ValueError(f"{event['type']} of seat {seat}, but it is not its turn")
 
-    def _require_turn_of(self, seat: int, event: Event) -> Turn:
-        if self._target is None or seat not in self._env.active_players:
-            raise ValueError(f"seat {seat} cannot {event['type']} now")
-        return self._turn_of(seat)
-
     def _respond(self, choices: Mapping[int, Choice]) -> None:
         """Plays the choices of all seats that may claim a tile; those not in `choices` pass."""
         skip = self.vocabulary.action["skip"].first
@@ -251,12 +250,6 @@ class SeatTable(Table):
         env.hands = hands
         if env.current_player == seat and self._target is None and env.drawn_tile is not None:
             env.drawn_tile = hands[seat][-1] if drawn is None else drawn
-
-    def _arrange_discard(self, seat: int, tile: int, is_tsumogiri: bool, is_riichi: bool) -> None:
-        tiles = [tile]
-        if is_riichi:
-            tiles += self._waiting(seat, len(self._env.hands[seat]) - 1, {tile // 4})
-        self._hold(seat, tiles, tile if is_tsumogiri else None)
 
     def _arrange_kan(self, seat: int, tiles: list[int]) -> None:
         if not self._env.riichi_declared[seat]:
