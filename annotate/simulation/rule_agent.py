@@ -6,7 +6,7 @@ these, so that games between several show every kind of decision. Kinds are the 
 engine's 136.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 from zlib import crc32
@@ -97,7 +97,7 @@ class RuleBasedAgent:
     def _own_turn(self, turn: Turn, view: View, by_kind: dict[str, list[int]]) -> int:
         if "kyushu" in by_kind and self._shanten(view.hand) > 2 and self._chance(turn, "kyushu") < 0.9:
             return by_kind["kyushu"][0]
-        plan, distance = self._best_plan(view, view.hand, view.own_melds)
+        plan, distance = self._best_plan(view)
         if "kita" in by_kind and self._sets_aside(view):
             return by_kind["kita"][0]
         kan = self._own_kan(turn, view, by_kind, distance)
@@ -166,38 +166,37 @@ class RuleBasedAgent:
         skip = by_kind["skip"][0]
         if view.is_riichi:
             return skip
-        _, distance = self._best_plan(view, view.hand, view.own_melds)
+        _, distance = self._best_plan(view)
         is_folding = bool(view.threats) and distance >= self.temperament.fold_shanten
         for token in by_kind.get("daiminkan", []):
             if not view.threats and self._takes_daiminkan(turn, view, token, distance):
                 return token
         best = (distance, skip)
         for token in (*by_kind.get("pon", []), *by_kind.get("chi", [])):
-            action = turn.options[token][0][0]
-            rest = [tile for tile in view.hand if tile not in action.consume_tiles]
-            melds = [*view.own_melds, [*action.consume_tiles, action.tile]]
-            after = self._call_shanten(turn, view, rest, melds)
+            after = self._call_shanten(turn, view, token)
             if (is_folding and after > 0) or after > self.temperament.call_shanten:
                 continue
             best = min(best, (after, token))
         return best[1] if best[0] < distance else skip
 
-    def _call_shanten(self, turn: Turn, view: View, rest: list[int], melds: list[list[int]]) -> int:
+    def _call_shanten(self, turn: Turn, view: View, token: int) -> int:
         """Computes the shanten after a call, towards a hand with a yaku; late in the round towards any hand."""
-        plans = self._plans(view, rest, melds)
+        rest, planned = self._after_call(turn, view, token)
         if turn.left <= _LATE and self._shanten(rest) == 0:
             return 0
-        return min((self._shanten(hand) for plan in plans if (hand := plan.applied(rest))), default=99)
+        return min(map(self._shanten, planned), default=99)
 
     def _takes_daiminkan(self, turn: Turn, view: View, token: int, distance: int) -> bool:
+        _, planned = self._after_call(turn, view, token)
+        is_near = any(self._shanten(hand) <= distance for hand in planned)
+        return is_near and self._chance(turn, "daiminkan") < self.temperament.kan_rate
+
+    def _after_call(self, turn: Turn, view: View, token: int) -> tuple[list[int], Iterator[list[int]]]:
+        """Returns the hand that remains after a call, as it is and as each plan uses it."""
         action = turn.options[token][0][0]
         rest = [tile for tile in view.hand if tile not in action.consume_tiles]
         melds = [*view.own_melds, [*action.consume_tiles, action.tile]]
-        plans = self._plans(view, rest, melds)
-        return (
-            any((hand := plan.applied(rest)) and self._shanten(hand) <= distance for plan in plans)
-            and self._chance(turn, "daiminkan") < self.temperament.kan_rate
-        )
+        return rest, (hand for plan in self._plans(view, rest, melds) if (hand := plan.applied(rest)))
 
     def _passes_ron(self, turn: Turn, view: View) -> bool:
         if not self.temperament.pass_rate or view.is_riichi or turn.left < _EARLY:
@@ -220,17 +219,17 @@ class RuleBasedAgent:
         plans = (TANYAO,) * ("tanyao" in wanted) + FLUSHES * ("flush" in wanted)
         return [plan for plan in plans if all(plan.uses[kind] for kind in kinds)]
 
-    def _best_plan(self, view: View, hand: list[int], melds: Sequence[Sequence[int]]) -> tuple[Plan, int]:
+    def _best_plan(self, view: View) -> tuple[Plan, int]:
         if view.is_open:
             near = [
                 (self._shanten(usable), number, plan)
-                for number, plan in enumerate(self._plans(view, hand, melds))
-                if (usable := plan.applied(hand))
+                for number, plan in enumerate(self._plans(view, view.hand, view.own_melds))
+                if (usable := plan.applied(view.hand))
             ]
             if near:
                 distance, _, plan = min(near)
                 return plan, distance
-        return ANY, self._shanten(hand)
+        return ANY, self._shanten(view.hand)
 
     def _chance(self, turn: Turn, purpose: str) -> float:
         observation = turn.observation
