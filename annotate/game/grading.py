@@ -9,8 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-Bonus = tuple[tuple[int, ...], ...]
-
 CELESTIAL = 15
 """魂天: points on a separate scale, which no table here covers"""
 
@@ -30,9 +28,9 @@ class MjsoulPoints:
     start: int
     """points of score at which nothing is gained or lost"""
     uma: tuple[int, ...]
-    bonus: tuple[Bonus, Bonus]
+    bonus: tuple[tuple[tuple[int, ...], ...], ...]
     """[style][room][rank]; missing ranks get none; a room without ranks has no known bonus"""
-    penalty: tuple[tuple[int, ...], tuple[int, ...]]
+    penalty: tuple[tuple[int, ...], ...]
     """[style][grade] for the last place, below 魂天"""
 
 
@@ -88,7 +86,6 @@ def mjsoul_delta(rank: int, score: int, room: int, grade: int, style: int, num_s
     and for rooms whose bonus is not known (`has_mjsoul_points`).
     """
     table = MJSOUL[num_seats]
-    assert 0 <= rank < num_seats and 0 <= room < len(table.bonus[style]) and 0 <= grade <= CELESTIAL
     if grade == CELESTIAL or not has_mjsoul_points(room, style, num_seats):
         return 0
     bonus = table.bonus[style][room]
@@ -124,7 +121,6 @@ def mjsoul_deltas(scores: Sequence[int], room: int, grades: Sequence[int], style
 
 def tenhou_delta(rank: int, dan: int, table: TenhouTable, style: int, num_seats: int) -> int:
     """Computes the change of Tenhou's points (pt) at a table; 0 for 天鳳."""
-    assert 0 <= rank < num_seats and 0 <= dan <= TENHOUI
     if dan == TENHOUI:
         return 0
     if rank < num_seats - 1:
@@ -145,5 +141,4 @@ def tenhou_room(table: TenhouTable) -> int:
 
 def tenhou_grade(dan: int) -> int:
     """Returns Mahjong Soul's grade, 0 ... 15, for Tenhou's dan."""
-    assert 0 <= dan <= TENHOUI
     return _TENHOU_GRADES[dan]
