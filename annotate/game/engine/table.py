@@ -105,8 +105,6 @@ class Table:
         """tokens of the current round's public events so far"""
         self.round_index = 0 if has_external_events else -1
         """index of the current round at this table"""
-        self.start: Event = {}
-        """mjai start_kyoku of the current round, without the hands; empty with external events"""
         self.undealt: list[list[int]] = []
         """for each round started: the tiles that were not dealt, physical, in the order of the wall"""
         self.left = vocabulary.num_live
@@ -327,7 +325,6 @@ class Table:
         kind = event["type"]
         if kind == "start_kyoku":
             assert not self._withheld, "a round has ended while the engine was without points"
-            self.start = {key: value for key, value in event.items() if key != "tehais"}
             self.progression = [self.vocabulary.progression["begin"].first]
             self.round_index += 1
             self.undealt.append([self._env.drawn_tile, *self._env.wall[::-1]])  # the dealer has drawn
