@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, Literal, NamedTuple
 
-from annotate.game.corrections import corrected
 from annotate.game.grading import ranks_of
 from annotate.game.origin import Origin
 from annotate.game.tiles import MJAI_NAMES, WIND_NAMES, WINDS, unseen_tiles
@@ -16,6 +15,11 @@ Event = dict[str, Any]
 """one mjai event, e.g. {"type": "dahai", "actor": 0, "pai": "5mr", "tsumogiri": False}"""
 
 _TILES_COME_AND_GO = ("start_kyoku", "tsumo", "dahai")
+ENDS = ("hora", "ryukyoku")
+"""events that end a round"""
+
+STICK = 1000
+"""points of a riichi stick"""
 
 START_SCORE = {4: 25_000, 3: 35_000}
 """by number of seats: the usual score at the start of a game"""
@@ -51,13 +55,45 @@ class Round:
     format does not record it"""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "events", corrected(self.events))
+        object.__setattr__(self, "events", _corrected(self.events))
 
     @property
     def name(self) -> str:
         """Wind, number of the round and honba for people, e.g. "East 1-0"."""
         start = self.events[0]
         return f"{WIND_NAMES[WINDS[start['bakaze']]]} {start['kyoku']}-{start['honba']}"
+
+
+def _corrected(events: Sequence[Event]) -> tuple[Event, ...]:
+    """Returns the mjai events of a round, from start_kyoku, whatever its format, with
+
+    - the dealer's first discard as one from the hand: none of the 14 tiles dealt is the drawn one. Records mark it
+      differently, some as drawn although it is another tile;
+    - the tile of a North set aside;
+    - payments where there are only the scores after them.
+    """
+    found = list(events)
+    place = 3 if len(found) > 2 and found[2]["type"] == "reach" else 2
+    if len(found) > place and found[place]["type"] == "dahai" and found[1]["type"] == "tsumo":
+        found[place] = {**found[place], "tsumogiri": False}
+    for i, event in enumerate(found):
+        if event["type"] == "kita" and event.get("pai") != "N":
+            found[i] = {**event, "pai": "N"}
+    if any(event["type"] in ENDS and "deltas" not in event and "scores" in event for event in found[-3:]):
+        _pay(found)
+    return tuple(found)
+
+
+def _pay(events: list[Event]) -> None:
+    scores = list(events[0]["scores"])
+    for i, event in enumerate(events):
+        if event["type"] == "reach_accepted":
+            scores[event["actor"]] -= STICK
+        elif event["type"] in ENDS:
+            if "deltas" not in event and "scores" in event:
+                deltas = [after - before for after, before in zip(event["scores"], scores, strict=True)]
+                events[i] = event = {**event, "deltas": deltas}
+            scores = [score + paid for score, paid in zip(scores, event.get("deltas", [0] * len(scores)), strict=True)]
 
 
 class LostRound(NamedTuple):

@@ -4,10 +4,9 @@ from collections.abc import Sequence
 from itertools import permutations
 from typing import NamedTuple
 
-from annotate.game.corrections import STICK
 from annotate.game.grading import ranks_of
 from annotate.game.hands import tenpai_at_end
-from annotate.game.record import ENOUGH, START_SCORE, Event
+from annotate.game.record import ENDS, ENOUGH, START_SCORE, STICK, Event
 from annotate.game.tiles import WINDS
 from annotate.vocabulary import VOCABULARIES
 
@@ -70,7 +69,7 @@ def round_delta(events: Sequence[Event], num_seats: int) -> list[int]:
     for event in events:
         if event["type"] == "reach_accepted":
             delta[event["actor"]] -= STICK
-        elif event["type"] in ("hora", "ryukyoku"):
+        elif event["type"] in ENDS:
             delta = [a + b for a, b in zip(delta, event.get("deltas") or [0] * num_seats, strict=True)]
     return delta
 

@@ -13,7 +13,7 @@ from typing import Any
 from annotate.game.decisions import Choice, choice_of
 from annotate.game.engine.table import Table, Turn
 from annotate.game.mjai_actions import choice_of_event
-from annotate.game.record import Event, Rules, places_dealt
+from annotate.game.record import ENDS, Event, Rules, places_dealt
 from annotate.game.tiles import NUM_DEAD, TILE_OF_MJAI, unseen_tiles
 from annotate.vocabulary import NUM_SUITS, NUM_TILES34, RANKS_PER_SUIT, Vocabulary
 
@@ -23,7 +23,6 @@ _HONOURS = range(_FIRST_HONOUR, NUM_TILES34)
 _DULL = {4: (*_HONOURS, 0, 3, 6, 10, 13, 16, 20, 23, 26), 3: (*_HONOURS, 0, 8, 10, 13, 16, 20, 23, 26)}
 """by number of seats: honours and 147m (of three players 19m) 258p 369s: no pair and no two neighbours, so that nothing
 can be claimed with them. The honours come first, as they may always be discarded after a chi"""
-_ENDS = ("hora", "ryukyoku")
 _SEQUENCES = range(0, _FIRST_HONOUR, 3)
 """the lowest tiles of nine sequences that share none"""
 
@@ -76,7 +75,7 @@ class SeatTable(Table):
             "dora": self._turn_indicator,
             **dict.fromkeys(("chi", "pon", "daiminkan"), self._claim),
             **dict.fromkeys(("ankan", "kakan", "kita"), self._declare_kan),
-            **dict.fromkeys(_ENDS, self._end),
+            **dict.fromkeys(ENDS, self._end),
         }
         for other in range(self.vocabulary.num_seats):
             if other != seat:
@@ -89,7 +88,7 @@ class SeatTable(Table):
         handler = self._handlers.get(event["type"])
         self._offered = None
         if handler is not None:
-            if event["type"] not in _ENDS and (self._is_over or self._env.done()):
+            if event["type"] not in ENDS and (self._is_over or self._env.done()):
                 raise ValueError("after the end of the round")
             handler(event)
         return self._offered

@@ -9,9 +9,8 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from annotate.game.corrections import STICK
 from annotate.game.grading import ranks_of
-from annotate.game.record import ENOUGH, START_SCORE, Event, Round
+from annotate.game.record import ENOUGH, START_SCORE, STICK, Event, Round
 from annotate.game.results import dealer_stays, leftover_deposits, round_delta
 from annotate.game.tiles import WIND_NAMES, WINDS
 from annotate.replay.consistency import Disagreement

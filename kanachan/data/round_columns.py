@@ -10,8 +10,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from annotate.game.corrections import STICK
 from annotate.game.grading import ranks_of
+from annotate.game.record import STICK
 from annotate.game.results import GameSummary
 from annotate.vocabulary import Vocabulary
 from kanachan.data.columns import Columns, splitmix64, token_value

@@ -19,12 +19,11 @@ from typing import Any, Self
 
 from riichienv import ActionType, GameRule, Phase, RiichiEnv
 
-from annotate.game.corrections import STICK
 from annotate.game.engine.faults import best_win_of_first_turn, withhold_dora
 from annotate.game.engine.hand_evaluator import shanten
 from annotate.game.engine.options import Move, Options, reader_of
 from annotate.game.progression import CALLS, call_token
-from annotate.game.record import Event, Rules
+from annotate.game.record import STICK, Event, Rules
 from annotate.game.tiles import MJAI_NAMES, NUM_DEAD, NUM_INDICATORS, TILE_OF_ID, TILE_OF_MJAI, WINDS
 from annotate.vocabulary import Vocabulary
 

@@ -8,8 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from annotate.game.corrections import STICK
-from annotate.game.record import START_SCORE, Event
+from annotate.game.record import START_SCORE, STICK, Event
 from annotate.records.strict_json import end_of_value, objects_of, parse_json
 
 HELLO, ERROR = "hello", "error"
