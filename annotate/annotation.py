@@ -8,12 +8,21 @@ import re
 from itertools import pairwise
 from typing import NamedTuple
 
-from annotate.observation import Observation
 from annotate.vocabulary import TABLE, VOCABULARIES, Vocabulary
 
 FIELDS = ("game", "sparse", "numeric", "progression", "actions", "chosen", "results")
 HIDDEN = "hidden"
 _ALL_FIELDS = (*FIELDS, HIDDEN)
+
+
+class Observation(NamedTuple):
+    """A seat's view of the table and the actions that it may take, without what it chose or what followed."""
+
+    sparse: tuple[int, ...]
+    numeric: tuple[int, ...]
+    progression: tuple[int, ...]
+    actions: tuple[int, ...]
+    """ascending"""
 
 
 class Annotation(NamedTuple):

@@ -5,10 +5,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from annotate.annotation import Annotation
+from annotate.annotation import Annotation, Observation
 from annotate.game.engine.table import Table, Turn
 from annotate.game.features import ObservationEncoder
-from annotate.observation import Observation
 from annotate.vocabulary import Vocabulary
 
 CLAIMS = ("chi", "pon", "daiminkan")

@@ -2,10 +2,10 @@
 
 from collections.abc import Container, Iterable, Sequence
 
+from annotate.annotation import Observation
 from annotate.game.engine.table import Table, Turn
 from annotate.game.grading import ranks_of
 from annotate.game.tiles import TILE_OF_ID
-from annotate.observation import Observation
 from annotate.vocabulary import HAND_SLOT_FIRST, NUM_GRADES, Vocabulary
 
 

@@ -14,8 +14,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from annotate.annotation import Annotation
-from annotate.observation import Observation
+from annotate.annotation import Annotation, Observation
 from annotate.vocabulary import Vocabulary
 
 

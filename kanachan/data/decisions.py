@@ -11,13 +11,13 @@ from annotate.annotation import (
     FIELDS,
     HIDDEN,
     Annotation,
+    Observation,
     check,
     check_observation,
     parse_line,
     vocabulary_of_line,
     vocabulary_of_numbers,
 )
-from annotate.observation import Observation
 from annotate.vocabulary import Vocabulary
 from annotate.words import describe
 

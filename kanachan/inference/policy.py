@@ -13,8 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from annotate.annotation import Annotation
-from annotate.observation import Observation
+from annotate.annotation import Annotation, Observation
 from annotate.vocabulary import Vocabulary
 from annotate.words import describe_action
 from kanachan.config import StageName

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import NamedTuple, Protocol
 
+from annotate.annotation import Observation
 from annotate.game.engine.table import Turn
 from annotate.game.record import Event
-from annotate.observation import Observation
 from annotate.vocabulary import Vocabulary
 from annotate.words import describe_action
 from kanachan.inference.choice import Action

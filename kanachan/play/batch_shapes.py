@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from annotate.observation import Observation
+from annotate.annotation import Observation
 from kanachan.data.batch import padded
 from kanachan.data.columns import columns_of_observations
 from kanachan.inference.policy import Policy

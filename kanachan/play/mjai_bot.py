@@ -13,6 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from annotate.annotation import Observation
 from annotate.game.engine.hand_evaluator import shanten
 from annotate.game.engine.table import Turn
 from annotate.game.features import ObservationEncoder
@@ -20,7 +21,6 @@ from annotate.game.mjai_actions import events_of_option
 from annotate.game.record import Event, Rules
 from annotate.game.seat_view import SeatTable
 from annotate.game.tiles import WINDS
-from annotate.observation import Observation
 from annotate.runtime.json_output import rounded
 from kanachan.data.round_state import RoundState
 from kanachan.inference.choice import Prediction, choose

@@ -15,8 +15,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from annotate.annotation import Observation
 from annotate.game.record import Event
-from annotate.observation import Observation
 from kanachan.inference.choice import Action, Prediction
 from kanachan.inference.int8_network import Int8Network
 from kanachan.inference.policy import Policy

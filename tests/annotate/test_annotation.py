@@ -2,8 +2,7 @@
 
 import pytest
 
-from annotate.annotation import Annotation, check, format_line, parse_line, vocabulary_of_line
-from annotate.observation import Observation
+from annotate.annotation import Annotation, Observation, check, format_line, parse_line, vocabulary_of_line
 from annotate.vocabulary import FOUR_PLAYERS
 from tests.support.random_annotations import altered, random_annotations
 

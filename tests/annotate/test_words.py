@@ -1,7 +1,6 @@
 import pytest
 
-from annotate.annotation import Annotation, check
-from annotate.observation import Observation
+from annotate.annotation import Annotation, Observation, check
 from annotate.vocabulary import CHI_OF_TILES, FOUR_PLAYERS, HAND_SLOT_FIRST, NUM_GRADES, TILE_NAMES
 from annotate.words import describe, describe_action
 

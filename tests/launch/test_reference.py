@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from annotate.observation import Observation
+from annotate.annotation import Observation
 from annotate.vocabulary import THREE_PLAYERS
 from kanachan.cli import evaluate, models
 from kanachan.data.round_shards import open_rounds

@@ -26,7 +26,7 @@ LEVELS_OF_KANACHAN = (
 )
 """A package imports from those before it; only config has the sections of policy_config, on its level."""
 LEVELS_OF_ANNOTATE = (
-    {"blocks", "observation", "runtime"},
+    {"blocks", "runtime"},
     {"vocabulary"},
     {"annotation"},
     {"game"},

@@ -3,8 +3,7 @@
 import random
 from typing import Any
 
-from annotate.annotation import Annotation
-from annotate.observation import Observation
+from annotate.annotation import Annotation, Observation
 from annotate.vocabulary import FOUR_PLAYERS, HAND_SLOT_FIRST, NUM_GRADES, NUM_TILES, tile34_of
 
 _V = FOUR_PLAYERS

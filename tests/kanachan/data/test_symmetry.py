@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 
-from annotate.annotation import Annotation
-from annotate.observation import Observation
+from annotate.annotation import Annotation, Observation
 from annotate.vocabulary import CHI_TILES, FOUR_PLAYERS, HAND_SLOT_FIRST, THREE_PLAYERS, TILE_NAMES, tile34_of
 from kanachan.data.columns import Columns, columns_of_annotations
 from kanachan.data.symmetry import SeatRotation, seat_rotations, suit_permutations

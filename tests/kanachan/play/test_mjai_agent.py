@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from annotate.annotation import Observation
 from annotate.game.engine.table import Table
 from annotate.game.tiles import RED_IDS
-from annotate.observation import Observation
 from annotate.simulation.simulate import simulate_game
 from annotate.vocabulary import FOUR_PLAYERS as V
 from kanachan.play import mjai_agent
