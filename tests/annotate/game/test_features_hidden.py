@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 
 from annotate.annotation import Annotation, format_line, parse_line
+from annotate.game.hands import Hands
 from annotate.game.record import Event, Game, Round
 from annotate.game.tiles import MJAI_NAMES, TILE_OF_ID
 from annotate.records.reading import read_games
 from annotate.replay.replay import annotate_game
 from annotate.simulation.simulate import simulate_game
-from annotate.vocabulary import HAND_SLOT_FIRST
+from annotate.vocabulary import tile_of_slot
 from kanachan.cli.annotate import main as annotate
 from tests.support.paths import HANDMADE_RECORDS
 from tests.support.rare_rounds import ROUNDS
@@ -26,24 +27,13 @@ KANS = ("daiminkan", "ankan", "kakan")
 
 def hands_after(events: Sequence[Event], num_public: int) -> tuple[list[list[str]], int, bool]:
     """The concealed hands after so many discards and calls; how many of them are kans, and whether the last one is."""
-    hands = [list(hand) for hand in events[0]["tehais"]]
-    num_kans, last = 0, ""
+    hands, calls = Hands(events[0]), list[str]()
     for event in events[1:]:
-        if num_public == 0:
+        if len(calls) == num_public:
             break
-        kind, seat = event["type"], event.get("actor", 0)
-        if kind in CALLS:
-            num_public -= 1
-            last = kind
-            num_kans += kind in KANS
-        if kind == "tsumo":
-            hands[seat].append(event["pai"])
-        elif kind in ("dahai", "kakan"):
-            hands[seat].remove(event["pai"])
-        elif kind in CALLS:
-            for name in event["consumed"]:
-                hands[seat].remove(name)
-    return hands, num_kans, last in KANS
+        hands.follow(event)
+        calls += [event["type"]] if event["type"] in CALLS else []
+    return hands.concealed, sum(kind in KANS for kind in calls), bool(calls) and calls[-1] in KANS
 
 
 def require_hidden(annotation: Annotation, recorded: Round) -> None:
@@ -54,7 +44,7 @@ def require_hidden(annotation: Annotation, recorded: Round) -> None:
     seat = next(at["seat"] for name, at in map(V.sparse.describe, annotation.sparse) if name == "seat")
     for relative_seat in range(NUM_SEATS - 1):
         slots = [at["slot"] for name, at in found if name == "hand" and at["relative_seat"] == relative_seat]
-        tiles = [max(t for t, first in enumerate(HAND_SLOT_FIRST) if first <= slot) for slot in slots]
+        tiles = map(tile_of_slot, slots)
         hand = hands[(seat + 1 + relative_seat) % NUM_SEATS]
         assert sorted(MJAI_NAMES[tile] for tile in tiles) == sorted(hand)
     wall = [MJAI_NAMES[at["tile"]] for name, at in found if name == "wall"]

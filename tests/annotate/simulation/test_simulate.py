@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from annotate.annotation import format_line
 from annotate.game.decisions import KINDS, kind_of
 from annotate.game.record_writer import rounds_of
 from annotate.records.reading import read_games
@@ -24,24 +23,18 @@ def east_games() -> list[SimulatedGame]:
     return [simulate_game(V, 0, index, style=0) for index in range(13)]
 
 
-def replayed(game: SimulatedGame, folder: Path) -> tuple[list[str], int]:
-    """Returns the lines of the game's record, and the number of choices that the record hides."""
+def assert_same_lines(game: SimulatedGame, folder: Path) -> int:
+    """Compares the lines of the game's record, in their order, with the game's own, but for the choices that the record
+    hides; returns their number."""
     path = folder / f"{game.id}.jsonl"
     path.write_text("".join(f"{json.dumps(event)}\n" for event in game.events))
     (recorded,) = read_games(str(path))
     report = annotate_game(recorded)
     assert report.left_out == [] and report.notes == []
-    return [format_line(annotation) for annotation in report.annotations], report.num_unknown
-
-
-def assert_same_lines(game: SimulatedGame, folder: Path) -> int:
-    """Compares the lines of the game's record, in their order, with the game's own, but for the choices that the record
-    hides; returns their number."""
-    lines, num_unknown = replayed(game, folder)
-    own = iter(format_line(annotation) for annotation in game.annotations)
-    assert all(line in own for line in lines)
-    assert len(game.annotations) == len(lines) + num_unknown
-    return num_unknown
+    own = iter(game.annotations)
+    assert all(annotation in own for annotation in report.annotations)
+    assert len(game.annotations) == len(report.annotations) + report.num_unknown
+    return report.num_unknown
 
 
 def test_a_record_gives_the_lines_that_were_written_while_playing(

@@ -3,13 +3,14 @@
 import random
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
 from annotate.game.engine.hand_evaluator import shanten
 from annotate.game.engine.table import Table, Turn
+from annotate.game.hands import Hands
 from annotate.game.record import Event
 from annotate.game.tiles import TILE_OF_ID
 from tests.support.rounds import V3, play_three
@@ -50,11 +51,8 @@ class Ids:
 
 @dataclass
 class Seat:
-    """What a seat has and has done."""
+    """What a seat has done."""
 
-    hand: list[str]
-    melds: list[tuple[str, list[str]]] = field(default_factory=list)
-    norths: int = 0
     riichi: str = ""
     """'', riichi or double"""
     can_win_at_once: bool = False
@@ -67,7 +65,8 @@ class Following:
 
     def __init__(self, start: Event) -> None:
         self.start = start
-        self.seats = [Seat(list(hand)) for hand in start["tehais"]]
+        self.held = Hands(start)
+        self.seats = [Seat() for _ in start["tehais"]]
         self.indicators = [start["dora_marker"]]
         self.left = NUM_DRAWS
         self.deposits = start["kyotaku"]
@@ -82,6 +81,7 @@ class Following:
 
     def follow(self, event: Event) -> None:
         kind, seat = event["type"], self.seats[event["actor"]] if "actor" in event else None
+        self.held.follow(event)
         if kind == "dora":
             self.indicators.append(event["dora_marker"])
         elif kind == "reach_accepted":
@@ -92,29 +92,15 @@ class Following:
             seat.riichi = "riichi" if seat.has_discarded or not self.is_undisturbed else "double"
             self._declaring = seat
         elif kind == "tsumo":
-            seat.hand.append(event["pai"])
             self.left -= 1
             self.is_replaced, self.is_replacing = self.is_replacing, False
         elif kind == "dahai":
-            seat.hand.remove(event["pai"])
             seat.can_win_at_once, seat.has_discarded = seat is self._declaring, True
             self._declaring, self.claimed = None, (event["pai"], kind)
         else:
-            self._call(kind, seat, event)
+            self._call(kind, event)
 
-    def _call(self, kind: str, seat: Seat, event: Event) -> None:
-        if kind == "kakan":
-            seat.hand.remove(event["pai"])
-            place = [name == "pon" and kind_of(tiles[0]) == kind_of(event["pai"]) for name, tiles in seat.melds]
-            seat.melds[place.index(True)] = (kind, [*seat.melds[place.index(True)][1], event["pai"]])
-        elif kind == "kita":
-            seat.hand.remove("N")
-            seat.norths += 1
-        else:
-            for tile in event["consumed"]:
-                seat.hand.remove(tile)
-            taken = [event["pai"]] if "pai" in event and kind != "ankan" else []
-            seat.melds.append((kind, [*taken, *event["consumed"]]))
+    def _call(self, kind: str, event: Event) -> None:
         if kind in ("ankan", "kakan", "kita"):
             self.claimed = ("N" if kind == "kita" else event.get("pai") or event["consumed"][0], kind)
         self.is_replacing = kind != "pon"
@@ -126,11 +112,12 @@ class Following:
     def payments(self, win: Event) -> tuple[list[int], list[str]]:
         """What every seat gains by a win, and its yaku."""
         actor, is_tsumo, ids = win["actor"], win["target"] == win["actor"], Ids()
-        seat, oya = self.seats[actor], self.start["oya"]
-        tile, claimed_by = (seat.hand[-1], "tsumo") if is_tsumo else self.claimed
-        concealed = seat.hand[:-1] if is_tsumo else seat.hand
+        seat, hand, oya = self.seats[actor], self.held.concealed[actor], self.start["oya"]
+        tile, claimed_by = (hand[-1], "tsumo") if is_tsumo else self.claimed
+        concealed = hand[:-1] if is_tsumo else hand
         melds = [
-            Meld(KINDS_OF_MELDS[kind], sorted(map(ids, tiles)), opened=kind != "ankan") for kind, tiles in seat.melds
+            Meld(KINDS_OF_MELDS[meld.kind], sorted(map(ids, meld.tiles)), opened=meld.kind != "ankan")
+            for meld in self.held.melds[actor]
         ]
         tiles = [*(id for meld in melds for id in meld.tiles), *map(ids, concealed)]
         winning = ids(tile)
@@ -158,7 +145,7 @@ class Following:
                 player_wind=EAST + (actor - oya) % 3,
                 round_wind=EAST + HONOURS.index(self.start["bakaze"]),
                 options=RULES,
-                num_nuki_dora=seat.norths,
+                num_nuki_dora=self.held.norths[actor],
             ),
         )
         assert found.error is None, (found.error, win)
@@ -203,7 +190,7 @@ def compared(events: Sequence[Event]) -> Iterator[Compared]:
             assert following is not None
             claimed_by = "tsumo" if event["target"] == event["actor"] else following.claimed[1]
             expected, yaku = following.payments(event)
-            norths = following.seats[event["actor"]].norths
+            norths = following.held.norths[event["actor"]]
             yield Compared(following.start, event, list(event["deltas"]), expected, yaku, claimed_by, norths)
         elif following is not None:
             following.follow(event)
