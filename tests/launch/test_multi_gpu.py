@@ -1,7 +1,6 @@
 """Training in several processes by the scripts of launch/, which are killed, stopped and requeued."""
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -12,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kanachan.training.checkpointing import read_checkpoint
-from tests.support.launched import run_module, write_program
+from tests.support.launched import run_module, sbatch, write_program
 from tests.support.paths import ROOT
 from tests.support.tiny_runs import arguments, rows_of
 
@@ -32,19 +31,6 @@ def machine(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def start(machine: Path, command: list[str], **variables: str) -> subprocess.Popen[str]:
-    environment = {
-        **os.environ,
-        "KANACHAN_VENV": str(machine / "venv"),
-        "PYTHONPATH": str(ROOT),
-        "PATH": f"{machine / 'slurm' / 'bin'}:{os.environ['PATH']}",
-        **variables,
-    }
-    return subprocess.Popen(
-        command, cwd=machine, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
-
-
 def settings(shards: Path, run: Path) -> list[str]:
     """Returns RUN -- SETTINGS, for the scripts."""
     steps = ("--run.steps", str(STEPS), "--run.validation_interval", str(32 * STEPS), "--run.accelerator", "cpu")
@@ -58,7 +44,11 @@ def steps_of(run: Path) -> list[int]:
 
 
 def multi_gpu(machine: Path, *arguments: str) -> subprocess.Popen[str]:
-    return start(machine, [str(ROOT / "launch" / "multi_gpu.sh"), *arguments])
+    environment = {**os.environ, "KANACHAN_VENV": str(machine / "venv"), "PYTHONPATH": str(ROOT)}
+    command = [str(ROOT / "launch" / "multi_gpu.sh"), *arguments]
+    return subprocess.Popen(
+        command, cwd=machine, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
 
 
 def descendants(pid: int) -> Iterator[int]:
@@ -133,13 +123,10 @@ def test_a_signal_is_passed_on_and_ends_the_run_for_good(machine: Path, number: 
     assert len((machine / "calls").read_text().splitlines()) == 1
 
 
-def sbatch(machine: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Runs a copy of the script, as Slurm does."""
-    copy = shutil.copy(ROOT / "launch" / "slurm" / "train.sbatch", machine / "slurm_script")
-    job = {"SLURM_JOB_ID": "77", "SLURM_SUBMIT_DIR": str(ROOT), "SLURM_CPUS_PER_TASK": "1", **variables}
-    script = start(machine, [copy, *arguments], **job)
-    out, err = script.communicate(timeout=120)
-    return subprocess.CompletedProcess(script.args, script.returncode, out, err)
+def train_job(machine: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    path = f"{machine / 'slurm' / 'bin'}:{os.environ['PATH']}"
+    job = {"PATH": path, "SLURM_JOB_ID": "77", "SLURM_CPUS_PER_TASK": "1"}
+    return sbatch(machine, "train.sbatch", *arguments, **job, **variables)
 
 
 def calls_of_scontrol(machine: Path) -> list[str]:
@@ -160,10 +147,10 @@ while :; do sleep 0.01; done
 
 def test_a_job_that_is_stopped_is_requeued_until_there_are_weights(machine: Path) -> None:
     make_train(machine, STOPPED_THE_FIRST_TIME)
-    stopped = sbatch(machine, "run", "--", "--stage", "rank", SRUN_SIGNAL_AT="1")
+    stopped = train_job(machine, "run", "--", "--stage", "rank", SRUN_SIGNAL_AT="1")
     assert (stopped.returncode, calls_of_scontrol(machine)) == (0, ["requeue 77"]), stopped.stderr
     assert "job 77 is requeued" in stopped.stderr
-    ended = sbatch(machine, "run", "--", "--stage", "rank", SLURM_RESTART_COUNT="1")
+    ended = train_job(machine, "run", "--", "--stage", "rank", SLURM_RESTART_COUNT="1")
     assert (ended.returncode, calls_of_scontrol(machine)) == (0, ["requeue 77"]), ended.stderr
     assert "start 2" in ended.stderr and "the run has ended" in ended.stderr
     assert (machine / "calls").read_text() == 4 * "--run.accelerator gpu --stage rank --run.out run --resume auto\n"
@@ -171,7 +158,7 @@ def test_a_job_that_is_stopped_is_requeued_until_there_are_weights(machine: Path
 
 def test_a_longer_run_that_is_stopped_is_not_taken_for_the_one_that_has_ended(machine: Path) -> None:
     make_train(machine, "mkdir -p run; touch -d '1 hour ago' run/weights.safetensors; " + CHECKPOINT)
-    stopped = sbatch(machine, "run", "--", "--stage", "rank")
+    stopped = train_job(machine, "run", "--", "--stage", "rank")
     assert (stopped.returncode, calls_of_scontrol(machine)) == (0, ["requeue 77"]), stopped.stderr
     script = multi_gpu(machine, "run", "--", "--stage", "rank")
     assert "stopped before its end; the same command resumes from here" in script.communicate()[1]
@@ -180,20 +167,20 @@ def test_a_longer_run_that_is_stopped_is_not_taken_for_the_one_that_has_ended(ma
 @pytest.mark.slow
 def test_a_run_of_a_stopped_job_is_resumed_in_the_next_job(machine: Path, shards: Path) -> None:
     run = machine / "run"
-    stopped = sbatch(machine, *settings(shards, run), SRUN_SIGNAL_AT="10")
+    stopped = train_job(machine, *settings(shards, run), SRUN_SIGNAL_AT="10")
     assert stopped.returncode == 0, stopped.stdout + stopped.stderr
     assert "2 x CPU, ddp" in stopped.stdout and "stopped by SIGUSR1 after step" in stopped.stdout
     assert 10 <= read_checkpoint(run / "checkpoints" / "last.ckpt")["global_step"] < STEPS
     assert not (run / "weights.safetensors").exists()
 
-    ended = sbatch(machine, *settings(shards, run), SLURM_RESTART_COUNT="1")
+    ended = train_job(machine, *settings(shards, run), SLURM_RESTART_COUNT="1")
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert steps_of(run) == list(range(1, STEPS + 1))
 
 
 def test_a_job_whose_run_fails_is_not_requeued(machine: Path) -> None:
     make_train(machine, "exit 3")
-    done = sbatch(machine, "run", "--", "--stage", "rank")
+    done = train_job(machine, "run", "--", "--stage", "rank")
     assert done.returncode == 1
     assert "the run has failed with status 3; submitted again, it resumes from its last checkpoint" in done.stderr
     assert calls_of_scontrol(machine) == []

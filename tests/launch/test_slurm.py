@@ -1,7 +1,6 @@
 """Annotating on a cluster: the Slurm scripts, run as Slurm runs them, with its variables."""
 
 import os
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -10,8 +9,7 @@ import pytest
 from kanachan.cli import pack, selfplay
 from kanachan.cli.annotate import main
 from kanachan.data.shard_folder import splits_in
-from tests.support.launched import run_module, write_program
-from tests.support.paths import ROOT
+from tests.support.launched import run_module, sbatch, write_program
 
 
 @pytest.fixture
@@ -23,24 +21,11 @@ def cluster(games: Path, tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(cluster: Path, script: str, *arguments: str, **variables: object) -> subprocess.CompletedProcess[str]:
-    """Runs a copy of a script, as Slurm does."""
-    copy = shutil.copy(ROOT / "launch" / "slurm" / script, cluster / "slurm_script")
-    environment = {
-        **os.environ,
-        "SLURM_SUBMIT_DIR": str(ROOT),
-        "KANACHAN_VENV": str(cluster / "venv"),
-        "PYTHONPATH": str(ROOT),
-        **{name: str(value) for name, value in variables.items()},
-    }
-    return subprocess.run([copy, *arguments], cwd=cluster, env=environment, capture_output=True, text=True)
-
-
 def task(cluster: Path, number: int, *, first: int, last: int, count: int) -> subprocess.CompletedProcess[str]:
     array = {"ID": number, "MIN": first, "MAX": last, "COUNT": count}
     more = {"SLURM_CPUS_PER_TASK": 1, "KANACHAN_ANNOTATE": "--room 3 --rows-per-shard 1000"}
     variables = {f"SLURM_ARRAY_TASK_{name}": value for name, value in array.items()} | more
-    return run(cluster, "annotate.sbatch", "games", "out", **variables)
+    return sbatch(cluster, "annotate.sbatch", "games", "out", **variables)
 
 
 @pytest.mark.slow
@@ -50,9 +35,9 @@ def test_the_tasks_of_an_array_are_merged_to_what_one_process_packs(cluster: Pat
         assert done.returncode == 0, done.stderr
     again = task(cluster, 5, first=4, last=5, count=2)
     assert (again.returncode, "out/part-2-of-2: done already" in again.stderr) == (0, True)
-    merged = run(cluster, "merge.sbatch", "out", "--rows-per-shard", "1000")
+    merged = sbatch(cluster, "merge.sbatch", "out", "--rows-per-shard", "1000")
     assert merged.returncode == 0, merged.stderr
-    assert run(cluster, "merge.sbatch", "out", "--rows-per-shard", "1000").returncode == 0
+    assert sbatch(cluster, "merge.sbatch", "out", "--rows-per-shard", "1000").returncode == 0
 
     games = str(cluster / "games")
     assert main([games, "--pack", str(cluster / "whole"), "--room", "3", "--rows-per-shard", "1000"]) == 0
@@ -80,7 +65,7 @@ def test_games_are_played_on_two_machines(cluster: Path) -> None:
     write_program(programs / "srun", '#!/bin/sh\nwhile [ "${1#--}" != "$1" ]; do shift; done\nexec "$@"\n')
     options = ["rule", "-n", "6", "--style", "east"]
     job = {"SLURM_JOB_ID": os.getpid(), "SLURM_JOB_NUM_NODES": 2, "SLURM_CPUS_PER_TASK": 1}
-    done = run(cluster, "selfplay.sbatch", *options, "-o", "shards", **job)
+    done = sbatch(cluster, "selfplay.sbatch", *options, "-o", "shards", **job)
     assert done.returncode == 0, done.stdout + done.stderr
     assert selfplay.main([*options, "-o", str(cluster / "expected"), "-j", "1"]) == 0
     for path in (cluster / "expected").rglob("*.arrow"):

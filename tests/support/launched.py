@@ -1,6 +1,9 @@
 """The programs of launch/, which is not a package."""
 
 import importlib.util
+import os
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -31,3 +34,16 @@ def program(name: str, folder: Path = LAUNCH / "reports") -> ModuleType:
     sys.modules[module.__name__] = module
     spec.loader.exec_module(module)
     return module
+
+
+def sbatch(folder: Path, script: str, *arguments: str, **variables: object) -> subprocess.CompletedProcess[str]:
+    """Runs a copy of a script of launch/slurm in a folder that has an environment, `venv`, as Slurm does."""
+    copy = shutil.copy(LAUNCH / "slurm" / script, folder / "slurm_script")
+    environment = {
+        **os.environ,
+        "SLURM_SUBMIT_DIR": str(ROOT),
+        "KANACHAN_VENV": str(folder / "venv"),
+        "PYTHONPATH": str(ROOT),
+        **{name: str(value) for name, value in variables.items()},
+    }
+    return subprocess.run([copy, *arguments], cwd=folder, env=environment, capture_output=True, text=True)
