@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 from annotate.annotation import Annotation, Observation
 from annotate.game.engine.table import Table, Turn
 from annotate.game.features import ObservationEncoder
+from annotate.game.record import CLAIMS
 from annotate.vocabulary import Vocabulary
 
-CLAIMS = ("chi", "pon", "daiminkan")
-KINDS = ("discard", "riichi", "ankan", "kakan", "kita", "tsumo", "kyushu", "skip", "chi", "pon", "daiminkan", "ron")
+KINDS = ("discard", "riichi", "ankan", "kakan", "kita", "tsumo", "kyushu", "skip", *CLAIMS, "ron")
 """kinds of chosen actions, by their names in reports"""
 
 

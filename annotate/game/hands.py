@@ -4,9 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from annotate.game.engine.hand_evaluator import is_tenpai
-from annotate.game.record import Event
-
-_TAKEN = ("chi", "pon", "daiminkan")
+from annotate.game.record import CLAIMS, Event
 
 
 @dataclass(slots=True)
@@ -49,7 +47,7 @@ class Hands:
             self._remove(seat, [event["pai"]])
             meld = next(meld for meld in self.melds[seat] if sorted(meld.tiles) == sorted(event["consumed"]))
             meld.kind, meld.added = kind, event["pai"]
-        elif kind in _TAKEN:
+        elif kind in CLAIMS:
             self._remove(seat, event["consumed"])
             self.melds[seat].append(Meld(kind, list(event["consumed"]), event["pai"], event["target"]))
         elif kind == "kita":

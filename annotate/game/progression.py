@@ -1,22 +1,15 @@
-"""Calls, kans and Norths set aside as tokens of the progression; those of discards are computed by `Table`."""
+"""Calls, kans and Norths set aside as indices of their blocks of tokens."""
 
-from annotate.game.record import Event
+from annotate.game.record import CLAIMS, Event
 from annotate.game.tiles import TILE_OF_MJAI
-from annotate.vocabulary import CHI_OF_TILES, Vocabulary, tile34_of
+from annotate.vocabulary import CHI_OF_TILES, tile34_of
 
-CALLS = ("chi", "pon", "daiminkan", "ankan", "kakan", "kita")
-
-
-def call_token(event: Event, vocabulary: Vocabulary) -> int:
-    """Returns the progression's token of a call, a kan or a North set aside."""
-    seat = event["actor"]
-    block = vocabulary.progression[event["type"]]
-    return block.token(seat, *call_indices(event, event["type"], seat, vocabulary.num_seats))
+CALLS = (*CLAIMS, "ankan", "kakan", "kita")
 
 
 def call_indices(event: Event, kind: str, seat: int, num_seats: int) -> tuple[int, ...]:
-    """Returns the indices of a call, a kan or a North set aside of `seat` in its block of actions. Raises ValueError if
-    it is a chi of no sequence."""
+    """Returns the indices of a call, a kan or a North set aside of `seat` in its block of actions; that of the
+    progression has the seat before them. Raises ValueError if it is a chi of no sequence."""
     if kind == "kita":
         return ()
     if kind == "ankan":

@@ -15,6 +15,8 @@ Event = dict[str, Any]
 """one mjai event, e.g. {"type": "dahai", "actor": 0, "pai": "5mr", "tsumogiri": False}"""
 
 _TILES_COME_AND_GO = ("start_kyoku", "tsumo", "dahai")
+CLAIMS = ("chi", "pon", "daiminkan")
+"""events by which a seat calls another's discard"""
 ENDS = ("hora", "ryukyoku")
 """events that end a round"""
 

@@ -13,7 +13,7 @@ from typing import Any
 from annotate.game.decisions import Choice, choice_of
 from annotate.game.engine.table import Table, Turn
 from annotate.game.mjai_actions import choice_of_event
-from annotate.game.record import ENDS, Event, Rules, places_dealt
+from annotate.game.record import CLAIMS, ENDS, Event, Rules, places_dealt
 from annotate.game.tiles import NUM_DEAD, TILE_OF_MJAI, unseen_tiles
 from annotate.vocabulary import NUM_SUITS, NUM_TILES34, RANKS_PER_SUIT, Vocabulary
 
@@ -73,7 +73,7 @@ class SeatTable(Table):
             "dahai": self._discard_tile,
             "reach": self._declare,
             "dora": self._turn_indicator,
-            **dict.fromkeys(("chi", "pon", "daiminkan"), self._claim),
+            **dict.fromkeys(CLAIMS, self._claim),
             **dict.fromkeys(("ankan", "kakan", "kita"), self._declare_kan),
             **dict.fromkeys(ENDS, self._end),
         }

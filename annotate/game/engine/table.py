@@ -22,7 +22,7 @@ from riichienv import ActionType, GameRule, Phase, RiichiEnv
 from annotate.game.engine.faults import best_win_of_first_turn, withhold_dora
 from annotate.game.engine.hand_evaluator import shanten
 from annotate.game.engine.options import Move, Options, reader_of
-from annotate.game.progression import CALLS, call_token
+from annotate.game.progression import CALLS, call_indices
 from annotate.game.record import STICK, Event, Rules
 from annotate.game.tiles import MJAI_NAMES, NUM_DEAD, NUM_INDICATORS, TILE_OF_ID, TILE_OF_MJAI, WINDS
 from annotate.vocabulary import Vocabulary
@@ -340,7 +340,9 @@ class Table:
         elif kind == "ankan" and self.round_index in self._unlogged_ankan:
             del self._unlogged_ankan[self.round_index]
         elif kind in CALLS:
-            self.progression.append(call_token(event, self.vocabulary))
+            seat = event["actor"]
+            indices = call_indices(event, kind, seat, self.vocabulary.num_seats)
+            self.progression.append(self.vocabulary.progression[kind].token(seat, *indices))
 
 
 def _rule(rules: Rules) -> GameRule:
