@@ -34,15 +34,15 @@ def round_of_terminals(*seats: int, oya: int = 0):
     return play_round("", draws="".join(draws), start=start_of_round(oya))
 
 
-@pytest.mark.parametrize("winner, seen", [(0, [0, 3, 2, 1]), (1, [1, 0, 3, 2]), (2, [2, 1, 0, 3]), (3, [3, 2, 1, 0])])
-def test_a_tsumo_is_0_for_the_winner_and_1_to_3_by_where_the_winner_sits(winner: int, seen: list[int]) -> None:
-    assert codes(win(winner, winner)) == seen
-
-
-# From each seat: 4 ... 6 won from the right, across, left; 7 ... 9 dealt in; 10 ... 15 watched.
 @pytest.mark.parametrize(
     "winner, target, seen",
     [
+        # from each seat: 0 the own tsumo, 1 ... 3 one of the right, across, left
+        (0, 0, [0, 3, 2, 1]),
+        (1, 1, [1, 0, 3, 2]),
+        (2, 2, [2, 1, 0, 3]),
+        (3, 3, [3, 2, 1, 0]),
+        # 4 ... 6 won from the right, across, left; 7 ... 9 dealt in; 10 ... 15 watched
         (0, 1, [4, 9, 13, 10]),
         (0, 2, [5, 14, 8, 11]),
         (0, 3, [6, 15, 12, 7]),
@@ -51,24 +51,17 @@ def test_a_tsumo_is_0_for_the_winner_and_1_to_3_by_where_the_winner_sits(winner:
         (2, 0, [8, 11, 5, 14]),
         (3, 0, [9, 13, 10, 4]),
         (3, 1, [14, 8, 11, 5]),
-    ],
-)
-def test_a_ron_is_told_by_winner_and_discarder_as_a_seat_sees_them(winner: int, target: int, seen: list[int]) -> None:
-    assert codes(win(winner, target)) == seen
-
-
-@pytest.mark.parametrize(
-    ("winner", "target", "seen"),
-    [
-        (0, 0, [0, 2, 1]),  # 1, 2 tsumo of the next and of the previous seat
+        # three players: 1, 2 tsumo of the next and of the previous seat
+        (0, 0, [0, 2, 1]),
         (2, 2, [2, 1, 0]),
-        (0, 1, [3, 6, 7]),  # 3, 4 won from them, 5, 6 dealt in to them
-        (0, 2, [4, 8, 5]),  # 7, 8 ron of the next off the previous seat, and the other way round
+        # 3, 4 won from them, 5, 6 dealt in to them, 7, 8 ron of the next off the previous seat, and the other way round
+        (0, 1, [3, 6, 7]),
+        (0, 2, [4, 8, 5]),
         (1, 0, [5, 4, 8]),
     ],
 )
-def test_results_of_three_seats_have_numbers_of_their_own(winner: int, target: int, seen: list[int]) -> None:
-    assert codes(win(winner, target), num_seats=3) == seen
+def test_a_win_is_told_by_winner_and_discarder_as_a_seat_sees_them(winner: int, target: int, seen: list[int]) -> None:
+    assert codes(win(winner, target), num_seats=len(seen)) == seen
 
 
 @pytest.mark.parametrize("num_seats", [3, 4])
