@@ -71,10 +71,8 @@ def simulate_game(
     """
     rng = random.Random(f"{seed}/{index}")
     # given settings must not change what is drawn for the others
-    drawn_room, places = (
-        rng.choice(mjsoul_rooms(style, vocabulary.num_seats)),
-        [rng.randrange(_GRADES_PER_ROOM) for _ in range(vocabulary.num_seats)],
-    )
+    drawn_room = rng.choice(mjsoul_rooms(style, vocabulary.num_seats))
+    places = [rng.randrange(_GRADES_PER_ROOM) for _ in range(vocabulary.num_seats)]
     room = drawn_room if room is None else room
     grades = [room * _GRADES_PER_ROOM + place for place in places] if grades is None else list(grades)
     players = _players(rng, grades, vocabulary)
