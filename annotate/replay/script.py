@@ -5,7 +5,7 @@ from bisect import bisect
 from annotate.game.decisions import Choice, is_hidden
 from annotate.game.engine.table import Table, Turn
 from annotate.game.mjai_actions import choice_of_event, token_of_event
-from annotate.game.record import CLAIMS, Event, Round
+from annotate.game.record import Event, Round
 from annotate.game.tiles import MJAI_NAMES, TILE_OF_ID, TILE_OF_MJAI
 from annotate.replay.consistency import Disagreement, in_words
 

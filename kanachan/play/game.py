@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from annotate.annotation import Observation
 from annotate.game.decisions import Decision, mark_preempted
 from annotate.game.engine.table import Table, Turn
 from annotate.game.features import ObservationEncoder
