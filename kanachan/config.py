@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from kanachan.policy_config import CriticConfig, PolicyConfig, SelfPlayConfig, require, require_each
+from kanachan.policy_config import PolicyConfig, SelfPlayConfig, require, require_each
 
 StageName = str  # one of kanachan.objectives.stages.trained_stages
 SPLITS = ("train", "validation", "test")
@@ -33,8 +33,10 @@ RETIRED: dict[str, Any] = {
     "reward.grading": 0.3,
     "policy.advantage_scale": None,
     "policy.entropy_rate": 0.01,
+    "policy.critic": None,
     "policy.oracle_decay": 0.75,
     "policy.oracle_limit": 2.0,
+    "selfplay.critic": False,
 }
 """settings of earlier versions that are in their runs and cards, and what they always are now"""
 GONE = {
@@ -47,7 +49,7 @@ GONE = {
     "run.timeout_minutes": "it is always 10",
 }
 """settings of earlier versions that change no result, and what there is in their place"""
-ONCE_CONSERVATIVE = ("imitation", "reward", "critic", "policy")
+ONCE_CONSERVATIVE = ("imitation", "reward", "policy")
 """stages without the CQL regulariser whose settings in earlier versions have its weight, which was 0.1 by default"""
 _MOST_LAYERS = 1000
 _MOST_WIDTH = 1 << 20
@@ -181,7 +183,7 @@ class DataConfig:
     """read all shards before training and compare them with their checksums; otherwise only their structure is
     checked"""
     batch: int | None = None
-    """decisions of an optimiser step, over all devices; without it, 256 (reward 32 games, critic 512, policy 4,096), or
+    """decisions of an optimiser step, over all devices; without it, 256 (reward 32 games, policy 4,096), or
     the next larger number that the devices can share"""
     micro_batch: int | None = None
     """decisions in one forward pass on one device; must divide the batch. Without it, the largest number that does: on
@@ -357,7 +359,6 @@ class TrainConfig:
     optim: OptimConfig = field(default_factory=OptimConfig)
     run: RunConfig = field(default_factory=RunConfig)
     reward: RewardConfig = field(default_factory=RewardConfig)
-    critic: CriticConfig = field(default_factory=CriticConfig)
     policy: PolicyConfig = field(default_factory=PolicyConfig)
     selfplay: SelfPlayConfig = field(default_factory=SelfPlayConfig)
     init: str | None = None

@@ -38,31 +38,12 @@ def require_each(config: object, section: str, least: int | None, *names: str) -
 
 
 @dataclass(frozen=True, kw_only=True)
-class CriticConfig:
-    """Stage critic: what it predicts of every round of self-play, for every seat."""
-
-    reward: str | None = None
-    """weights of a reward predictor (stage reward), which gives the expected utility before and after each round;
-    needed, except with utility round_points"""
-    utility: UtilityKind = "ranks"
-    """what the end of a game is worth: critic.points of the final rank, or grading points; or with round_points, what
-    each round changes in the score"""
-    points: tuple[float, ...] = RANK_POINTS
-    """points of each rank, with utility ranks"""
-
-    def __post_init__(self) -> None:
-        _require_effect("critic", self)
-
-
-@dataclass(frozen=True, kw_only=True)
 class PolicyConfig:
     """Stage policy: what its own games teach a policy, and how far it may move (docs/self-play.md)."""
 
     reward: str | None = None
     """weights of a reward predictor (stage reward): a decision is credited with what its round changed in the utility
     that it expects; needed, except with utility round_points"""
-    critic: str | None = None
-    """weights of a critic (stage critic), whose expectation at the decision is subtracted; null: nothing is"""
     utility: UtilityKind = "ranks"
     """what the end of a game is worth: policy.points of the final rank, or grading points; or with round_points, what
     each round changes in the score"""
@@ -91,17 +72,12 @@ class PolicyConfig:
         require_each(self, "policy", 0, "kl", "magnet_kl")
         require_each(self, "policy", None, "clip", "kl_limit")
         require(0 < self.keep <= 1, f"policy.keep must be a share above 0 and at most 1, not {self.keep}")
-        _require_effect("policy", self)
-
-
-def _require_effect(stage: str, config: CriticConfig | PolicyConfig) -> None:
-    """Raises ValueError if points or a reward predictor are given for which the utility has no use."""
-    has_default_points = config.points in _DEFAULTS_OF_POINTS
-    for name, value, has_effect in (
-        ("points", list(config.points), config.utility == "ranks" or has_default_points),
-        ("reward", config.reward, config.reward is None or needs_reward(config.utility)),
-    ):
-        require(has_effect, f"{stage}.{name}={value} has no effect with {stage}.utility={config.utility}; remove it")
+        has_default_points = self.points in _DEFAULTS_OF_POINTS
+        for name, value, has_effect in (
+            ("points", list(self.points), self.utility == "ranks" or has_default_points),
+            ("reward", self.reward, self.reward is None or needs_reward(self.utility)),
+        ):
+            require(has_effect, f"policy.{name}={value} has no effect with policy.utility={self.utility}; remove it")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,10 +96,6 @@ class SelfPlayConfig:
     opponents: tuple[str, ...] = ()
     """other players and their shares of the seats, such as rule=0.1, as for kanachan-selfplay; the policy has the
     rest. An earlier policy among them keeps it from learning to beat only itself"""
-    critic: bool = False
-    """fit an oracle critic (stage critic) to the games of each iteration, unless policy.critic names one. Of as many
-    games as an iteration usually has it explains next to nothing; without any, the return of a round is credited to its
-    actions without a baseline"""
     rules: Literal["mjsoul", "tenhou"] = "tenhou"
     """rules of the games"""
     style: Literal["east", "south"] = "south"

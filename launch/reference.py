@@ -196,7 +196,7 @@ def _commands(run: Weights) -> list[str]:
         usual[section][name] = value
     if config["init"]:
         usual["model"]["relative_suits"] = None  # as the weights of --init have it
-    own = {config["stage"]} & {"reward", "critic", "policy"}
+    own = {config["stage"]} & {"reward", "policy"}
     for section in ("data", "model", "objective", "optim", "run", *own):
         for name, value in config.get(section, {}).items():
             is_given = f"{section}.{name}" not in ("data.path", *GONE)

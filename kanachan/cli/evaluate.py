@@ -30,7 +30,7 @@ from kanachan.config import SPLITS
 from kanachan.data.shard_folder import shards_of
 from kanachan.models.card import read_card, vocabulary_of
 from kanachan.models.reference import shipped_name
-from kanachan.objectives.stages import CRITIC, REWARD
+from kanachan.objectives.stages import REWARD
 
 if TYPE_CHECKING:
     from kanachan.evaluation.evaluator import Predictions
@@ -126,7 +126,7 @@ def _evaluate(arguments: argparse.Namespace, folders: Sequence[str]) -> None:
         raise ValueError(f"{name} is for one folder of SHARDS or file of lines, not for {len(folders)}")
     if arguments.gain:
         require_policies(*arguments.weights)
-        require_weights(arguments.reward, arguments.critic)
+        require_weights(arguments.reward)
         evaluate_gain(arguments)
         return
     if _are_reward_predictors(arguments, folders):
@@ -188,17 +188,11 @@ def _measured(subjects: list[Subject], arguments: argparse.Namespace, baseline: 
 
 def _are_reward_predictors(arguments: argparse.Namespace, folders: Sequence[str]) -> bool:
     """Returns whether WEIGHTS are reward predictors. Raises ValueError: only some are, or there are several folders or
-    an option without effect; or there is a critic."""
-    stages = {path: read_card(path)["stage"] for path in arguments.weights}
-    for path, stage in stages.items():
-        if stage == CRITIC:
-            raise ValueError(
-                f"{path}: a critic, measured when it is trained: kanachan-models {path} prints the loss and the "
-                "explained variance of its validation"
-            )
-    if REWARD not in stages.values():
+    an option without effect."""
+    stages = {read_card(path)["stage"] for path in arguments.weights}
+    if REWARD not in stages:
         return False
-    if {*stages.values()} != {REWARD} or len(folders) > 1:
+    if stages != {REWARD} or len(folders) > 1:
         raise ValueError(f"weights of stage {REWARD} are measured alone, on one folder of SHARDS: call once for each")
     for option in _NOT_OF_REWARD:
         if getattr(arguments, option):

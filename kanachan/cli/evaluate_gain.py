@@ -15,12 +15,7 @@ from kanachan.objectives.stages import REWARD
 from kanachan.policy_config import RANK_POINTS, UtilityKind, rank_points
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from kanachan.data.columns import Columns
     from kanachan.evaluation.verdicts import GainVerdict
-    from kanachan.reinforcement.critic import Critic
     from kanachan.reinforcement.gain import Gain, SeatRounds
     from kanachan.reinforcement.learner_seats import LearnerSeats
     from kanachan.reinforcement.returns import Utility
@@ -29,7 +24,7 @@ FORMAT_VERSION = 1
 DESCRIPTION = """With --gain NEW OLD SHARDS: what one seat would gain in a game by playing NEW in place of OLD,
 estimated from self-play of OLD at a temperature (kanachan-selfplay), of which each round is weighted by how much more
 probable its actions are by NEW."""
-_OPTIONS = ("utility", "points", "reward", "critic")
+_OPTIONS = ("utility", "points", "reward")
 _OTHERS = ("predictions", "limit", "compare", "baseline", "unseen")
 
 
@@ -41,26 +36,20 @@ def add_gain_options(parser: argparse.ArgumentParser) -> None:
         "--utility",
         choices=get_args(UtilityKind),
         help="what the end of a game is worth: the points of the final rank, or grading points; or what each round "
-        "changes in the score (default: that of the critic; without one, ranks)",
+        "changes in the score (default: ranks)",
     )
     group.add_argument(
         "--points",
         metavar="P,P,P[,P]",
         type=parse_points,
-        help="points of each rank, with --utility ranks, such as 90,45,0,-135 (default: those of the critic; without "
-        f"one, {_listed(RANK_POINTS)}, of three players {_listed(rank_points(3))})",
+        help="points of each rank, with --utility ranks, such as 90,45,0,-135 (default: "
+        f"{_listed(RANK_POINTS)}, of three players {_listed(rank_points(3))})",
     )
     group.add_argument(
         "--reward",
         metavar="WEIGHTS",
         help="reward predictor, whose predictions before and after a round are what the round brought; not with "
-        f"--utility round_points (default: that of the critic; without one, {shipped_name(REWARD, 4)})",
-    )
-    group.add_argument(
-        "--critic",
-        metavar="WEIGHTS",
-        help="critic, whose values before the actions are subtracted from the returns: less noise, the same mean "
-        "(default: none)",
+        f"--utility round_points (default: {shipped_name(REWARD, 4)})",
     )
 
 
@@ -94,8 +83,7 @@ def evaluate_gain(arguments: argparse.Namespace) -> None:
     from kanachan.reinforcement.learner_seats import LearnerSeats
 
     returns = _returns(arguments)
-    has_critic = returns.critic is not None  # which sees hidden hands and walls
-    shards = open_shards(arguments.shards, arguments.split, verify=True, hidden=has_critic, behaviour=True)
+    shards = open_shards(arguments.shards, arguments.split, verify=True, behaviour=True)
     seats = LearnerSeats(shards, old)
     header = {
         "format_version": FORMAT_VERSION,
@@ -111,7 +99,6 @@ def evaluate_gain(arguments: argparse.Namespace) -> None:
         "utility": vars(returns.utility),
         "unit": returns.unit,
         "reward": returns.reward,
-        "critic": arguments.critic,
     }
     try:
         rounds = _measured(seats, returns, arguments)
@@ -147,7 +134,6 @@ class _Returns(NamedTuple):
 
     utility: "Utility"
     reward: str | None
-    critic: "Critic | None"
 
     @property
     def unit(self) -> str:
@@ -158,33 +144,21 @@ class _Returns(NamedTuple):
 
 
 def _returns(arguments: argparse.Namespace) -> _Returns:
-    """Reads the options, with those of the critic's training for those that are not given. Raises ValueError: the
-    options contradict each other or the critic."""
-    from kanachan.models.device import chosen_device
-    from kanachan.reinforcement.critic import CRITIC_KEY, Critic
+    """Reads the options; raises ValueError if they contradict each other."""
     from kanachan.reinforcement.returns import Utility
 
-    critic = None if arguments.critic is None else Critic.load(arguments.critic, chosen_device(arguments.device))
     num_seats = vocabulary_of(arguments.weights[0]).num_seats
-    utility = Utility(points=rank_points(num_seats)) if critic is None else critic.utility
-    if arguments.utility is not None or arguments.points is not None:
-        points = utility.points if utility.kind == "ranks" else rank_points(num_seats)
-        utility = Utility(arguments.utility or "ranks", arguments.points or points)
-    if critic is not None and critic.utility != utility:
-        raise ValueError(f"{arguments.critic}: a critic of {critic.utility}; --utility and --points are of {utility}")
+    utility = Utility(arguments.utility or "ranks", arguments.points or rank_points(num_seats))
     if arguments.points is not None and utility.kind != "ranks":
         raise ValueError(f"--points has no effect with --utility {utility.kind}; leave it out")
-    if not utility.needs_reward:
-        if arguments.reward is not None:
-            raise ValueError(f"--reward has no effect with --utility {utility.kind}; leave it out")
-        return _Returns(utility, None, critic)
-    reward = shipped_name(REWARD, num_seats) if critic is None else critic.card[CRITIC_KEY]["reward"]
-    return _Returns(utility, arguments.reward or reward, critic)
+    if utility.needs_reward:
+        return _Returns(utility, arguments.reward or shipped_name(REWARD, num_seats))
+    if arguments.reward is not None:
+        raise ValueError(f"--reward has no effect with --utility {utility.kind}; leave it out")
+    return _Returns(utility, None)
 
 
 def _measured(seats: "LearnerSeats", returns: _Returns, arguments: argparse.Namespace) -> "SeatRounds":
-    import numpy as np
-
     from kanachan.data.round_shards import open_rounds
     from kanachan.inference.policy import Policy
     from kanachan.inference.reward_predictor import RewardPredictor
@@ -192,22 +166,16 @@ def _measured(seats: "LearnerSeats", returns: _Returns, arguments: argparse.Name
     from kanachan.reinforcement.gain import GainMeter, TooFar
     from kanachan.reinforcement.returns import RoundReturns
 
-    def value_of_actor(columns: "Columns") -> "NDArray[np.float32]":
-        assert returns.critic is not None
-        return returns.critic.of(columns)[np.arange(len(columns)), columns.seat]
-
     shards, device = seats.shards, chosen_device(arguments.device)
     new, old = (Policy.load(path, device) for path in arguments.weights)
     for path, policy in zip(arguments.weights, (new, old), strict=True):
         shards.require(policy.vocabulary, path)
     predictor = None if returns.reward is None else RewardPredictor.load(returns.reward)
-    for whose in (predictor, returns.critic):
-        if whose is not None:
-            shards.require(whose.vocabulary, "the returns")
+    if predictor is not None:
+        shards.require(predictor.vocabulary, "the returns")
     rounds = open_rounds(shards.folder, shards.split, verify=True)
     of_rounds = RoundReturns(rounds, predictor, returns.utility, shards.vocabulary)
-    values = None if returns.critic is None else value_of_actor
-    meter = GainMeter(new, old, seats.behaviour, of_rounds.of, values)
+    meter = GainMeter(new, old, seats.behaviour, of_rounds.of)
     with tqdm(total=len(shards), unit="decision", unit_scale=True, disable=None) as bar:
         try:
             return meter.measure_all(shards, seats.are_of, bar.update)

@@ -20,13 +20,8 @@ POLICY = "policy"
 """a policy improved by reinforcement learning, outside the curriculum: it starts from the whole network of the first
 stage, or of this one, and predicts the same"""
 
-CRITIC = "critic"
-"""the oracle critic (`kanachan.reinforcement.critic`): trained on games of self-play, with an encoder that sees hidden
-tokens, and outside the curriculum"""
-
 OTHER_KINDS: dict[str, str] = {
     REWARD: "kanachan.training.reward_stage",
-    CRITIC: "kanachan.reinforcement.critic_stage",
     POLICY: "kanachan.reinforcement.policy_stage",
 }
 """By the name of a stage outside the curriculum, the module that makes its data and its learner
@@ -42,7 +37,7 @@ def scoring_stages() -> dict[str, str]:
 
 def trained_stages() -> tuple[str, ...]:
     """Returns all that kanachan-train trains."""
-    return (*STAGES, REWARD, CRITIC, *_OUTSIDE)
+    return (*STAGES, REWARD, *_OUTSIDE)
 
 
 def require_stage(stage: str, known: Iterable[str] = STAGES) -> str:
@@ -57,8 +52,6 @@ def require_scoring(stage: str, path: str | Path) -> None:
     expected = f"weights of another stage are expected here ({', '.join(scoring_stages())})"
     if stage == REWARD:
         raise ValueError(f"{path}: a reward predictor, which predicts how games end and chooses no actions; {expected}")
-    if stage == CRITIC:
-        raise ValueError(f"{path}: a critic, which sees hidden tiles and chooses no actions; {expected}")
     if stage not in scoring_stages():
         raise ValueError(f"{path}: unknown stage {stage}")
 

@@ -4,9 +4,6 @@ One seat takes the other policy, the others do not. The outcome of a round count
 in it are more probable by the new policy, W = Π π_new(a) / π_old(a), so that its mean is that of the new policy. The
 gain is the mean of (W - 1) · return: exact for any two policies, but so noisy for distant ones that it is refused.
 
-Values V of the situations lower the noise and not the mean: with W(t) the product up to decision t, each V(t) is
-subtracted from what follows it, as Σ (W(t) - W(t-1)) · (return - V(t)); V must not depend on the action.
-
 Shapes: B decisions, R rounds of a seat ("turns" of the policy), A candidates, S seats, G games.
 """
 
@@ -34,7 +31,6 @@ LARGE_WEIGHT = 10.0
 _EARLY_SLACK = 1.5
 """factor of `MOST_DIVERGENCE` while there are few decisions"""
 _ROWS_AT_ONCE = 8192
-_OfDecisions = Callable[[Columns], NDArray[np.float32]]
 
 
 class TooFar(ValueError):
@@ -121,7 +117,6 @@ class GainMeter:
         behaviour: how the old policy's actions were sampled; the new policy is taken to be sampled likewise.
         returns: return_BS of the seats in the round of each decision, NaN where it is not known
             (`kanachan.reinforcement.returns.RoundReturns.of`).
-        values: value_B, the return that is expected for the deciding seat before its action; None: 0.
     """
 
     def __init__(
@@ -129,14 +124,13 @@ class GainMeter:
         new: Policy,
         old: Policy,
         behaviour: Behaviour,
-        returns: _OfDecisions,
-        values: _OfDecisions | None = None,
+        returns: Callable[[Columns], NDArray[np.float32]],
     ) -> None:
         assert new.vocabulary is old.vocabulary
         self._new, self._old, self._behaviour = new, old, behaviour
         # many updates leave the encoder as it is, which is most of the work
         self._shares_encoder = new.actor_first == old.actor_first and have_same_encoder(new.network, old.network)
-        self._returns, self._values = returns, values
+        self._returns = returns
 
     def measure_all(
         self,
@@ -175,9 +169,8 @@ class GainMeter:
         first_R = np.flatnonzero(np.append(True, key_B[1:] != key_B[:-1]))
         new_B, old_B, divergence_B = self._log_probabilities(columns)
         recorded_B = columns.log_probability.astype(np.float64)
-        return_B = self._returns(columns)[np.arange(len(columns)), columns.seat].astype(np.float64)
-        value_B = np.zeros(len(columns)) if self._values is None else self._values(columns).astype(np.float64)
-        weight_R, gain_R = weighed(new_B - old_B, old_B - recorded_B, return_B, value_B, first_R)
+        return_R = self._returns(columns)[first_R, columns.seat[first_R]].astype(np.float64)
+        weight_R, gain_R = weighed(new_B - old_B, old_B - recorded_B, return_R, first_R)
         return SeatRounds(
             game_R=columns.game[first_R],
             seat_R=columns.seat[first_R],
@@ -214,7 +207,7 @@ class GainMeter:
 
 
 def weighed(
-    ratio_B: Floats, correction_B: Floats, return_B: Floats, value_B: Floats, first_R: NDArray[np.int64]
+    ratio_B: Floats, correction_B: Floats, return_R: Floats, first_R: NDArray[np.int64]
 ) -> tuple[Floats, Floats]:
     """Computes weight_R and gain_R (`SeatRounds`).
 
@@ -222,18 +215,11 @@ def weighed(
         ratio_B: log π_new(a) - log π_old(a).
         correction_B: log π_old(a) less the log-probability by which the action was sampled. It differs from 0 where
             the games were played in another precision; the gain counts it in, and stays exact.
-        return_B: of the deciding seat in the round of each decision.
-        value_B: the return expected before each decision.
+        return_R: of the deciding seat in each round.
         first_R: the first decision of each round.
     """
-    round_B = np.repeat(np.arange(len(first_R)), np.diff(np.append(first_R, len(ratio_B))))
-    through_B = np.cumsum(ratio_B)
-    before_B = through_B - ratio_B
-    start_R = before_B[first_R]
-    change_B = np.exp(before_B - start_R[round_B]) * np.expm1(ratio_B)
-    sum_R = np.add.reduceat(change_B * (return_B - value_B), first_R)
-    weight_R = np.exp(np.add.reduceat(ratio_B, first_R))
-    return weight_R, np.exp(np.add.reduceat(correction_B, first_R)) * sum_R
+    ratio_R = np.add.reduceat(ratio_B, first_R)
+    return np.exp(ratio_R), np.exp(np.add.reduceat(correction_B, first_R)) * np.expm1(ratio_R) * return_R
 
 
 def _check(rounds: SeatRounds, at_most: float) -> None:

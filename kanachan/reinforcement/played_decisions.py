@@ -7,16 +7,13 @@ import hashlib
 from typing import NamedTuple
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from kanachan.data.columns import Columns, splitmix64
 from kanachan.data.loader import Labeller
 from kanachan.data.shards import Shards
-from kanachan.models.card import weights_hash
 from kanachan.policy_config import PolicyConfig
 from kanachan.reinforcement.behaviour import Behaviour
-from kanachan.reinforcement.critic import Critic
 from kanachan.reinforcement.learner_seats import LearnerSeats
 from kanachan.reinforcement.returns import ReturnLabelling, Utility
 
@@ -30,7 +27,7 @@ class Scales(NamedTuple):
     """Constants by which advantages are of order one, and weights 1 on average."""
 
     mean: float
-    """of the advantages, which is subtracted"""
+    """of the returns, which is subtracted"""
     spread: float
     """that they are divided by"""
     weight: float
@@ -39,22 +36,15 @@ class Scales(NamedTuple):
 
 class PlayedDecisions:
     """Selects the decisions of self-play of the learner, named by its weights, and labels them with advantages. Raises
-    ValueError if weights are missing or of another kind, or the critic expects another utility."""
+    ValueError if weights are missing or of another kind."""
 
     behaviour: Behaviour
     """how the decisions that were selected were drawn"""
 
-    def __init__(self, config: PolicyConfig, weights: str, device: torch.device | str = "cpu") -> None:
+    def __init__(self, config: PolicyConfig, weights: str) -> None:
         self._config = config
         self._weights = weights
-        utility = Utility(config.utility, config.points)
-        self._labelling = ReturnLabelling(config.reward, utility)
-        self._critic = None if config.critic is None else Critic.load(config.critic, device)
-        if self._critic is not None and self._critic.utility != utility:
-            raise ValueError(
-                f"policy.critic={config.critic}: expects another utility ({self._critic.utility}) than policy.utility "
-                f"and policy.points name ({utility})"
-            )
+        self._labelling = ReturnLabelling(config.reward, Utility(config.utility, config.points))
         self._scales: Scales | None = None
         self._returns: dict[str, Labeller] = {}
 
@@ -70,7 +60,7 @@ class PlayedDecisions:
             columns = shards.gather(row_B)
             uniform_B = splitmix64(columns.game ^ splitmix64(row_B.astype(np.uint64))) / 2.0**64
             is_kept_B = uniform_B * decisions_per_row(columns, seats.behaviour, self._config.keep) < 1
-            is_known_B = np.isfinite(advantages(returns, None, columns))
+            is_known_B = np.isfinite(returns.labels_of(columns)[:, 0])
             rows.append(row_B[seats.are_of(columns) & is_known_B & is_kept_B])
         row_N = np.concatenate(rows)
         if not len(row_N):
@@ -83,29 +73,22 @@ class PlayedDecisions:
         returns, config = self._returns[shards.split], self._config
         if self._scales is None:
             columns = shards.gather(spread_rows(len(shards), _MOST_MEASURED))
-            advantage_B = advantages(returns, self._critic, columns)
+            return_B = returns.labels_of(columns)[:, 0]
             weight_B = decisions_per_row(columns, self.behaviour, config.keep)
-            mean = float(np.average(advantage_B, weights=weight_B))
-            spread = float(np.average((advantage_B - mean) ** 2, weights=weight_B)) ** 0.5 or 1.0
+            mean = float(np.average(return_B, weights=weight_B))
+            spread = float(np.average((return_B - mean) ** 2, weights=weight_B)) ** 0.5 or 1.0
             self._scales = Scales(mean, spread, float(weight_B.mean()))
-        critic = None if config.critic is None else weights_hash(config.critic)
-        settings = (returns.fingerprint, critic, self._scales, config.keep)
+        settings = (returns.fingerprint, self._scales, config.keep)
         fingerprint = hashlib.sha256(repr(settings).encode()).hexdigest()
         scales = self._scales
 
         def labels_of(columns: Columns) -> NDArray[np.float32]:
             assert columns.log_probability is not None
-            advantage_B = (advantages(returns, self._critic, columns) - scales.mean) / scales.spread
+            advantage_B = (returns.labels_of(columns)[:, 0] - scales.mean) / scales.spread
             weight_B = decisions_per_row(columns, self.behaviour, config.keep) / scales.weight
             return np.stack([columns.log_probability, advantage_B, weight_B], axis=1).astype(np.float32)
 
         return Labeller(fingerprint, labels_of)
-
-
-def advantages(returns: Labeller, critic: Critic | None, columns: Columns) -> NDArray[np.float32]:
-    """Returns advantage_B of the deciding seats: their return, less what a critic expects; NaN where it is unknown."""
-    return_B = returns.labels_of(columns)[:, 0]
-    return return_B if critic is None else return_B - critic.of(columns)[np.arange(len(columns)), columns.seat]
 
 
 def decisions_per_row(columns: Columns, behaviour: Behaviour, keep: float) -> NDArray[np.float32]:

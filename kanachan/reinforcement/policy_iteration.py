@@ -1,11 +1,11 @@
-"""Policy iteration: the policy plays, a reward predictor and a critic are fitted to its games, one pass over them
-changes the policy a little, and a gate on games that were kept aside decides how much of the change is taken.
+"""Policy iteration: the policy plays, a reward predictor is fitted to its games, one pass over them changes the
+policy a little, and a gate on games that were kept aside decides how much of the change is taken.
 
 The folder of the run:
 
     config.yaml, metrics.csv       settings; one row for each iteration
     iteration-000/games            self-play (kanachan-selfplay), in three splits: to learn from, to stop, for the gate
-    iteration-000/reward, critic   runs of these stages (kanachan-train)
+    iteration-000/reward           the run of the reward predictor (kanachan-train)
     iteration-000/update           the run of the policy pass (kanachan-train)
     iteration-000/gate             candidates and their gains (kanachan-evaluate --gain)
     iteration-000/policy.safetensors   the policy that plays in the next iteration
@@ -58,8 +58,6 @@ class Iteration:
         self.result = self.folder / POLICY_NAME
         self.fits_reward = config.policy.reward is None and needs_reward(config.policy.utility)
         self.reward = str(self.folder / "reward") if self.fits_reward else config.policy.reward
-        self.fits_critic = config.selfplay.critic and config.policy.critic is None
-        self.critic = str(self.folder / "critic") if self.fits_critic else config.policy.critic
         self._seed = str(config.run.seed + number)
 
     def fits(self) -> Iterator[tuple[str, Phase]]:
@@ -70,15 +68,6 @@ class Iteration:
             assert self.reward is not None
             # the network is small
             yield "reward", self._train("reward", self.reward, ["--run.devices", "1"])
-        if self.fits_critic:
-            assert self.critic is not None
-            policy = self.config.policy
-            fit = [] if self.reward is None else ["--critic.reward", self.reward]
-            fit += ["--critic.utility", policy.utility]
-            fit += ["--critic.points", str(list(policy.points))] if policy.utility == "ranks" else []
-            devices = self.config.run.devices
-            fit += [] if devices is None else ["--run.devices", str(devices)]
-            yield "critic", self._train("critic", self.critic, fit)
         file, is_trained = self.folder / "update.yaml", (self.update / WEIGHTS_NAME).is_file
         save_config(self._update_config(), file)
         yield "update", Phase("train", ["--config", str(file), "--resume", "auto"], is_trained)
@@ -126,7 +115,7 @@ class Iteration:
             init=self.policy,
             data=replace(config.data, path=str(self.games)),
             selfplay=SelfPlayConfig(),
-            policy=replace(config.policy, reward=self.reward, critic=self.critic),
+            policy=replace(config.policy, reward=self.reward),
             run=replace(config.run, out=str(self.update), seed=int(self._seed)),
         )
 
@@ -134,7 +123,6 @@ class Iteration:
         policy = self.config.policy
         arguments = ["--gain", str(self.candidate(share)), self.policy, str(self.games)]
         arguments += [] if self.reward is None else ["--reward", self.reward]
-        arguments += [] if self.critic is None else ["--critic", self.critic]
         arguments += ["--utility", policy.utility]
         if policy.utility == "ranks":  # with =, as the first number may be negative
             arguments.append("--points=" + ",".join(map(str, policy.points)))
@@ -268,9 +256,6 @@ def _row(iteration: Iteration, gate: Gate, seconds: Mapping[str, float]) -> dict
             "iteration/divergence_of_update": whole["divergence"]["value"],
         }
     row |= {f"iteration/update_{name}": value for name, value in update["metrics"].items()}
-    if iteration.fits_critic:
-        assert iteration.critic is not None
-        row |= {f"iteration/critic_{name}": value for name, value in read_card(iteration.critic)["metrics"].items()}
     return row
 
 

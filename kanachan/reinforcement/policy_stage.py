@@ -77,7 +77,7 @@ class PlayedSource(ShardSource):
         assert config.init is not None, "checked before"
         out = Path(config.run.out)
         self.played_by = out / INIT_NAME if holds_run(out) else weights_file(config.init)
-        played = PlayedDecisions(config.policy, str(self.played_by), devices.of_this_process)
+        played = PlayedDecisions(config.policy, str(self.played_by))
         super().__init__(
             config.data,
             config.run.seed,

@@ -25,7 +25,6 @@ from kanachan.inference.reward_predictor import RewardPredictor
 from kanachan.models.card import file_hash
 from kanachan.models.seat_orders import SeatOrders
 from kanachan.objectives.reward import Outcome
-from kanachan.objectives.value import Grading, RoundDelta
 from kanachan.policy_config import RANK_POINTS, UtilityKind, needs_reward
 
 
@@ -47,18 +46,6 @@ class Utility:
             raise ValueError(f"the points of the ranks are all equal: {list(self.points)}")
         if self.kind != "ranks":
             object.__setattr__(self, "points", RANK_POINTS)  # without effect, so that utilities of a kind are equal
-
-    @property
-    def is_zero_sum(self) -> bool:
-        """Whether the returns of the seats of a round add up to 0."""
-        return self.kind == "ranks"
-
-    @property
-    def scale(self) -> float:
-        """A number of the order of its differences between seats."""
-        if self.kind == "ranks":
-            return float(np.std(self.points))
-        return Grading.scale if self.kind == "grading_points" else RoundDelta.scale
 
     @property
     def needs_reward(self) -> bool:
@@ -120,9 +107,8 @@ class RoundReturns:
 
 
 class ReturnLabelling:
-    """Makes the soft labels label_BS of a split: the returns of the actor, the next seat and so on, NaN if they are
-    unknown. `reward`: weights of a reward predictor; None if the utility needs none. Raises
-    ValueError: it is not one."""
+    """Makes the soft labels label_B1 of a split: the return of the actor, NaN if it is unknown. `reward`: weights of a
+    reward predictor; None if the utility needs none. Raises ValueError: it is not one."""
 
     def __init__(self, reward: str | None, utility: Utility) -> None:
         self.utility = utility
@@ -137,18 +123,4 @@ class ReturnLabelling:
         rounds = open_rounds(shards.folder, shards.split)
         returns = RoundReturns(rounds, self._predictor, self.utility, shards.vocabulary)
         fingerprint = hashlib.sha256(f"{self.sha256} {self.utility}".encode()).hexdigest()
-        return Labeller(fingerprint, lambda columns: counted_from_actor(returns.of(columns), columns.seat))
-
-
-def counted_from_actor(value_BS: NDArray[np.float32], seat_B: NDArray[np.int64]) -> NDArray[np.float32]:
-    """Returns value_BS of the actor, the next seat and so on, of those of seat 0, seat 1 …"""
-    return np.take_along_axis(value_BS, _turned(seat_B, value_BS.shape[1]), axis=1)
-
-
-def counted_from_first(value_BS: NDArray[np.float32], seat_B: NDArray[np.int64]) -> NDArray[np.float32]:
-    """Returns value_BS of seat 0, seat 1 …, of those of the actor, the next seat and so on."""
-    return np.take_along_axis(value_BS, _turned(-seat_B, value_BS.shape[1]), axis=1)
-
-
-def _turned(shift_B: NDArray[np.int64], num_seats: int) -> NDArray[np.int64]:
-    return (shift_B[:, None] + np.arange(num_seats)) % num_seats
+        return Labeller(fingerprint, lambda columns: np.take_along_axis(returns.of(columns), columns.seat[:, None], 1))

@@ -5,13 +5,12 @@ from dataclasses import replace
 import torch
 
 from kanachan.config import DataConfig, TrainConfig
-from kanachan.objectives.stages import CRITIC, POLICY, REWARD
+from kanachan.objectives.stages import POLICY, REWARD
 from kanachan.training.devices import Devices
 
 DEFAULT_BATCH = 256
 _BATCH_OF_STAGE = {
     REWARD: 32,  # games
-    CRITIC: 512,
     POLICY: 4096,  # the outcomes of few decisions are noise
 }
 MOST_AT_ONCE_ON_CPU = 64  # sorted by length, small micro-batches compute less padding

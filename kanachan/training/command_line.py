@@ -53,9 +53,8 @@ _USAGE = (
     f"       {PROGRAM} --resume RUN_FOLDER"
 )
 _DESCRIPTION = """Trains one stage of the curriculum: {stages} or {last}; or, from rounds alone, the
-reward predictor, stage reward; or, on games of self-play, the oracle critic, stage critic, and a policy that has played
-them, stage policy. A setting that is not given here is read from --config files, else from configs/<stage>.yaml, else
-from the defaults below."""
+reward predictor, stage reward; or, on games of self-play, a policy that has played them, stage policy. A setting that
+is not given here is read from --config files, else from configs/<stage>.yaml, else from the defaults below."""
 _CONFIG_HELP = "YAML file over the stage's defaults; may be repeated"
 _RESUME_HELP = (
     "run folder whose run is continued with its own settings; auto: continue the run in --output, if there is one. "

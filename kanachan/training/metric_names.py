@@ -41,7 +41,6 @@ PANELS: dict[str, tuple[str, ...] | str] = {
     "gain of what was taken": ("iteration/gain_taken",),
     "share of the update that was taken": ("iteration/share_taken",),
     "divergence of the update, nats a decision": ("iteration/divergence_of_update",),
-    "explained variance of the critic": ("iteration/critic_explained_variance",),
     "games per second": ("iteration/games_per_second",),
     "seconds of a phase": r"^iteration/seconds_\w+$",
     "the update": r"^iteration/update_\w+$",

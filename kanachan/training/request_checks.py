@@ -11,7 +11,7 @@ from annotate.runtime.files import MISSING
 from kanachan.config import RunConfig, TrainConfig
 from kanachan.data.shard_folder import ROUNDS, splits_in
 from kanachan.models.card import SIZES_OF_ENCODER, read_card, require_encoder_sizes
-from kanachan.objectives.stages import CRITIC, POLICY, REWARD, STAGES, previous_stage
+from kanachan.objectives.stages import POLICY, REWARD, STAGES, previous_stage
 from kanachan.policy_config import needs_reward
 
 _PLAYING = ("imitation", POLICY)
@@ -25,7 +25,6 @@ _UNUSED: Mapping[str, Mapping[str, Collection[str] | None]] = {
         "optim": ("optimizer", "encoder_learning_rate", "frozen"),
         "run": ("attention", "compile", "recompute"),
     },
-    CRITIC: {"objective": _ALL, "optim": ("frozen",), "run": ("compile",)},
     # with dropout probabilities could not be compared
     POLICY: {"model": ("dropout",), "objective": _ALL, "optim": ("frozen",)},
 }
@@ -94,7 +93,7 @@ def require_effect(config: TrainConfig) -> None:
     settings."""
     plays = config.stage == POLICY and config.selfplay.games is not None
     unused = dict(_UNUSED.get(config.stage, {}))
-    unused |= {section: _ALL for section in (REWARD, CRITIC, POLICY) if section != config.stage}
+    unused |= {section: _ALL for section in (REWARD, POLICY) if section != config.stage}
     unused |= {} if plays else {"selfplay": _ALL}
     for section, names in unused.items():
         given = getattr(config, section)
@@ -126,10 +125,6 @@ def require_init(config: TrainConfig) -> None:
             raise ValueError("objective.keep_decoder=True needs --init: the weights whose decoder it keeps")
         return
     card = _card(config.init)
-    if card["stage"] == CRITIC and config.stage != CRITIC:
-        raise ValueError(
-            f"--init {config.init}: a critic, whose encoder sees hidden tiles; name weights of another stage"
-        )
     if config.stage == POLICY and card["stage"] not in _PLAYING:
         raise ValueError(
             f"--init {config.init}: of stage {card['stage']}; stage {POLICY} needs weights of {' or '.join(_PLAYING)}, "

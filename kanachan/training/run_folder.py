@@ -23,7 +23,7 @@ from kanachan.config import (
     TrainConfig,
 )
 from kanachan.objectives.stages import require_stage, trained_stages
-from kanachan.policy_config import CriticConfig, PolicyConfig, SelfPlayConfig
+from kanachan.policy_config import PolicyConfig, SelfPlayConfig
 
 CONFIG_NAME = "config.yaml"
 CHECKPOINTS = "checkpoints"
@@ -39,7 +39,6 @@ SECTIONS: dict[str, type] = {
     "optim": OptimConfig,
     "run": RunConfig,
     "reward": RewardConfig,
-    "critic": CriticConfig,
     "policy": PolicyConfig,
     "selfplay": SelfPlayConfig,
 }
@@ -79,7 +78,7 @@ def load_config(path: Path) -> TrainConfig:
     """
     values = _converted(settings_in(path), path)
     try:
-        for name in ("reward", "critic", "policy", "selfplay"):
+        for name in ("reward", "policy", "selfplay"):
             values.setdefault(name, {})  # older runs have none
         sections = {}
         for name, kind in SECTIONS.items():
@@ -111,7 +110,7 @@ def _converted(values: dict[str, Any], path: Path) -> dict[str, Any]:
     selfplay = values.get("selfplay") or {}
     if selfplay.get("games") is None and selfplay.get("critic"):
         values = {**values, "selfplay": {**selfplay, "critic": False}}
-    values = {**values, "run": run}
+    values = {name: section for name, section in values.items() if name != "critic"} | {"run": run}
     if "model" in values and values.get("stage") != "reward":  # which has no such network
         values["model"] = {"relative_suits": False, **values["model"]}
     if values.get("stage") in ONCE_CONSERVATIVE and "objective" in values:

@@ -105,7 +105,7 @@ def all_settings() -> dict[str, Setting]:
 def _settings(stages: tuple[str, ...]) -> dict[str, Setting]:
     sizes = ", ".join(f"{name} {size.width} x {size.layers}" for name, size in MODEL_SIZES.items())
     found = [
-        Setting("stage", Literal[stages], None, "stage of the curriculum, reward, critic or policy"),
+        Setting("stage", Literal[stages], None, "stage of the curriculum, reward or policy"),
         Setting(
             "init",
             str | None,

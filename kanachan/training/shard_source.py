@@ -19,7 +19,6 @@ class ShardSource:
 
     Args:
         hidden: read hidden hands too.
-        sees_hidden: make batches with hidden tokens among the tiles.
         reads_hidden: read what hidden tokens need: hidden hands and, where there are any, the columns of self-play.
         selecting: selects the rows of a split, if not all are taken.
         labelling: makes what computes the soft labels of a split, if there are any.
@@ -36,7 +35,6 @@ class ShardSource:
         world: int = 1,
         varlen: bool = False,
         hidden: bool = False,
-        sees_hidden: bool = False,
         reads_hidden: bool = False,
         selecting: Callable[[Shards], Shards] | None = None,
         labelling: Callable[[Shards], Labeller] | None = None,
@@ -44,9 +42,7 @@ class ShardSource:
         self.config = config
         self.seed = seed
         self.varlen = varlen
-        self._sees_hidden = sees_hidden
         self._hidden_share: Callable[[int], float] | None = None
-        reads_hidden = reads_hidden or sees_hidden
         present = splits_in(config.path)
         self._shards = {
             split: open_shards(
@@ -68,11 +64,6 @@ class ShardSource:
         self.num_validation_rows = len(self._shards["validation"]) if "validation" in self._shards else 0
         self.steps_per_epoch = self.train_batches(Share(0, world)).steps_per_epoch
 
-    @property
-    def has_walls(self) -> bool:
-        """Whether all decisions have hidden tokens of the wall."""
-        return self._sees_hidden and all(shards.has_behaviour for shards in self._shards.values())
-
     @cached_property
     def learned_games(self) -> NDArray[np.uint64]:
         shards = self._shards["train"]
@@ -91,7 +82,6 @@ class ShardSource:
             share,
             varlen=self.varlen,
             labeller=self._labellers.get("train"),
-            sees_hidden=self._sees_hidden,
             hidden_share=self._hidden_share,
         )
 
@@ -108,5 +98,4 @@ class ShardSource:
             share=share,
             varlen=self.varlen,
             labeller=self._labellers.get("validation"),
-            sees_hidden=self._sees_hidden,
         )

@@ -17,7 +17,7 @@ from kanachan.config import WEIGHTS_NAME, StageName
 from kanachan.data.batch import Batch, batch_of_annotations
 from kanachan.data.played_games import PlayedGame
 from kanachan.models.weights import read_weights
-from kanachan.objectives.stages import CRITIC, POLICY, REWARD, STAGES
+from kanachan.objectives.stages import POLICY, REWARD, STAGES
 from kanachan.play.agent import GameKey
 from kanachan.play.inference_server import inference_servers
 from kanachan.play.match import Precision
@@ -68,10 +68,10 @@ def settings(stage: str) -> list[str]:
         given += ["--init", "reference", "--policy.reward", "reference/reward", "--policy.oracle", "1"]
         return [*given, "--policy.kl_limit", "10"]
     given += ["--model.size", "tiny", "--optim.optimizer", "adamw"]
-    return [*given, "--critic.reward", "reference/reward"] if stage == CRITIC else given
+    return given
 
 
-@pytest.mark.parametrize("stage", [*STAGES, REWARD, CRITIC, POLICY])
+@pytest.mark.parametrize("stage", [*STAGES, REWARD, POLICY])
 def test_losses_of_runs(gpu: torch.device, stage: str, games: Path, tmp_path: Path) -> None:
     """Policies need games of a network."""
     shards = played_by_reference(tmp_path) if stage == POLICY else games

@@ -1,4 +1,4 @@
-"""Folders of shards of self-play, and tiny critics trained on them."""
+"""Folders of shards of self-play, and policies trained on them."""
 
 from pathlib import Path
 
@@ -36,13 +36,3 @@ def train_policy(shards: Path, weights: Path, reward: Path, out: Path, *more: st
     length += ["--run.log_every", "1", "--run.validate_batches", "2"]
     given = ["--stage", "policy", "--init", str(weights), "--policy.reward", str(reward)]
     return train.main([*given, *data, *run, *length, *more])
-
-
-def train_critic(shards: Path, reward: Path, out: Path, *more: str) -> int:
-    """Trains a tiny critic for 20 steps; returns the exit status."""
-    data = ["--data.path", str(shards), "--data.batch", "16", "--data.micro_batch", "16"]
-    run = ["-o", str(out), "--run.wandb", "disabled", "--run.threads", "1"]
-    length = ["--run.steps", "20", "--run.validation_interval", "160", "--run.checkpoint_minutes", "0"]
-    length += ["--run.log_every", "1"]
-    model = ["--model.size", "tiny", "--optim.warmup", "0", "--run.validate_batches", "2"]
-    return train.main(["--stage", "critic", *data, *run, *length, *model, "--critic.reward", str(reward), *more])

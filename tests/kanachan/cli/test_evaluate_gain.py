@@ -19,7 +19,6 @@ from kanachan.reinforcement.behaviour import Behaviour
 from kanachan.reinforcement.gain import GainMeter
 from kanachan.reinforcement.learner_seats import LearnerSeats
 from kanachan.reinforcement.returns import RoundReturns, Utility
-from tests.support.tiny_critics import written_critic
 from tests.support.tiny_rewards import written_reward
 from tests.support.tiny_weights import written
 
@@ -90,19 +89,6 @@ def test_points_of_rounds_need_no_reward_predictor(folder: Path, tmp_path: Path)
     content = json.loads((tmp_path / "gain.json").read_text())
     assert content["reward"] is None and content["unit"] == "points of rounds"
     assert content["gain"]["low"] < content["gain"]["high"]
-
-
-def test_a_critic_brings_its_utility_and_its_reward_predictor(
-    folder: Path, near: dict[str, Any], tmp_path: Path
-) -> None:
-    critic = written_critic(tmp_path / "critic", str(folder / "reward"), Utility(points=(3.0, 1.0, 0.0, -4.0)))
-    out = tmp_path / "gain.json"
-    command = ["--gain", str(folder / "near"), str(folder / "old"), str(folder / "games"), "--json", str(out)]
-    assert main([*command, "--critic", str(critic), "--utility", "ranks", "--bootstrap", "50"]) == 0
-    with_critic = json.loads(out.read_text())
-    assert with_critic["reward"] == str(folder / "reward") and with_critic["unit"] == "points"
-    assert with_critic["gain"]["value"] != near["gain"]["value"]
-    assert with_critic["effective_size"] == pytest.approx(near["effective_size"])
 
 
 def test_recorded_probabilities_that_the_network_does_not_reproduce_are_refused(folder: Path) -> None:

@@ -14,7 +14,6 @@ from annotate.vocabulary import THREE_PLAYERS
 from kanachan.cli.main import main
 from kanachan.data.shard_folder import splits_in
 from kanachan.models.weights import read_weights, write_weights
-from kanachan.reinforcement.returns import Utility
 from tests.support.packed import packed, write_lines
 from tests.support.paths import CONFIGS
 from tests.support.played_folders import played_folder
@@ -23,14 +22,12 @@ from tests.support.reviewed import events_of, write_record
 from tests.support.round_folders import round_folder
 from tests.support.rounds import V3
 from tests.support.three_players import decisions_of_three
-from tests.support.tiny_critics import written_critic
 from tests.support.tiny_rewards import written_reward
 from tests.support.tiny_weights import written
 
 STAGES = ("imitation", "round_delta", "rank", "grading")
 TRAIN = f"train --config {CONFIGS / 'debug.yaml'} --run.out out --run.threads 1 --stage"
 OWN = "--run.out out --run.wandb disabled --run.threads 1"
-CRITIC = f"train --stage critic --data.batch 16 --data.micro_batch 16 --model.size tiny {OWN}"
 POLICY = "train --stage policy --init imitation --data.path played --data.batch 16 --data.micro_batch 16 " + OWN
 REVIEW = "--seat 0 -o out.html"
 NO_REWARD = "weights of stage rank; a reward predictor is expected here"
@@ -71,17 +68,11 @@ REFUSALS = [
     (f"{TRAIN} imitation --data.path shards --optim.frozen [encodr]", "encodr is none of the parts encoder, decoder"),
     (f"{TRAIN} rank --data.path shards --run.out text.txt/run", "text.txt"),
     (f"{TRAIN} rank --data.path shards --objective.reward reward --objective.target round", "holds no rounds of the"),
-    (f"{TRAIN} rank --data.path shards --init critic", "a critic, whose encoder sees hidden tiles"),
     (f"{TRAIN} imitation --data.path shards --objective.teacher three", "made for the vocabulary kanachan-3p"),
     (f"train --stage reward --data.path shards {OWN}", "no rounds to train on; kanachan-annotate --pack"),
     (f"train --stage reward --data.path rounds --data.batch 64 {OWN}", "9 games to train on, fewer than one batch"),
     (f"train --stage reward --data.path rounds --data.batch 4 --run.early_stopping 3 {OWN}", "needs a validation spl"),
-    (f"{CRITIC} --data.path played", "stage critic needs a reward predictor: --critic.reward WEIGHTS"),
-    (f"{CRITIC} --data.path played --critic.reward reward --critic.points [1,0,-1]", "4 points are needed, one for"),
-    (f"{CRITIC} --data.path shards --critic.reward reward", "holds no hidden hands, which this run needs"),
-    (f"{CRITIC} --data.path norounds --critic.reward reward", "holds no rounds of the split 'train'"),
     (f"{POLICY} --policy.reward reward --data.exchange_suits true", "data.exchange_suits=True does not fit stage pol"),
-    (f"{POLICY} --policy.reward reward --policy.critic imitation", "a critic is expected here"),
     (f"{POLICY} --policy.reward reward --policy.magnet rank", "of stage rank, which has no probabilities of actions"),
     (f"{POLICY} --policy.reward imitation", "a reward predictor is expected here"),
     (f"{POLICY} --policy.reward reward --policy.oracle 1 --optim.encoder_learning_rate 0", "needs an encoder that is"),
@@ -93,7 +84,6 @@ REFUSALS = [
     ("evaluate --compare imitation three shards", "three: of the vocabulary kanachan-3p, but imitation is of"),
     ("evaluate reward rounds --limit 5", "--limit has no effect on weights of stage reward"),
     ("evaluate imitation shards --predictions lines.txt", "kanachan-pack --unpack"),
-    ("evaluate rank critic played", "critic: a critic, measured when it is trained: kanachan-models critic prints"),
     (f"{GAIN} round_points --reward reward", "--reward has no effect with --utility round_points"),
     (f"{GAIN} grading_points --points 3,1,0,-4", "--points has no effect with --utility grading_points"),
     ("evaluate imitation imitation shards shards --gain", "--gain is for one folder of SHARDS"),
@@ -108,7 +98,6 @@ REFUSALS = [
     ("evaluate --gain three imitation played", "but that of three is kanachan-3p"),
     ("evaluate --gain reward imitation played", "chooses no actions"),
     ("evaluate --gain imitation imitation played --reward rank", NO_REWARD),
-    ("evaluate --gain imitation imitation played --critic critic --utility grading_points", "a critic of Utility(kind"),
     ("calibrate round_delta shards", "weights of the stage round_delta"),
     ("calibrate grading shards", "weights of the stage grading"),
     ("predict rank game.jsonl", "game.jsonl: looks like a game record: run kanachan-annotate first"),
@@ -183,7 +172,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     misfit = read_weights(written(folder / "misfit"))
     write_weights(misfit.path, misfit.tensors, {**misfit.card, "model": {**misfit.card["model"], "width": 32}})
     written_reward(folder / "reward" / "weights.safetensors")
-    written_critic(folder / "critic", "reward", Utility())
     packed(folder / "shards", 60, 60, 60)
     round_folder(folder / "rounds", train=9)
     with chdir(folder):

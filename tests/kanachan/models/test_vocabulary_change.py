@@ -1,6 +1,6 @@
 """Weights of a network for one vocabulary as the start of a network for another."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -13,7 +13,6 @@ from kanachan.data.batch import TokenLayout
 from kanachan.models.transformer import Network
 from kanachan.models.vocabulary_change import VocabularyChange
 from kanachan.objectives.networks import build_network
-from kanachan.reinforcement.critic import CriticNetwork
 
 TINY = replace(MODEL_SIZES["tiny"], relative_suits=False)  # where each tile has a row of its own
 NORTH, RED_FIVE = 33, 10
@@ -24,22 +23,11 @@ def network_of(vocabulary: Vocabulary) -> Network:
     return build_network("imitation", TINY, ObjectiveConfig(), vocabulary)[0]
 
 
-def critic_of(vocabulary: Vocabulary) -> CriticNetwork:
-    """A network that sees hidden tokens."""
-    torch.manual_seed(len(vocabulary.numeric))
-    return CriticNetwork(TINY, vocabulary, scale=1.0, is_zero_sum=False)
-
-
 def changed(
-    old: Vocabulary,
-    new: Vocabulary,
-    part: str,
-    build: Callable[[Vocabulary], nn.Module] = network_of,
-    *,
-    actor_first: bool = False,
+    old: Vocabulary, new: Vocabulary, part: str, *, actor_first: bool = False
 ) -> tuple[nn.Module, nn.Module, nn.Module]:
     """A part of a network for `old`, of a new one for `new`, and the latter with the rows of the former."""
-    given, current, taken = (getattr(build(vocabulary), part) for vocabulary in (old, new, new))
+    given, current, taken = (getattr(network_of(vocabulary), part) for vocabulary in (old, new, new))
     change = VocabularyChange(old, new, actor_first=actor_first)
     taken.load_state_dict(change.tensors(given.state_dict(), current.state_dict()))
     return given, current, taken
@@ -141,18 +129,3 @@ def test_from_three_to_four_players_chi_the_fourth_seat_and_late_positions_are_n
     assert torch.equal(event_row(taken, V4, "pon", 0, 2, 5), event_row(new, V4, "pon", 0, 2, 5))
     assert torch.equal(event_row(taken, V4, "pon", 0, 1, 5), event_row(three, THREE_PLAYERS, "pon", 0, 1, 5))
     assert torch.equal(taken.place_embedding.weight[:4], three.place_embedding.weight)
-
-
-def test_hidden_tiles_of_the_others_and_of_the_wall_keep_their_rows() -> None:
-    four, new, taken = changed(FOUR_PLAYERS, THREE_PLAYERS, "encoder", critic_of)
-    first, theirs = (TokenLayout(v, hidden=True).hidden_first for v in (THREE_PLAYERS, FOUR_PLAYERS))
-    hands = taken.token_embedding.weight[first : first + 2 * 136]
-    assert torch.equal(hands[:136], four.token_embedding.weight[theirs : theirs + 136])
-    assert torch.equal(hands[136:], four.token_embedding.weight[theirs + 2 * 136 : theirs + 3 * 136])
-    wall = taken.token_embedding.weight[first + 2 * 136 :]
-    assert len(wall) == 20 * 37
-    assert torch.equal(wall, four.token_embedding.weight[theirs + 3 * 136 :])
-    seen = network_of(FOUR_PLAYERS).encoder.state_dict()
-    change = VocabularyChange(FOUR_PLAYERS, THREE_PLAYERS, actor_first=True)
-    rows = change.tensors(seen, new.state_dict())["token_embedding.weight"]
-    assert torch.equal(rows[first:], new.token_embedding.weight[first:])

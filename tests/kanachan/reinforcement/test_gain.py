@@ -1,7 +1,6 @@
 """Gains estimated from the games of another policy: exact in the mean, and zero for the same policy."""
 
 import itertools
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -54,18 +53,9 @@ def first_action_pays(columns: Columns) -> NDArray[np.float32]:
     return return_BS
 
 
-def some_values(columns: Columns) -> NDArray[np.float32]:
-    """A number that depends on the situation alone."""
-    return np.sin(columns.progression.lengths).astype(np.float32)
-
-
-@pytest.mark.parametrize("values", [None, some_values])
 @pytest.mark.parametrize("precision", [0.0, 0.03])
 def test_over_all_actions_the_gain_of_a_planted_reward_is_exact(
-    policies: tuple[Policy, Policy],
-    values: Callable[[Columns], NDArray[np.float32]] | None,
-    precision: float,
-    monkeypatch: pytest.MonkeyPatch,
+    policies: tuple[Policy, Policy], precision: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`precision`: by how much the recorded probabilities differ from the network's, as in games played in bf16."""
     (new, old), (new_p, old_p) = policies, [probabilities(policy) for policy in policies]
@@ -75,7 +65,7 @@ def test_over_all_actions_the_gain_of_a_planted_reward_is_exact(
     monkeypatch.setattr("kanachan.reinforcement.gain.DEFAULT_BATCH", 7)
 
     columns = all_actions(recorded)
-    found = GainMeter(new, old, BEHAVIOUR, first_action_pays, values).measure(columns)
+    found = GainMeter(new, old, BEHAVIOUR, first_action_pays).measure(columns)
 
     assert columns.log_probability is not None and len(found) == len(columns)
     mean = (np.exp(columns.log_probability) * found.gain_R).sum()
@@ -87,18 +77,16 @@ def test_over_all_actions_the_gain_of_a_planted_reward_is_exact(
 
 
 def test_over_all_courses_of_a_round_the_gain_is_exact() -> None:
-    """Three decisions in a round, each policy depending on what was done before; values of any kind."""
+    """Three decisions in a round, each policy depending on what was done before."""
     rng = np.random.default_rng(0)
-    returns, new, old, recorded, values = (
-        {course[:length]: rng.dirichlet([1.0, 1.0]) for length in range(4) for course in courses()} for _ in range(5)
+    returns, new, old, recorded = (
+        {course[:length]: rng.dirichlet([1.0, 1.0]) for length in range(4) for course in courses()} for _ in range(4)
     )
     mean, expected = 0.0, 0.0
     for course in courses():
         steps = [(course[:place], action) for place, action in enumerate(course)]
         new_B, old_B, recorded_B = (np.log([p[seen][a] for seen, a in steps]) for p in (new, old, recorded))
-        value_B = np.array([values[seen][0] for seen, _ in steps])
-        return_B = np.full(3, returns[course][0])
-        _, (gain,) = weighed(new_B - old_B, old_B - recorded_B, return_B, value_B, np.array([0]))
+        _, (gain,) = weighed(new_B - old_B, old_B - recorded_B, np.array(returns[course][:1]), np.array([0]))
         mean += np.exp(recorded_B.sum()) * gain
         expected += (np.exp(new_B.sum()) - np.exp(old_B.sum())) * returns[course][0]
     assert mean == pytest.approx(expected, abs=1e-12)
@@ -110,15 +98,15 @@ def courses() -> list[tuple[int, ...]]:
 
 
 def test_rounds_that_follow_each_other_are_weighed_separately() -> None:
-    ratio_B, return_B = np.log([2.0, 3.0, 0.5, 4.0]), np.array([1.0, 1.0, 10.0, 10.0])
-    weight_R, gain_R = weighed(ratio_B, np.zeros(4), return_B, np.zeros(4), np.array([0, 2]))
+    ratio_B, return_R = np.log([2.0, 3.0, 0.5, 4.0]), np.array([1.0, 10.0])
+    weight_R, gain_R = weighed(ratio_B, np.zeros(4), return_R, np.array([0, 2]))
     assert weight_R == pytest.approx([6.0, 2.0]) and gain_R == pytest.approx([5.0, 10.0])
 
 
 def test_the_same_policy_gains_exactly_nothing(policies: tuple[Policy, Policy], tmp_path: Path) -> None:
     old, again = policies[1], Policy.load(written(tmp_path, seed=2))
     columns = all_actions(probabilities(old))
-    gain = gain_of(GainMeter(again, old, BEHAVIOUR, first_action_pays, some_values).measure(columns))
+    gain = gain_of(GainMeter(again, old, BEHAVIOUR, first_action_pays).measure(columns))
     assert gain.gain[:3] == (0.0, 0.0, 0.0) and gain.standard_error == 0
     assert gain.mean_weight[:3] == (1.0, 1.0, 1.0) and gain.divergence.value == 0
     assert gain.effective_size == gain.rounds == len(columns) and gain.large_weights == 0

@@ -1,7 +1,6 @@
 """Which decisions of self-play are the learner's, and their labels."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,11 +12,9 @@ from kanachan.data.round_shards import open_rounds
 from kanachan.data.shards import Shards, open_shards
 from kanachan.inference.reward_predictor import RewardPredictor
 from kanachan.policy_config import PolicyConfig
-from kanachan.reinforcement.critic import Critic
 from kanachan.reinforcement.played_decisions import DOMINATING, PlayedDecisions
 from kanachan.reinforcement.returns import RoundReturns, Utility
 from tests.kanachan.conftest import EXPLORE, PlayedGames
-from tests.support.tiny_critics import written_critic
 
 
 @pytest.fixture(scope="module")
@@ -66,16 +63,6 @@ def test_a_decision_is_labelled_with_its_probability_and_the_return_of_its_seat(
     assert np.array_equal(label_B3[:, 0], columns.log_probability)
     np.testing.assert_allclose(label_B3[:, 1], standardised(returns_of(played, columns)), atol=1e-5)
     assert (label_B3[:, 2] == 1).all()
-
-
-def test_a_critics_expectation_is_subtracted(played: PlayedGames, shards: Shards, tmp_path: Path) -> None:
-    critic = str(written_critic(tmp_path, "reward", Utility()))
-    made = decisions(played, critic=critic)
-    columns = columns_of(made.select(shards))
-    value_B = Critic.load(critic).of(columns)[np.arange(len(columns)), columns.seat]
-    assert value_B.std() > 1e-3
-    label_B3 = made.label(made.select(shards)).labels_of(columns)
-    np.testing.assert_allclose(label_B3[:, 1], standardised(returns_of(played, columns) - value_B), atol=1e-5)
 
 
 def test_of_decisions_with_a_dominating_action_a_share_stands_for_all(played: PlayedGames, shards: Shards) -> None:

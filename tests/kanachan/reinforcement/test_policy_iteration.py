@@ -28,7 +28,7 @@ def reported(value: float, low: float) -> dict[str, object]:
 
 
 def config(folder: Path, **selfplay: object) -> TrainConfig:
-    played = SelfPlayConfig(games=6, **{"critic": True, **selfplay})  # type: ignore[arg-type]
+    played = SelfPlayConfig(games=6, **selfplay)  # type: ignore[arg-type]
     run = RunConfig(out=str(folder / "run"), wandb="disabled", group="group")
     return TrainConfig(stage="policy", data=DataConfig(), selfplay=played, run=run, init="first.safetensors")
 
@@ -76,8 +76,6 @@ def test_an_iteration_consists_of_commands_that_a_user_could_type(tmp_path: Path
         f"kanachan-selfplay old@0.7=0.75 rule=0.25 -n 6 --explore 0 --rules tenhou --style south --seed 2 "
         f"--fractions 0.7,0.1,0.2 -o {folder}/games --device cpu",
         f"kanachan-train --stage reward --run.devices 1 {train}/reward {shared}",
-        f"kanachan-train --stage critic --critic.reward {folder}/reward --critic.utility ranks "
-        f"--critic.points '[1.5, 0.5, -0.5, -1.5]' {train}/critic {shared}",
         f"kanachan-train --config {folder}/update.yaml --resume auto",
     ]
 
@@ -97,7 +95,7 @@ def test_several_processes_are_refused_before_anything_is_written(
 
 
 def test_a_reward_predictor_that_is_given_is_not_fitted_again(tmp_path: Path) -> None:
-    given = replace(config(tmp_path, critic=False), policy=PolicyConfig(reward="reference/reward"))
+    given = replace(config(tmp_path), policy=PolicyConfig(reward="reference/reward"))
     found = commands(Iteration(given, 0, "old"))
     assert [command.split()[:3] for command in found] == [
         ["kanachan-selfplay", "old@0.7", "-n"],
@@ -142,7 +140,7 @@ def test_iterations_killed_in_every_phase_end_with_the_same_weights(tmp_path: Pa
     # of one name, which is in the cards of the weights
     whole, killed = (folder_with_weights(tmp_path / name / "folder") for name in ("whole", "killed"))
     assert started(whole).wait() == 0
-    for mark in ("games", "critic/checkpoints", "update/checkpoints", "gate"):
+    for mark in ("games", "update/checkpoints", "gate"):
         process = started(killed)
         while not (killed / RUN / "iteration-000" / mark).exists():
             assert process.poll() is None, mark

@@ -99,6 +99,4 @@ def test_the_defaults_of_three_players_need_no_setting(shards: Path, tmp_path: P
     assert (rank.objective.rank_points, rank.objective.prior) == ((135, 0, -135), "reference/3p/reward")
     assert "prior" not in warnings
     assert asked("rank", "--objective.rank_points", "[3,1,-4]")[0].objective.rank_points == (3, 1, -4)
-    assert asked("critic")[0].critic.points == (1, 0, -1)
-    assert asked("critic", "--critic.utility", "grading_points")[0].critic.utility == "grading_points"
     assert asked("imitation")[0].objective.rank_points == (90, 45, 0, -135)  # without effect

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from kanachan.cli import train
-from kanachan.objectives.stages import CRITIC, POLICY, REWARD, STAGES
+from kanachan.objectives.stages import POLICY, REWARD, STAGES
 from tests.kanachan.conftest import PlayedGames
 from tests.support.forked import Run, ended, started_by
 from tests.support.paths import CONFIGS
@@ -30,12 +30,10 @@ def given(stage: str, shards: Path, imitation: Path, played: PlayedGames, folder
         batch = ["--data.batch", "24", "--data.micro_batch", "3", "--run.early_stopping", "null"]
         return ["--data.path", str(rounds), "--reward.width", "8", *batch]
     of_games = ["--data.path", str(played.shards), *BATCH, "--run.validate_batches", "1", "--run.precision", "fp32"]
-    if stage == CRITIC:
-        return [*of_games, "--model.size", "tiny", "--critic.reward", str(played.reward)]
     return [*of_games, "--init", str(played.weights), "--policy.reward", str(played.reward), "--policy.kl_limit", "100"]
 
 
-@pytest.mark.parametrize("stage", [*STAGES, REWARD, CRITIC, POLICY])
+@pytest.mark.parametrize("stage", [*STAGES, REWARD, POLICY])
 def test_losses_do_not_depend_on_the_number_of_processes_nor_on_their_ends(
     stage: str, shards: Path, imitation: Path, played: PlayedGames, tmp_path: Path
 ) -> None:

@@ -91,7 +91,6 @@ def test_a_run_that_is_probably_not_meant_is_warned_of(
     [
         ("rank", ["--objective.keep_decoder", "true"], "keep_decoder=True needs --init"),
         ("policy", ["--init", "{deep}", "--model.layers", "2"], "needs all of its 3 encoder blocks"),
-        ("critic", ["--init", "{deep}", "--model.layers", "2"], "needs all of its 3 encoder blocks"),
         ("policy", ["--init", "{single}", "--model.relative_suits", "true"], "of a network that knows single suits"),
         ("rank", ["--init", "{deep}", "--model.relative_suits", "false"], "model.relative_suits is True there"),
         ("imitation", ["--objective.teacher", "{rank}"], "of stage rank, which has no probabilities of actions"),
@@ -107,7 +106,7 @@ def test_weights_that_do_not_fit_are_refused(
 ) -> None:
     paths = {"deep": str(written(tmp_path / "deep", layers=3)), "rank": str(written(tmp_path / "rank", "rank"))}
     paths |= {"single": str(written(tmp_path / "single", relative_suits=False))}
-    reward = [f"--{stage}.reward", "reward"] if stage in ("policy", "critic") else []
+    reward = ["--policy.reward", "reward"] if stage == "policy" else []
     with pytest.raises(SystemExit):
         asked(data, stage, *(argument.format(**paths) for argument in arguments), *reward)
     assert words in capsys.readouterr().err

@@ -20,11 +20,8 @@ from kanachan.objectives.networks import build_network, load_network
 from kanachan.objectives.reward import build_reward_predictor
 from kanachan.objectives.stages import STAGES
 from kanachan.policy_config import PolicyConfig
-from kanachan.reinforcement.critic import build_critic
-from kanachan.reinforcement.critic_stage import CriticModule
 from kanachan.reinforcement.policy_gradient import PolicyGradient
 from kanachan.reinforcement.policy_module import PolicyModule
-from kanachan.reinforcement.returns import Utility
 from kanachan.training.checkpointing import Wish, _Agreement
 from kanachan.training.curriculum_stage import StageModule
 from kanachan.training.distillation import Teacher
@@ -137,11 +134,6 @@ def test_policy(batch: Batch, tmp_path: Path) -> None:
     networks = [tempered(path) for _ in range(3)]
     module = PolicyModule(*networks, PolicyGradient(PolicyConfig()), OPTIM, STEPS, STEPS, TINY)
     validate_elsewhere(module, train_elsewhere(module, batch.with_soft_labels(torch.ones(ROWS, 3))))
-
-
-def test_critic(batch: Batch) -> None:
-    module = CriticModule(build_critic(TINY, Utility(), FOUR_PLAYERS), TINY, OPTIM, STEPS, STEPS)
-    train_elsewhere(module, batch.with_soft_labels(torch.zeros(ROWS, SEATS)))
 
 
 def test_reward() -> None:
