@@ -34,6 +34,7 @@ RETIRED: dict[str, Any] = {
     "policy.advantage_scale": None,
     "policy.entropy_rate": 0.01,
     "policy.critic": None,
+    "policy.oracle": 0.0,
     "policy.oracle_decay": 0.75,
     "policy.oracle_limit": 2.0,
     "selfplay.critic": False,

@@ -62,13 +62,8 @@ class PolicyConfig:
     """weight of the divergence from them"""
     kl_limit: float = 0.002
     """divergence from --init on the validation split, in nats for each decision, above which the run ends"""
-    oracle: float = 0.0
-    """oracle guiding: the others' hands and the next tiles of the wall are further inputs in training, each kept with
-    this probability at the first step (1 for all), which falls linearly to 0 in three quarters of the steps;
-    validations and the weights are without them, and the run does not end by policy.kl_limit before"""
 
     def __post_init__(self) -> None:
-        require(0 <= self.oracle <= 1, f"policy.oracle must be in [0, 1], not {self.oracle}")
         require_each(self, "policy", 0, "kl", "magnet_kl")
         require_each(self, "policy", None, "clip", "kl_limit")
         require(0 < self.keep <= 1, f"policy.keep must be a share above 0 and at most 1, not {self.keep}")

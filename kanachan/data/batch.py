@@ -6,7 +6,7 @@ before sees, form a group, and the events of a group are stored, and passed thro
 
 Shapes: B decisions, S tokens of the table, P seats, T tiles that a seat sees (padded), N numeric features, G groups,
 E events (padded), A candidate actions (padded), R results, H other seats, K kinds of tiles, L numbers of a soft
-label, U hidden tokens (padded).
+label.
 """
 
 from collections.abc import Callable, Hashable, Sequence
@@ -27,31 +27,22 @@ from kanachan.data.symmetry import SeatRotation, Tables
 from kanachan.data.varlen import VarlenLayout, varlen_layout
 
 _ROUNDED_CANDIDATES = 32
-_ROUNDED_HIDDEN = 64
-WALL_TILES = 20
-"""tiles of the live wall, from the next one on, that a layout with hidden tokens numbers"""
 _TILE34_OF_SLOT = np.repeat([tile34_of(tile) for tile in range(NUM_TILES)], np.diff(HAND_SLOT_FIRST))
 
 
 class TokenLayout:
-    """The numbering of all tokens that the encoder embeds: padding, sparse features, events. `hidden`: number after
-    them what the seat cannot see: the hands of the others, and the first tiles of the live wall, by their place in it.
-    Batches then have these tokens among the tiles."""
+    """The numbering of all tokens that the encoder embeds: padding, sparse features, events."""
 
     PAD = 0
     PADDING = "padding"
     """the meaning of `PAD`"""
 
-    def __init__(self, vocabulary: Vocabulary, *, hidden: bool = False) -> None:
+    def __init__(self, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary
         sparse = vocabulary.sparse
         self.sparse_first = 1
         self.event_first = self.sparse_first + sparse.size
-        self.hidden_first = self.event_first + vocabulary.progression.size
-        self.has_hidden = hidden
-        self._hand, self._wall = vocabulary.hidden["hand"], vocabulary.hidden["wall"]
-        self.num_hidden = self._hand.size + WALL_TILES * self._wall.size
-        self.num_tokens = self.hidden_first + (self.num_hidden if hidden else 0)
+        self.num_tokens = self.event_first + vocabulary.progression.size
         self.num_candidates = 1 + vocabulary.action.size
         """0 is padding, followed by the actions"""
         self._place_of_sparse = np.array(vocabulary.place_of_sparse)
@@ -62,12 +53,6 @@ class TokenLayout:
         found: list[Hashable] = [self.PADDING]
         for field in (vocabulary.sparse, vocabulary.progression):
             found += [meaning(field, token) for token in range(field.size)]
-        if self.has_hidden:
-            hand, wall = (
-                [meaning(vocabulary.hidden, block.first + i) for i in range(block.size)]
-                for block in (self._hand, self._wall)
-            )
-            found += [*hand, *((place, tile) for place in range(WALL_TILES) for tile in wall)]
         return found
 
     def candidate_meanings(self) -> list[Hashable]:
@@ -77,19 +62,8 @@ class TokenLayout:
 
     def permuted(self, tables: Tables) -> NDArray[np.int64]:
         """Returns the token that each token becomes, [P, N]."""
-        sparse, progression, hidden = (
-            table.astype(np.int64) for table in (tables.sparse, tables.progression, tables.hidden)
-        )
+        sparse, progression = (table.astype(np.int64) for table in (tables.sparse, tables.progression))
         parts = [np.full((len(sparse), 1), self.PAD), sparse + self.sparse_first, progression + self.event_first]
-        if self.has_hidden:
-            hand, wall = (
-                hidden[:, block.first : block.first + block.size] - block.first for block in (self._hand, self._wall)
-            )
-            first = self.hidden_first + self._hand.size
-            parts += [
-                hand + self.hidden_first,
-                *(wall + first + place * self._wall.size for place in range(WALL_TILES)),
-            ]
         return np.concatenate(parts, axis=1)
 
     def arranged(
@@ -112,19 +86,6 @@ class TokenLayout:
         tiles = padded(token[is_tile], np.bincount(row[is_tile], minlength=num_rows), num_tiles)
         table_BS, standing = np.split(arranged, [len(TABLE)], axis=1)
         return table_BS, standing.reshape(num_rows, self.vocabulary.num_seats, 2), tiles
-
-    def hidden(self, columns: Columns) -> NDArray[np.int32]:
-        """Returns the hidden tokens of decisions [B, U]: hands, and the wall where it is known."""
-        assert columns.hidden is not None, "hidden tokens need hidden hands"
-        hand = columns.hidden.values.astype(np.int32) - self._hand.first + self.hidden_first
-        hand_BU = padded(hand, columns.hidden.lengths)
-        if columns.wall is None:
-            return hand_BU
-        place = np.arange(len(columns.wall.values)) - np.repeat(columns.wall.starts[:-1], columns.wall.lengths)
-        tile = columns.wall.values.astype(np.int32) - self._wall.first
-        token = self.hidden_first + self._hand.size + place.astype(np.int32) * self._wall.size + tile
-        wall_BU = padded(token[place < WALL_TILES], np.minimum(columns.wall.lengths, WALL_TILES))
-        return np.concatenate([hand_BU, wall_BU], axis=1)
 
     def table_value(self, table_BS: Tensor, name: str) -> Tensor:
         """Returns value_B of a token of the table, int64: the room, the style, the seat …"""
@@ -164,7 +125,7 @@ class Batch:
     standing_BP2: Tensor
     """int32: grade and rank of every seat"""
     tile_BT: Tensor
-    """int32: dora indicators, hand, drawn tile, and hidden tokens if the layout has them; 0 is padding"""
+    """int32: dora indicators, hand, drawn tile; 0 is padding"""
     numeric_BN: Tensor
     """float32, as annotated: sticks, deposits, points"""
     event_GE: Tensor
@@ -181,8 +142,6 @@ class Batch:
     """targets, never inputs; None in live play"""
     varlen: VarlenLayout | None = None
     """the layout of the concatenated rows, if there is one (`with_varlen_layout`)"""
-    hidden_BU: Tensor | None = None
-    """int32: hidden tokens for oracle guiding, counted from 1 (`with_hidden`); 0 is padding"""
 
     def __len__(self) -> int:
         return len(self.table_BS)
@@ -236,12 +195,8 @@ def with_each(part: PartT, change: Callable[[Tensor], Tensor]) -> PartT:
 
 
 def collate(columns: ObservationColumns, layout: TokenLayout) -> Batch:
-    """Converts rows to a batch, in their order; with labels if the columns have them. A layout with hidden tokens needs
-    decisions with hidden hands."""
+    """Converts rows to a batch, in their order; with labels if the columns have them."""
     table_BS, standing_BP2, tile_BT = layout.arranged(columns.sparse)
-    if layout.has_hidden:
-        assert isinstance(columns, Columns), "observations have no hidden tokens"
-        tile_BT = np.concatenate([tile_BT, layout.hidden(columns)], axis=1)
     is_first_B = ~_continues(columns)
     group_B = np.cumsum(is_first_B) - 1
     last_G = np.flatnonzero(np.append(is_first_B, True)[1:])
@@ -261,16 +216,6 @@ def collate(columns: ObservationColumns, layout: TokenLayout) -> Batch:
     )
 
 
-def with_hidden(
-    batch: Batch, columns: Columns, layout: TokenLayout, share: float, random: np.random.Generator
-) -> Batch:
-    """Adds the hidden tokens of the decisions of a batch apart from its tiles, each with probability `share`."""
-    hidden_BU = layout.hidden(columns)
-    is_kept_BU = (hidden_BU != layout.PAD) & (random.random(hidden_BU.shape) < share)
-    number_BU = np.where(is_kept_BU, hidden_BU - np.int32(layout.hidden_first - 1), np.int32(0))
-    return replace(batch, hidden_BU=torch.from_numpy(number_BU))
-
-
 def _labels(columns: Columns, vocabulary: Vocabulary) -> Labels:
     return Labels(
         game_B=torch.from_numpy(columns.game.view(np.int64).copy()),
@@ -282,7 +227,7 @@ def _labels(columns: Columns, vocabulary: Vocabulary) -> Labels:
 
 
 def with_varlen_layout(batch: Batch, layout: TokenLayout) -> Batch:
-    """Adds the varlen layout to a non-empty batch on the CPU; pads candidates and hidden tokens to round numbers."""
+    """Adds the varlen layout to a non-empty batch on the CPU; pads candidates to a round number."""
     num_candidates = batch.candidate_BA.shape[1]
     candidate_BA = F.pad(batch.candidate_BA, (0, -num_candidates % _ROUNDED_CANDIDATES))
     varlen = varlen_layout(
@@ -294,10 +239,7 @@ def with_varlen_layout(batch: Batch, layout: TokenLayout) -> Batch:
         num_seats=layout.vocabulary.num_seats,
         max_progression=layout.vocabulary.max_progression,
     )
-    hidden_BU = batch.hidden_BU
-    if hidden_BU is not None:
-        hidden_BU = F.pad(hidden_BU, (0, -hidden_BU.shape[1] % _ROUNDED_HIDDEN))
-    return replace(batch, candidate_BA=candidate_BA, hidden_BU=hidden_BU, varlen=varlen)
+    return replace(batch, candidate_BA=candidate_BA, varlen=varlen)
 
 
 def batch_of_annotations(

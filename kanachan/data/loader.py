@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from annotate.vocabulary import Vocabulary
 from kanachan.config import DataConfig
-from kanachan.data.batch import Batch, TokenLayout, collate, with_hidden, with_varlen_layout
+from kanachan.data.batch import Batch, TokenLayout, collate, with_varlen_layout
 from kanachan.data.columns import Columns, round_keys, splitmix64
 from kanachan.data.sampler import EpochSampler, Stream, batches_of_rank, by_round
 from kanachan.data.shard_folder import SPLIT_ADVICE
@@ -96,8 +96,6 @@ class TrainLoader(StepLoader):
     Step t of an epoch consists of the rows at places t * batch … of the epoch's order. They are sorted by length,
     unless the batches are for varlen attention, so that all need about equally much memory and time, and divided into
     micro-batches, of which this rank gets every `world`-th. Raises ValueError if there are fewer rows than one batch.
-    `hidden_share`: of a step, counted from 0 over all epochs, the probability with which each hidden token is in its
-    batches apart from the tiles (`kanachan.data.batch.with_hidden`); None: none is.
     """
 
     def __init__(
@@ -109,8 +107,6 @@ class TrainLoader(StepLoader):
         *,
         varlen: bool = False,
         labeller: Labeller | None = None,
-        sees_hidden: bool = False,
-        hidden_share: Callable[[int], float] | None = None,
     ) -> None:
         if len(shards) < config.sizes[0]:
             raise ValueError(
@@ -121,8 +117,7 @@ class TrainLoader(StepLoader):
         identity = {"rows": len(shards), "checksum": shards.checksum, **labels}
         super().__init__(len(shards), config, seed, share, identity)
         self._shards = shards
-        self._layout = TokenLayout(shards.vocabulary, hidden=sees_hidden)
-        self._hidden_share = hidden_share
+        self._layout = TokenLayout(shards.vocabulary)
         self._suits = suit_permutations(shards.vocabulary) if config.exchange_suits else None
         self._seats = SeatRotation(shards.vocabulary) if config.actor_first else None
         self._varlen = varlen
@@ -159,24 +154,10 @@ class TrainLoader(StepLoader):
         if self._seats is not None:
             columns = self._seats.actor_first(columns)
         starts = range(0, len(columns), self._micro_batch)
-        batches = [
-            self._collated(columns.rows(start, start + self._micro_batch), epoch, first, number)
-            for number, start in enumerate(starts)
-        ]
+        batches = [collate(columns.rows(start, start + self._micro_batch), self._layout) for start in starts]
         if self._varlen:
             batches = [with_varlen_layout(batch, self._layout) for batch in batches]
         return [batch.pin_memory() for batch in batches] if self._share.pin else batches
-
-    def _collated(self, columns: Columns, epoch: int, first: int, number: int) -> Batch:
-        """Makes micro-batch `number` of this rank, counted from step `first` of an epoch on."""
-        step, micro = divmod(number, self._micro_batches_per_step)
-        step += first
-        batch = collate(columns, self._layout)
-        share = 0.0 if self._hidden_share is None else self._hidden_share(epoch * self.steps_per_epoch + step)
-        if not share:
-            return batch
-        key = (self._seed, epoch, Stream.HIDDEN, step, micro * self._share.world + self._share.rank)
-        return with_hidden(batch, columns, self._layout, share, np.random.default_rng(key))
 
 
 def held_out_columns(
@@ -218,7 +199,6 @@ class EvalLoader:
         limit: int | None = None,
         varlen: bool = False,
         labeller: Labeller | None = None,
-        sees_hidden: bool = False,
     ) -> None:
         num_rows = len(shards) if limit is None else min(limit, len(shards))
         if num_rows < share.world:
@@ -226,7 +206,7 @@ class EvalLoader:
         self.num_rows = num_rows
         """over all ranks"""
         self._shards = shards
-        self._layout = TokenLayout(shards.vocabulary, hidden=sees_hidden)
+        self._layout = TokenLayout(shards.vocabulary)
         self._seats = SeatRotation(shards.vocabulary) if actor_first else None
         self._rows = batches_of_rank(num_rows, batch, share.rank, share.world)
         self._varlen = varlen

@@ -20,7 +20,6 @@ class Stream(IntEnum):
     BLOCKS = 0
     UNITS = 1
     SUITS = 2
-    HIDDEN = 3
 
 
 class EpochSampler:

@@ -69,7 +69,7 @@ def averaged(row_ND: Tensor, shared_N: Tensor, is_known_N: Tensor) -> Tensor:
 
 
 def suits_of_tokens(layout: TokenLayout) -> RelativeSuits:
-    return RelativeSuits(_permuted_tokens(layout.vocabulary, layout.has_hidden), layout.vocabulary.num_seats)
+    return RelativeSuits(_permuted_tokens(layout.vocabulary), layout.vocabulary.num_seats)
 
 
 def suits_of_candidates(layout: TokenLayout) -> RelativeSuits:
@@ -78,8 +78,8 @@ def suits_of_candidates(layout: TokenLayout) -> RelativeSuits:
 
 
 @cache
-def _permuted_tokens(vocabulary: Vocabulary, has_hidden: bool) -> NDArray[np.int64]:
-    return TokenLayout(vocabulary, hidden=has_hidden).permuted(suit_permutations(vocabulary))
+def _permuted_tokens(vocabulary: Vocabulary) -> NDArray[np.int64]:
+    return TokenLayout(vocabulary).permuted(suit_permutations(vocabulary))
 
 
 def suits_of_heads(suit: Tensor, heads: int, factor: Tensor | None = None) -> Tensor:

@@ -56,8 +56,7 @@ class Encoded(NamedTuple):
 
 
 class Encoder(nn.Module):
-    """The encoder of tokens of situations to vectors. The tiles form a set: their order changes nothing. `is_guided`:
-    with embeddings of hidden tokens for oracle guiding, which are 0 before the first step."""
+    """The encoder of tokens of situations to vectors. The tiles form a set: their order changes nothing."""
 
     scale_N: Tensor
     frequency_F: Tensor
@@ -68,7 +67,7 @@ class Encoder(nn.Module):
     has_bf16_residual = False
     """whether the residual stream is in bf16 instead of fp32"""
 
-    def __init__(self, config: ModelConfig, layout: TokenLayout, *, is_guided: bool = False) -> None:
+    def __init__(self, config: ModelConfig, layout: TokenLayout) -> None:
         super().__init__()
         names, max_progression = layout.vocabulary.numeric, layout.vocabulary.max_progression
         num_seats = layout.vocabulary.num_seats
@@ -88,8 +87,6 @@ class Encoder(nn.Module):
         initialise(self, num_residuals=2 * config.layers)
         with torch.no_grad():
             self.position_embedding.weight.copy_(_waves(max_progression, config.width))
-        zeros = torch.zeros(1 + layout.num_hidden, config.width)  # drawing none, so that the decoder's stay the same
-        self.hidden_embedding = nn.Embedding(len(zeros), config.width, layout.PAD, _weight=zeros) if is_guided else None
 
     def set_up(self, run: RunConfig) -> None:
         self.recomputes = run.recompute
@@ -102,11 +99,9 @@ class Encoder(nn.Module):
         standing_BP2: Tensor,
         numeric_BN: Tensor,
         backend: AttentionBackend,
-        hidden_BU: Tensor | None = None,
     ) -> Tensor:
-        """Encodes situations to hidden_XD, normalised; the tensors are fields of `kanachan.data.batch.Batch`. Only a
-        guided encoder reads `hidden_BU`."""
-        hidden_XD = self._embed(table_BS, standing_BP2, numeric_BN, backend, hidden_BU)
+        """Encodes situations to hidden_XD, normalised; the tensors are fields of `kanachan.data.batch.Batch`."""
+        hidden_XD = self._embed(table_BS, standing_BP2, numeric_BN, backend)
         suit_XC = None if self.suits is None else self.suits.rows(backend, len(table_BS))
         if self.has_bf16_residual:
             hidden_XD = hidden_XD.bfloat16()
@@ -123,10 +118,9 @@ class Encoder(nn.Module):
         standing_BP2: Tensor,
         numeric_BN: Tensor,
         backend: AttentionBackend,
-        hidden_BU: Tensor | None = None,
     ) -> Tensor:
         """Embeds the tokens: those of the table are summed to one vector, the summary's, and those of a seat to
-        another; the sums are scaled to the variance of one summand. Hidden tokens are added to the summary's."""
+        another; the sums are scaled to the variance of one summand."""
         value_BND = self._embed_numbers(numeric_BN)
         stick_BND, score_BPD = value_BND[:, : self.num_sticks], value_BND[:, self.num_sticks :]
         tokens = (table_BS, standing_BP2, backend.tiles, backend.events)
@@ -143,10 +137,6 @@ class Encoder(nn.Module):
         summary_BD = table_BSD.sum(dim=1) + stick_BND.sum(dim=1) + place_PD[0]
         seat_BPD = standing_BP2D.sum(dim=2) + score_BPD + place_PD[1:]
         summary_BD = summary_BD / (table_BS.shape[1] + self.num_sticks + 1) ** 0.5
-        if self.hidden_embedding is not None:
-            # also where there are none: every weight must have a gradient for DDP
-            hidden_BU = table_BS[:, :0] if hidden_BU is None else hidden_BU
-            summary_BD = summary_BD + self.hidden_embedding(hidden_BU).sum(dim=1)
         event = event + self.position_embedding(backend.positions)
         return backend.rows(summary_BD, seat_BPD / 2, tile, event)
 
@@ -191,7 +181,6 @@ class Network(nn.Module):
     Args:
         prior: computes from a batch what is added to the outputs of all candidates [B, K] and of the summary [B, K].
             With it, the outputs themselves are zero before the first step.
-        is_guided: as for `Encoder`.
     """
 
     def __init__(
@@ -203,11 +192,9 @@ class Network(nn.Module):
         num_auxiliary_outputs: int = 0,
         num_outputs_of_kind: int = 0,
         prior: nn.Module | None = None,
-        *,
-        is_guided: bool = False,
     ) -> None:
         super().__init__()
-        self.encoder = Encoder(config, layout, is_guided=is_guided)
+        self.encoder = Encoder(config, layout)
         self.decoder = Decoder(config, layout)
         self.head = nn.Linear(config.width, num_candidate_outputs)
         self.summary_head = nn.Linear(config.width, num_summary_outputs) if num_summary_outputs else None
@@ -233,7 +220,7 @@ class Network(nn.Module):
     def encoded(self, batch: Batch) -> Encoded:
         """Returns the first half of `forward`, which networks with the same encoder have in common."""
         backend = attention_backend(batch, uses_flex=self.encoder.uses_flex)
-        encoded_XD = self.encoder(batch.table_BS, batch.standing_BP2, batch.numeric_BN, backend, batch.hidden_BU)
+        encoded_XD = self.encoder(batch.table_BS, batch.standing_BP2, batch.numeric_BN, backend)
         return Encoded(encoded_XD, backend)
 
     def decoded(self, batch: Batch, encoded: Encoded) -> Output:

@@ -36,10 +36,7 @@ class VocabularyChange:
     def tensors(self, given: Mapping[str, Tensor], current: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Returns the tensors of an encoder or a decoder for the new vocabulary: those given for the old one, and rows
         of the current ones of a new network where the old vocabulary, or `given`, has nothing of the same meaning."""
-        old_rows, new_rows = (
-            self._meanings(vocabulary, has_hidden=len(tensors.get(_TOKENS, ())) > TokenLayout(vocabulary).num_tokens)
-            for vocabulary, tensors in ((self.old, given), (self.new, current))
-        )
+        old_rows, new_rows = self._meanings(self.old), self._meanings(self.new)
         taken = {name: t for name, t in current.items() if "suit_factor." in name} | dict(given)
         taken |= {name: t for name, t in current.items() if name.endswith(("shared_N", "suit_N"))}
         for name in old_rows.keys() & given.keys() & current.keys():
@@ -70,10 +67,10 @@ class VocabularyChange:
             found[what] = (mapped, len(meanings) - mapped)
         return found
 
-    def _meanings(self, vocabulary: Vocabulary, *, has_hidden: bool = False) -> dict[str, Sequence[Hashable]]:
+    def _meanings(self, vocabulary: Vocabulary) -> dict[str, Sequence[Hashable]]:
         """Returns what the rows of tensors stand for, of all that depend on the vocabulary, by their names in encoder
         and decoder."""
-        layout = TokenLayout(vocabulary, hidden=has_hidden)
+        layout = TokenLayout(vocabulary)
         seats = vocabulary.seat_meanings(actor_first=self._actor_first)
         score_of = {f"score_{seat}": ("score", meaning) for seat, meaning in enumerate(seats)}
         numbers: list[Hashable] = [score_of.get(name, name) for name in vocabulary.numeric]

@@ -54,11 +54,9 @@ def build_network(
     objective: ObjectiveConfig,
     vocabulary: Vocabulary,
     prior: Mapping[str, Any] | None = None,
-    *,
-    is_guided: bool = False,
 ) -> tuple[Network, Objective]:
     """Builds a new network with the heads that the stage's objective needs; torch's seed determines its weights.
-    `prior`: the card of the weights of `objective.prior`, which are not read; `is_guided`: as of `Encoder`."""
+    `prior`: the card of the weights of `objective.prior`, which are not read."""
     target = objective_class(stage)(objective, vocabulary)
     if objective.prior is None:
         frozen = None
@@ -73,7 +71,6 @@ def build_network(
         target.auxiliary.num_outputs,
         target.auxiliary.num_outputs_of_kind,
         frozen,
-        is_guided=is_guided,
     )
     return network, target
 
@@ -92,16 +89,14 @@ def load_network(path: str | Path, device: torch.device | str = "cpu") -> Loaded
 
 def inherit_encoder(encoder: Encoder, model: ModelConfig, weights: Weights, vocabulary: Vocabulary) -> None:
     """Copies the encoder of an earlier stage into `encoder`, or as many of its blocks as that has. Its rows stay new
-    where the vocabulary of the weights has nothing of the same meaning, and those of hidden tokens if the weights have
-    none.
+    where the vocabulary of the weights has nothing of the same meaning.
 
     Raises ValueError, naming both sides, if the encoders differ in size.
     """
     require_encoder_sizes(model, asdict(weights.model), weights.path)
     change, current = vocabulary_change(weights, vocabulary), encoder.state_dict()
-    guiding = {name: tensor for name, tensor in current.items() if name.startswith("hidden_embedding.")}
     tensors = with_fewer_blocks(_part(weights, "encoder"), kept_blocks(weights.model.layers, model.layers))
-    load_tensors(encoder, {**change.tensors(tensors, current), **guiding}, weights.path)
+    load_tensors(encoder, change.tensors(tensors, current), weights.path)
 
 
 def vocabulary_change(weights: Weights, vocabulary: Vocabulary) -> VocabularyChange:

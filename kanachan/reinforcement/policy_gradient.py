@@ -10,10 +10,6 @@ w is 1 up to rounding, except where some actions were drawn at random: then μ i
 around which clipping would do harm, so it is the change since π_old that is clipped (as in Hilton et al. 2021, "Batch
 size-invariance for policy optimization", arXiv:2110.00641).
 
-With oracle guiding π also sees hidden tokens h: r = π(a | s, h) / π_old(a | s), and the divergences are those from
-policies that do not, so that β is the price of what h tells. Once there are none, a decision with w r above a limit has
-no first term (Li et al. 2020, arXiv:2003.13590, section 3.3).
-
 Shapes: B decisions, A candidates.
 """
 
@@ -57,15 +53,13 @@ class PolicyGradient:
 
     config: PolicyConfig
 
-    def __call__(
-        self, log: LogProbabilities, batch: Batch, entropy_weight: Tensor | float, limit: float | None = None
-    ) -> dict[str, Tensor]:
+    def __call__(self, log: LogProbabilities, batch: Batch, entropy_weight: Tensor | float) -> dict[str, Tensor]:
         """Returns `loss`, the mean to be minimised, and further means over the decisions, detached.
 
         `gradient`: the first term; `importance`: π(a) / μ(a); `clipped`: share of the decisions without a gradient;
         `divergence` and `magnet_divergence` in nats; `entropy` in nats, and `old_entropy` that of π_old on the same
         decisions; `advantage`; `change` of log π(a), and `advantage_change`, the mean of its product with the
-        advantage; `row_weight`; with a `limit` of the importance also `rejected`, the share above it.
+        advantage; `row_weight`.
         """
         played, mask_BA = Played.of_batch(batch), batch.candidate_BA != 0
         new_B, old_B = (_of_chosen(log_BA, batch.chosen_B) for log_BA in (log.new_BA, log.old_BA))
@@ -86,10 +80,6 @@ class PolicyGradient:
             "change": change_B,
             "advantage_change": advantage_B * change_B,
         }
-        if limit is not None:
-            is_rejected_B = (importance_B * ratio_B).detach() > limit
-            terms["gradient"] = terms["gradient"].masked_fill(is_rejected_B, 0.0)
-            terms["rejected"] = is_rejected_B.float()
         means = {name: (weight_B * term_B).mean() for name, term_B in terms.items()}
         loss = means["gradient"] + self.config.kl * means["divergence"] - entropy_weight * means["entropy"]
         loss = loss + self.config.magnet_kl * means["magnet_divergence"]

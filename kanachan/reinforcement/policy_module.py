@@ -1,8 +1,6 @@
 """Stage policy for Lightning: the network, the policies that it is held near to, its loss, and its validations."""
 
-import math
 import shutil
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,7 +12,6 @@ from annotate.runtime.files import replacing
 from kanachan.config import ModelConfig, OptimConfig
 from kanachan.data.batch import Batch
 from kanachan.models.transformer import Network, have_same_encoder
-from kanachan.reinforcement.oracle_guiding import HiddenShare
 from kanachan.reinforcement.policy_gradient import LogProbabilities, PolicyGradient
 from kanachan.training.distributed_sums import DistributedSums, mean_over_ranks, means_of
 from kanachan.training.logged_module import PREFIX, LoggedModule
@@ -23,9 +20,6 @@ from kanachan.training.throughput import FlopCount, count_flops
 
 INIT_NAME = "init.safetensors"
 """of the copy of --init in a run's folder, from which the run is resumed"""
-_RATE_WITHOUT_HIDDEN = 0.1  # of Suphx
-_MOST_IMPORTANCE_WITHOUT_HIDDEN = 2.0
-"""probability of an action over that of the games above which its decision is left out"""
 _ENTROPY_RATE = 0.01
 """change of the weight of the entropy after a step, for a difference of one nat from the entropy of --init"""
 
@@ -39,7 +33,6 @@ class PolicyModule(LoggedModule):
         magnet: a further one that it is held near to; None: the same.
         model: the sizes of the network, from which its operations are counted.
         init: the weights of `old`, which the run's folder gets a copy of.
-        hidden_share: of a step, the probability of a hidden token in its batches; None: the policy is not guided.
     """
 
     network: Network
@@ -55,7 +48,6 @@ class PolicyModule(LoggedModule):
         log_every: int,
         model: ModelConfig,
         init: Path | None = None,
-        hidden_share: HiddenShare | None = None,
     ) -> None:
         fixed = [old] if magnet is None else [old, magnet]
         trains_encoder = optim.encoder_learning_rate != 0
@@ -67,7 +59,6 @@ class PolicyModule(LoggedModule):
         self.entropy_weight: Tensor | float = 0.0
         self._policy, self._fixed, self._shares_encoder = policy, fixed, shares_encoder
         self._init = init
-        self._hidden_share = hidden_share
         self._entropy_gap: list[Tensor] = []
         self._sums = DistributedSums()
         if not trains_encoder:
@@ -85,13 +76,11 @@ class PolicyModule(LoggedModule):
         self._entropy_gap = []
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
-        parts = self._parts(batch, self._limit())
+        parts = self._parts(batch)
         self._entropy_gap.append(parts.pop("old_entropy") - parts["entropy"])
         for name in ("row_weight", "change", "advantage_change"):
             del parts[name]
         parts["entropy_weight"] = torch.as_tensor(self.entropy_weight)
-        if self._hidden_share is not None:
-            parts["hidden_share"] = torch.tensor(self._hidden_share(self.trainer.global_step))
         self.add_losses(parts, len(batch))
         return parts["loss"]
 
@@ -115,8 +104,7 @@ class PolicyModule(LoggedModule):
         means["covariance"] = means.pop("advantage_change") - means["advantage"] * means.pop("change")
         self.log_validation({f"{PREFIX}{name}": mean for name, mean in means.items()} | {f"{PREFIX}rows": count})
         limit = self.gradient.config.kl_limit
-        is_final = self._sees_nothing_hidden(self.trainer.global_step)
-        if means["divergence"] > limit and is_final and self.trainer.state.fn == "fit":
+        if means["divergence"] > limit and self.trainer.state.fn == "fit":
             self.trainer.should_stop = True
             if self.trainer.is_global_zero:
                 print(
@@ -133,28 +121,12 @@ class PolicyModule(LoggedModule):
         super().on_load_checkpoint(checkpoint)
         self.entropy_weight = checkpoint["entropy_weight"]
 
-    def _rate_factor(self) -> Callable[[int], float]:
-        factor = super()._rate_factor()
-        if self._hidden_share is None:
-            return factor
-        return lambda step: factor(step) * (_RATE_WITHOUT_HIDDEN if self._sees_nothing_hidden(step) else 1.0)
-
-    def _limit(self) -> float | None:
-        """Returns the importance above which decisions are rejected; None if the run is not guided."""
-        if self._hidden_share is None:
-            return None
-        return _MOST_IMPORTANCE_WITHOUT_HIDDEN if self._sees_nothing_hidden(self.trainer.global_step) else math.inf
-
-    def _sees_nothing_hidden(self, step: int) -> bool:
-        """Returns whether there are no hidden tokens from this step on."""
-        return self._hidden_share is None or self._hidden_share(step) == 0
-
-    def _parts(self, batch: Batch, limit: float | None = None) -> dict[str, Tensor]:
+    def _parts(self, batch: Batch) -> dict[str, Tensor]:
         with torch.no_grad():
             encoded = self.network.encoded(batch) if self._shares_encoder else None
             old_BA, *others = (each.to(self.device)(batch, encoded) for each in self._fixed)
         log = LogProbabilities(self._policy(batch, encoded), old_BA, others[0] if others else old_BA)
-        return self.gradient(log, batch, self.entropy_weight, limit)
+        return self.gradient(log, batch, self.entropy_weight)
 
 
 def _work(model: ModelConfig, trains_encoder: bool, shares_encoder: bool, num_fixed: int, batch: Batch) -> FlopCount:

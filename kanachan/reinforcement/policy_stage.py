@@ -9,7 +9,6 @@ from kanachan.data.batch import TokenLayout, collate
 from kanachan.data.symmetry import SeatRotation
 from kanachan.models.card import weights_file
 from kanachan.reinforcement.behaviour import Behaviour
-from kanachan.reinforcement.oracle_guiding import hidden_share
 from kanachan.reinforcement.played_decisions import PlayedDecisions, spread_rows
 from kanachan.reinforcement.policy_gradient import PolicyGradient
 from kanachan.reinforcement.policy_module import INIT_NAME, PolicyModule
@@ -19,7 +18,6 @@ from kanachan.training.devices import Devices
 from kanachan.training.initialization import initial_network
 from kanachan.training.learner import Learner
 from kanachan.training.run_folder import holds_run
-from kanachan.training.run_length import steps_of
 from kanachan.training.shard_source import ShardSource
 from kanachan.training.tempered_network import TemperedNetwork, load_tempered, open_tempered
 
@@ -28,9 +26,7 @@ _MOST_DIFFERENCE = 0.05
 
 
 def open_data(config: TrainConfig, devices: Devices) -> DataSource:
-    source = PlayedSource(config, devices)
-    source.guide(hidden_share(config.policy.oracle, steps_of(config, source)))
-    return source
+    return PlayedSource(config, devices)
 
 
 def make_learner(config: TrainConfig, devices: Devices, data: DataSource, steps: int, *, is_resumed: bool) -> Learner:
@@ -57,7 +53,6 @@ def make_learner(config: TrainConfig, devices: Devices, data: DataSource, steps:
         config.run.log_every,
         config.model,
         data.played_by,
-        hidden_share(config.policy.oracle, steps),
     )
     return Learner(
         module,
@@ -83,7 +78,7 @@ class PlayedSource(ShardSource):
             config.run.seed,
             world=devices.world.size,
             varlen=devices.use_varlen,
-            reads_hidden=True,
+            behaviour=True,
             selecting=played.select,
             labelling=played.label,
         )

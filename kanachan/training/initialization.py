@@ -44,9 +44,7 @@ def initial_network(config: TrainConfig, vocabulary: Vocabulary, *, inherits: bo
     name = config.objective.prior
     frozen = None if name is None else read_weights(name)
     prior = None if frozen is None else prior_card_of(frozen)
-    network, objective = build_network(
-        config.stage, config.model, config.objective, vocabulary, prior, is_guided=config.policy.oracle > 0
-    )
+    network, objective = build_network(config.stage, config.model, config.objective, vocabulary, prior)
     if frozen is not None:
         load_prior(network, frozen)
     games = NONE if frozen is None else frozen.learned_games

@@ -24,8 +24,6 @@ PANELS: dict[str, tuple[str, ...] | str] = {
     "share of the decisions that are clipped": ("train/clipped", "validation/clipped"),
     "mean advantage": ("train/advantage", "validation/advantage"),
     "covariance of advantage and change of log probability": ("validation/covariance",),
-    "share of the hidden tiles that the policy sees": ("train/hidden_share",),
-    "share of the decisions that are rejected": ("train/rejected",),
     "divergence from objective.teacher, nats": ("train/teacher_divergence",),
     "decisions per second": ("train/samples_per_second",),
     "tokens per second": ("train/tokens_per_second",),

@@ -76,11 +76,6 @@ def require_played(config: TrainConfig) -> None:
             f"data.exchange_suits=True does not fit stage {POLICY}: probabilities are compared with those of the games "
             "as they were played; set it to false"
         )
-    if config.policy.oracle and config.optim.encoder_learning_rate == 0:
-        raise ValueError(
-            f"policy.oracle={config.policy.oracle} needs an encoder that is trained, which sees the hidden tiles: "
-            "optim.encoder_learning_rate must not be 0"
-        )
 
 
 def _splits(stage: str, data_path: str) -> Collection[str]:

@@ -19,7 +19,7 @@ class ShardSource:
 
     Args:
         hidden: read hidden hands too.
-        reads_hidden: read what hidden tokens need: hidden hands and, where there are any, the columns of self-play.
+        behaviour: read the columns of self-play.
         selecting: selects the rows of a split, if not all are taken.
         labelling: makes what computes the soft labels of a split, if there are any.
 
@@ -35,19 +35,16 @@ class ShardSource:
         world: int = 1,
         varlen: bool = False,
         hidden: bool = False,
-        reads_hidden: bool = False,
+        behaviour: bool = False,
         selecting: Callable[[Shards], Shards] | None = None,
         labelling: Callable[[Shards], Labeller] | None = None,
     ) -> None:
         self.config = config
         self.seed = seed
         self.varlen = varlen
-        self._hidden_share: Callable[[int], float] | None = None
         present = splits_in(config.path)
         self._shards = {
-            split: open_shards(
-                config.path, split, verify=config.verify, hidden=hidden or reads_hidden, behaviour=reads_hidden
-            )
+            split: open_shards(config.path, split, verify=config.verify, hidden=hidden, behaviour=behaviour)
             for split in ("train", "validation")
             if split == "train" or split in present
         }
@@ -69,11 +66,6 @@ class ShardSource:
         shards = self._shards["train"]
         return keys_of_games([] if "self_play" in shards.made else [part.plain["game"] for part in shards.mapped])
 
-    def guide(self, hidden_share: Callable[[int], float] | None) -> None:
-        """Adds hidden tokens to training batches (`kanachan.data.batch.with_hidden`), each with the probability that
-        the function gives for the step; None: none."""
-        self._hidden_share = hidden_share
-
     def train_batches(self, share: Share) -> TrainLoader:
         return TrainLoader(
             self._shards["train"],
@@ -82,7 +74,6 @@ class ShardSource:
             share,
             varlen=self.varlen,
             labeller=self._labellers.get("train"),
-            hidden_share=self._hidden_share,
         )
 
     def validation_batches(self, share: Share, limit: int | None) -> EvalLoader | list[Batch]:

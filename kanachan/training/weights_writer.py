@@ -16,9 +16,6 @@ from kanachan.training.ema import averaged
 from kanachan.training.run_folder import BEST_NAME, CHECKPOINTS, plain
 from kanachan.training.strategies import tensors_of_network
 
-_OF_HIDDEN_TOKENS = "encoder.hidden_embedding.weight"
-"""of oracle guiding; weights are without it"""
-
 
 class WeightsWriter:
     """Writes the network of a run with a card that records its origin. `more`: further entries of the card."""
@@ -33,14 +30,14 @@ class WeightsWriter:
         self._more = more
 
     def write_best(self, path: Path, tensors: Mapping[str, Tensor], metrics: dict[str, float], step: int) -> None:
-        write_weights(path, _blind(tensors), self._card(metrics, step))
+        write_weights(path, tensors, self._card(metrics, step))
 
     def write_last(self, metrics: dict[str, float], last_step: int, best_step: int | None) -> list[dict[str, Any]]:
         """Writes the weights file, from the last checkpoint or the best step, and the card next to it; returns the
         lineage, this stage last."""
         if best_step is None:
             checkpoint = read_checkpoint(self.out / CHECKPOINTS / LAST_NAME)
-            tensors = _blind(averaged(tensors_of_network(checkpoint["state_dict"]), checkpoint))
+            tensors = averaged(tensors_of_network(checkpoint["state_dict"]), checkpoint)
         else:
             tensors = read_weights(self.out / CHECKPOINTS / BEST_NAME).tensors
         card = self._card(metrics, last_step if best_step is None else best_step)
@@ -66,7 +63,3 @@ class WeightsWriter:
             config=plain(config),
             **self._more,
         )
-
-
-def _blind(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    return {name: tensor for name, tensor in tensors.items() if name != _OF_HIDDEN_TOKENS}

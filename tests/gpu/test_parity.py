@@ -65,7 +65,7 @@ def settings(stage: str) -> list[str]:
         return [*SHORT, "--data.batch", "1", "--data.micro_batch", "1"]
     given = [*SHORT, "--data.batch", "32", "--data.micro_batch", "16", "--data.validation_batch", "32"]
     if stage == POLICY:
-        given += ["--init", "reference", "--policy.reward", "reference/reward", "--policy.oracle", "1"]
+        given += ["--init", "reference", "--policy.reward", "reference/reward"]
         return [*given, "--policy.kl_limit", "10"]
     given += ["--model.size", "tiny", "--optim.optimizer", "adamw"]
     return given

@@ -75,7 +75,6 @@ REFUSALS = [
     (f"{POLICY} --policy.reward reward --data.exchange_suits true", "data.exchange_suits=True does not fit stage pol"),
     (f"{POLICY} --policy.reward reward --policy.magnet rank", "of stage rank, which has no probabilities of actions"),
     (f"{POLICY} --policy.reward imitation", "a reward predictor is expected here"),
-    (f"{POLICY} --policy.reward reward --policy.oracle 1 --optim.encoder_learning_rate 0", "needs an encoder that is"),
     ("evaluate imitation empty shards", "has the run ended?"),
     ("evaluate imitation shards --device abacus", "--device abacus"),
     ("evaluate --compare imitation shards", "--compare needs two WEIGHTS or more"),

@@ -66,7 +66,6 @@ REFUSALS = [
     ),
     ("policy", "--model.dropout 0.1", "model.dropout=0.1 has no effect in stage policy"),
     ("policy", "--policy.keep 0", "policy.keep must be a share above 0 and at most 1, not 0"),
-    ("policy", "--policy.oracle 2", "policy.oracle must be in [0, 1], not 2.0"),
     ("rank", "--optim.warmup 1.5", "optim.warmup must be a number of steps, or a share"),
     ("rank", "--model.dropout 1", "model.dropout"),
     ("policy", "--selfplay.opponents [rule]", "selfplay.opponents: rule: PLAYER=SHARE expected"),

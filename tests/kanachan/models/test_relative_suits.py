@@ -37,9 +37,8 @@ def test_outputs_are_the_same_in_every_permutation_of_the_suits(vocabulary: Voca
 
 
 @VOCABULARIES
-@pytest.mark.parametrize("has_hidden", [False, True])
-def test_a_permutation_moves_all_tokens_of_a_suit_to_one_suit(vocabulary: Vocabulary, has_hidden: bool) -> None:
-    layout, tables = TokenLayout(vocabulary, hidden=has_hidden), suit_permutations(vocabulary)
+def test_a_permutation_moves_all_tokens_of_a_suit_to_one_suit(vocabulary: Vocabulary) -> None:
+    layout, tables = TokenLayout(vocabulary), suit_permutations(vocabulary)
     candidate_PN = np.pad(tables.action.astype(np.int64) + 1, ((0, 0), (1, 0)))
     for suits, moved_PN in (
         (suits_of_tokens(layout), layout.permuted(tables)),

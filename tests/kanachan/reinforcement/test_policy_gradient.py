@@ -87,25 +87,3 @@ def test_the_first_gradient_is_that_of_the_advantage_times_the_log_probability()
     found = PolicyGradient(PolicyConfig(kl=1.0))(LogProbabilities(new_BA, old_BA, old_BA), batch, 0.0)
     (found_BA,) = torch.autograd.grad(found["loss"], score_BA)
     assert torch.allclose(found_BA, expected_BA, atol=1e-6)
-
-
-def test_a_decision_that_was_rejected_has_no_gradient_but_that_of_the_divergences() -> None:
-    batch = random_batch()
-    old_BA = log_probabilities(scores(batch, 0), 1.0)
-    score_BA = scores(batch, 1).requires_grad_()
-    new_BA = log_probabilities(score_BA, 1.0)
-    batch = played(batch, old_BA)
-    log = LogProbabilities(new_BA, old_BA, old_BA)
-    config = PolicyConfig(clip=1e6, kl=0.0, magnet_kl=0.0)
-    found = PolicyGradient(config)(log, batch, 0.0, limit=1.5)
-    (gradient_BA,) = torch.autograd.grad(found["loss"], score_BA, retain_graph=True)
-    assert batch.label_BL is not None
-    weight_B = (new_BA.gather(1, batch.chosen_B[:, None])[:, 0] - batch.label_BL[:, 0]).exp()
-    is_rejected_B = weight_B > 1.5
-    assert 0 < int(is_rejected_B.sum()) < len(batch)
-    assert ((gradient_BA == 0).all(dim=1) == is_rejected_B).all()
-    share = float((is_rejected_B * batch.label_BL[:, 2]).mean())
-    assert float(found["rejected"]) == pytest.approx(share)
-    held = PolicyGradient(replace(config, kl=1.0))(log, batch, 0.0, limit=1.5)
-    (gradient_BA,) = torch.autograd.grad(held["loss"], score_BA)
-    assert bool((gradient_BA[is_rejected_B] != 0).any(dim=1).all())

@@ -1,24 +1,18 @@
 """Stage policy, end to end on tiny games of self-play."""
 
-from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 
 from kanachan.config import DataConfig, TrainConfig
-from kanachan.data.batch import TokenLayout, collate, with_hidden
-from kanachan.data.columns import Ragged
 from kanachan.data.loader import Share
-from kanachan.data.shards import open_shards
 from kanachan.models.weights import read_weights
 from kanachan.objectives.networks import load_network
 from kanachan.policy_config import PolicyConfig
 from kanachan.reinforcement.behaviour import Behaviour
 from kanachan.reinforcement.policy_gradient import Played
 from kanachan.reinforcement.policy_stage import PlayedSource
-from kanachan.training.checkpointing import read_checkpoint
 from kanachan.training.devices import Devices
 from kanachan.training.processes import World
 from kanachan.training.tempered_network import TemperedNetwork
@@ -75,7 +69,6 @@ def test_a_run_moves_the_policy_a_little_and_writes_weights_with_a_card(trained:
     assert card["metrics"].keys() >= {"loss", "magnet_divergence", "entropy", "importance", "advantage", "covariance"}
     assert not same_weights(trained, played.weights.parent)
     assert {"train/divergence", "train/entropy_weight", "train/clipped", "validation/covariance"} <= rows[0].keys()
-    assert not {"train/hidden_share", "train/rejected"} & rows[0].keys()
 
 
 def test_a_magnet_is_another_policy_than_that_of_the_start(played: PlayedGames, tmp_path: Path) -> None:
@@ -85,9 +78,8 @@ def test_a_magnet_is_another_policy_than_that_of_the_start(played: PlayedGames, 
     assert float(row["train/divergence"]) == 0 < float(row["train/magnet_divergence"])
 
 
-@pytest.mark.parametrize("name", ["trained", "guided"])
-def test_a_resumed_run_ends_with_the_same_weights(name: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    assert_resumable(request.getfixturevalue(name), tmp_path / "half")
+def test_a_resumed_run_ends_with_the_same_weights(trained: Path, tmp_path: Path) -> None:
+    assert_resumable(trained, tmp_path / "half")
 
 
 @pytest.mark.parametrize("minutes", ["0", "15"])
@@ -98,45 +90,3 @@ def test_a_run_ends_when_the_policy_has_moved_too_far(
     assert run(played, tmp_path / "run", *more) == 0
     assert "more than policy.kl_limit=1e-09: the run ends here" in capsys.readouterr().out
     assert read_weights(tmp_path / "run").card["steps"] == 4
-
-
-GUIDED = ("--policy.oracle", "1")
-
-
-@pytest.fixture(scope="module")
-def guided(played: PlayedGames, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run of which the last two of eight steps have no hidden tokens."""
-    out = tmp_path_factory.mktemp("runs") / "guided"
-    assert run(played, out, *GUIDED, "--policy.kl_limit", "1", "--optim.warmup", "0", "--optim.cooldown", "0") == 0
-    return out
-
-
-def test_a_guided_run_starts_from_the_policy_that_played_and_loses_sight_of_hidden_tiles(guided: Path) -> None:
-    rows = [row for row in rows_of(guided) if row["train/loss"]]
-    assert [float(row["train/hidden_share"]) for row in rows] == pytest.approx([1 - n / 6 for n in range(6)] + [0, 0])
-    assert float(rows[0]["train/divergence"]) == 0 < float(rows[1]["train/divergence"])
-    rates = [float(row["train/learning_rate"]) for row in rows]  # of the next step
-    assert rates == pytest.approx([1e-4] * 5 + [1e-5] * 3)
-    assert not any(float(row["train/rejected"]) for row in rows[:6])
-    assert not any(row["validation/rejected"] for row in rows_of(guided) if "validation/rejected" in row)
-
-
-def test_the_weights_of_a_guided_run_are_like_any_others_and_see_nothing_hidden(
-    guided: Path, trained: Path, played: PlayedGames
-) -> None:
-    ours, plain = read_weights(guided).tensors, read_weights(trained).tensors
-    assert {name: tensor.shape for name, tensor in ours.items()} == {name: t.shape for name, t in plain.items()}
-    learned = read_checkpoint(guided / "checkpoints/last.ckpt")["state_dict"]["network.encoder.hidden_embedding.weight"]
-    assert bool(learned.any())  # and yet they are not in the file
-    shards = open_shards(played.shards, "train", hidden=True, behaviour=True)
-    columns = shards.gather(np.arange(64))
-    assert columns.hidden is not None
-    scrambled = replace(columns, hidden=Ragged((columns.hidden.values + 7) % 408, columns.hidden.starts))
-    network, objective, _ = load_network(guided)
-    layout, random = TokenLayout(shards.vocabulary), np.random.default_rng(0)
-    with torch.no_grad():
-        one, other = (
-            objective.score(network(with_hidden(collate(each, layout), each, layout, 1.0, random)))
-            for each in (columns, scrambled)
-        )
-    assert torch.equal(one, other)

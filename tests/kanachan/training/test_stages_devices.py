@@ -72,10 +72,8 @@ def validate_elsewhere(module: LoggedModule, there: Any) -> None:
         module.validation_step(there, 0)
 
 
-def stage_module(
-    stage: StageName, *, teacher: Teacher | None = None, is_guided: bool = False, **loss: Any
-) -> StageModule:
-    network, objective = build_network(stage, TINY, ObjectiveConfig(**loss), FOUR_PLAYERS, is_guided=is_guided)
+def stage_module(stage: StageName, *, teacher: Teacher | None = None, **loss: Any) -> StageModule:
+    network, objective = build_network(stage, TINY, ObjectiveConfig(**loss), FOUR_PLAYERS)
     return StageModule(network, objective, OPTIM, STEPS, STEPS, TINY, teacher)
 
 
@@ -117,11 +115,6 @@ def test_packed_batches(stage: StageName, batch: Batch) -> None:
     module = stage_module(stage)
     packed = with_varlen_layout(batch, TokenLayout(FOUR_PLAYERS))
     validate_elsewhere(module, train_elsewhere(module, packed))
-
-
-def test_oracle_guiding(batch: Batch) -> None:
-    hidden = replace(batch, hidden_BU=torch.ones(ROWS, 3, dtype=torch.int32))
-    train_elsewhere(stage_module("imitation", is_guided=True), hidden)
 
 
 def test_distillation(batch: Batch, tmp_path: Path) -> None:
