@@ -106,7 +106,8 @@ def checkpoint_to_resume(folder: Path, schedule: Schedule) -> tuple[Path, dict[s
     """Reads the checkpoint from which a run with this schedule is resumed: the newest one, or the one before the
     cool-down if that was part of another schedule (a run is trained further). Returns its path and its content.
 
-    Raises ValueError naming the files if none can be read, or if the cool-down would have begun before the checkpoint.
+    Raises ValueError naming the files if none can be read, if the cool-down would have begun before the checkpoint, or
+    if the run has taken more steps already than it should.
     """
     path, checkpoint = _newest_checkpoint(folder, (LAST_NAME, PREVIOUS_NAME))
     if (was := Schedule(*checkpoint["schedule"])) != schedule and checkpoint["global_step"] > was.cooldown_start:
@@ -117,6 +118,10 @@ def checkpoint_to_resume(folder: Path, schedule: Schedule) -> tuple[Path, dict[s
             f"{path}: has taken {step:,} steps at the full learning rate, but the cool-down of a run of "
             f"{schedule.last_step:,} steps begins after {schedule.cooldown_start:,}: give more --run.steps, or a "
             f"shorter --optim.cooldown, for instance {schedule.last_step - step}"
+        )
+    if step > schedule.last_step:
+        raise ValueError(
+            f"{folder.parent}: has taken {step:,} steps already, more than the {schedule.last_step:,} of run.steps"
         )
     return path, checkpoint
 
@@ -144,11 +149,6 @@ def _newest_checkpoint(folder: Path, names: Sequence[str]) -> tuple[Path, dict[s
     if whole:
         problem += f"; its best weights are whole: begin another run from them with --init {whole[0]} -o ANOTHER"
     raise ValueError(problem)
-
-
-def remove_unfinished(folder: Path) -> None:
-    for path in folder.glob(".*.part"):
-        path.unlink()
 
 
 class StopSignals:

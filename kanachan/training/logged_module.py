@@ -19,10 +19,11 @@ from torch import Tensor, nn
 
 from kanachan.config import OptimConfig
 from kanachan.evaluation.value_metrics import explained_variance
+from kanachan.training.deepspeed import ZeroStrategy
 from kanachan.training.devices import accumulation_dtype
 from kanachan.training.distributed_sums import DistributedSums, means_of
 from kanachan.training.optimizers import SkippedSteps, gradient_norms, learning_rate_factor, make_optimizer
-from kanachan.training.strategies import gradient_of, is_sharded, outcome_of_step
+from kanachan.training.strategies import gradient_of
 from kanachan.training.throughput import FlopCount, Meter, peak_memory
 
 PREFIX = "validation/"
@@ -41,13 +42,11 @@ def moments(target: Tensor, target_square: Tensor, error_square: Tensor) -> dict
 
 def with_explained_variance(row: Mapping[str, float]) -> dict[str, float]:
     """Replaces the moments in the row of a validation by the explained variance, NaN if all targets are equal."""
-    mean, square, error = (row[f"{PREFIX}_{name}"] for name in _MOMENTS)
+    rest = dict(row)
+    mean, square, error = (rest.pop(f"{PREFIX}_{name}") for name in _MOMENTS)
     is_varied = square - mean**2 > 0
-    rest = {name: value for name, value in row.items() if not name.startswith(f"{PREFIX}_")}
-    return {
-        **rest,
-        f"{PREFIX}explained_variance": explained_variance(1, mean, square, error) if is_varied else math.nan,
-    }
+    rest[f"{PREFIX}explained_variance"] = explained_variance(1, mean, square, error) if is_varied else math.nan
+    return rest
 
 
 class LoggedModule(L.LightningModule):
@@ -145,7 +144,7 @@ class LoggedModule(L.LightningModule):
         gradient_clip_val: float | None = None,
         gradient_clip_algorithm: str | None = None,
     ) -> None:
-        if not is_sharded(self.trainer):  # otherwise DeepSpeed clips and skips steps
+        if not isinstance(self.trainer.strategy, ZeroStrategy):  # which clips and skips steps itself
             self._gradient_norms["gradient_norm"] = self.skipped.clip(optimizer, gradient_clip_val or 0.0)
 
     def on_train_batch_end(self, outputs: Any, batch: Any, batch_idx: int) -> None:
@@ -157,9 +156,9 @@ class LoggedModule(L.LightningModule):
 
     def log_if_due(self) -> None:
         """Writes the row of this optimiser step, once; must be called before a checkpoint is saved."""
-        step = self.trainer.global_step
-        if is_sharded(self.trainer) and step > self._noted_step:
-            self._gradient_norms["gradient_norm"], was_skipped = outcome_of_step(self.trainer)
+        step, strategy = self.trainer.global_step, self.trainer.strategy
+        if isinstance(strategy, ZeroStrategy) and step > self._noted_step:
+            self._gradient_norms["gradient_norm"], was_skipped = strategy.outcome_of_step()
             self.skipped.add(float(was_skipped))
             self._noted_step = step
         if step > self._logged_step and (step % self.log_every == 0 or step == self.total_steps):

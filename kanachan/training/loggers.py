@@ -1,15 +1,14 @@
-"""The outputs of a run's metrics in files of its folder: metrics.csv always, TensorBoard's if enabled."""
+"""The file of a run's metrics, metrics.csv."""
 
 import csv
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from lightning.pytorch.loggers import Logger, TensorBoardLogger
+from lightning.pytorch.loggers import Logger
 
 from annotate.runtime.files import replacing
 
-TENSORBOARD_NAME = "tensorboard"
 _STEP = "step"
 
 
@@ -17,12 +16,12 @@ class MetricsFile(Logger):
     """Writes rows of metrics, each after its optimiser step; a column that is added later is empty in earlier rows.
 
     Args:
-        last_step: rows up to this step are retained (a resumed run passes that of its checkpoint), without the
+        last_step: rows up to this step are retained (that of the checkpoint of a resumed run, else -1), without the
             validation of the step itself, which comes after the checkpoint and is repeated.
         keeps_validation: whether that validation is retained too, because it is not repeated.
     """
 
-    def __init__(self, path: Path, last_step: int = -1, *, keeps_validation: bool = False) -> None:
+    def __init__(self, path: Path, last_step: int, *, keeps_validation: bool) -> None:
         super().__init__()
         self.path = path
         self._columns = [_STEP]
@@ -67,10 +66,3 @@ class MetricsFile(Logger):
             writer = csv.DictWriter(file, self._columns)
             writer.writeheader()
             writer.writerows(rows)
-
-
-def tensorboard_logger(out: Path, last_step: int = -1) -> Logger:
-    """Returns the logger that writes TensorBoard's event file into the run folder. `last_step`: TensorBoard ignores
-    what an earlier process wrote after this step (a resumed run passes that of its checkpoint)."""
-    purge: dict[str, Any] = {} if last_step < 0 else {"purge_step": last_step + 1}
-    return TensorBoardLogger(out, name="", version=TENSORBOARD_NAME, **purge)

@@ -74,32 +74,16 @@ def make_strategy(name: StrategyName, run: RunConfig, devices: Devices, micro_ba
     return zero_strategy(ZERO_STAGES[name], run, devices, micro_batch, _TIMEOUT)
 
 
-def precision_for(strategy: Strategy, devices: Devices) -> Literal["32-true", "bf16-mixed"]:
-    """Returns Lightning's name of the precision; DeepSpeed applies mixed precision itself."""
-    return "bf16-mixed" if devices.use_bf16 and not isinstance(strategy, ZeroStrategy) else "32-true"
-
-
 def is_lost_process(error: RuntimeError) -> bool:
     """Returns whether the error means that another process is gone; gloo has no class for it."""
     signs = ("Connection closed by peer", "Connection reset by peer", "Timed out waiting", "Broken pipe")
     return isinstance(error, torch.distributed.DistError) or any(sign in str(error) for sign in signs)
 
 
-def is_sharded(trainer: L.Trainer) -> bool:
-    """Returns whether DeepSpeed holds gradients and states, clips, and skips steps that are not finite."""
-    return isinstance(trainer.strategy, ZeroStrategy)
-
-
 def gradient_of(trainer: L.Trainer) -> Callable[[nn.Parameter], Tensor | None]:
     """Returns a function that returns the whole gradient of a parameter, valid between the last backward pass of a step
     and the step. Under ZeRO every rank must call it."""
-    return whole_gradient if is_sharded(trainer) else lambda parameter: parameter.grad
-
-
-def outcome_of_step(trainer: L.Trainer) -> tuple[float, bool]:
-    """Returns the norm of the gradient of the last step, and whether the step was skipped. Under ZeRO only."""
-    assert isinstance(trainer.strategy, ZeroStrategy)
-    return trainer.strategy.outcome_of_step()
+    return whole_gradient if isinstance(trainer.strategy, ZeroStrategy) else lambda parameter: parameter.grad
 
 
 def network_tensors(trainer: L.Trainer) -> dict[str, Tensor]:

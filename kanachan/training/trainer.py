@@ -5,14 +5,14 @@ import os
 import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
 
 import lightning as L
 import torch
-from lightning.pytorch.loggers import Logger, WandbLogger
+from lightning.pytorch.loggers import Logger, TensorBoardLogger, WandbLogger
 from lightning.pytorch.strategies import Strategy
 
 from annotate.runtime.files import locking
@@ -33,37 +33,28 @@ from kanachan.training.checkpointing import (
     Stopped,
     StopSignals,
     checkpoint_to_resume,
-    remove_unfinished,
 )
 from kanachan.training.command_line import Request
 from kanachan.training.compilation import require_compiler
 from kanachan.training.data_source import DataSource, SourceData
-from kanachan.training.deepspeed import ZERO_STAGES
+from kanachan.training.deepspeed import ZERO_STAGES, ZeroStrategy
 from kanachan.training.devices import Devices, devices_of
 from kanachan.training.ema import EMA
 from kanachan.training.learner import StageKind
 from kanachan.training.logged_module import LoggedModule
-from kanachan.training.loggers import MetricsFile, tensorboard_logger
+from kanachan.training.loggers import MetricsFile
 from kanachan.training.metric_names import METRICS_NAME, in_words
 from kanachan.training.processes import SameChoices, World, placement_of, this_rank
 from kanachan.training.profiling import StepProfiler
 from kanachan.training.progress import Progress
 from kanachan.training.run_folder import BEST_NAME, CHECKPOINTS, CONFIG_NAME, save_config
 from kanachan.training.run_length import steps_between_validations, steps_of
-from kanachan.training.strategies import chosen_strategy, is_lost_process, make_strategy, precision_for
+from kanachan.training.strategies import chosen_strategy, is_lost_process, make_strategy
 from kanachan.training.throughput import matrix_flops_per_second
 from kanachan.training.wandb_run import finish_wandb, wandb_group, wandb_logger, wandb_mode
 from kanachan.training.weights_writer import WeightsWriter
 
 _LEAST_STEPS_WITH_PEAK = 40  # of a run for which the peak of its device is measured
-
-
-@dataclass(frozen=True)
-class _Resumption:
-    """The checkpoint that a run resumes from."""
-
-    path: Path
-    step: int
 
 
 def run_stage(request: Request) -> int:
@@ -108,15 +99,17 @@ class _Run:
         self.data = kind.open_data(config, self.devices)
         self.steps = steps_of(config, self.data)
         self.schedule = Schedule(config.optim.cooldown_start(self.steps), self.steps)
-        self.resumption, self.files = _resumption(self.out, self.schedule, is_resumed=request.resume)
+        # its content is in memory until it is loaded
+        resumed = checkpoint_to_resume(self.out / CHECKPOINTS, self.schedule) if request.resume else None
+        self.files = CheckpointFiles(resumed)
+        self.checkpoint, self.first_step = (None, -1) if resumed is None else (resumed[0], resumed[1]["global_step"])
         if config.run.early_stopping and not self.data.num_validation_rows:
             raise ValueError(
                 f"run.early_stopping={config.run.early_stopping} needs a validation split, and {self.data.name} has "
                 "none: kanachan-pack --fractions 0.8,0.1,0.1 makes one; or leave the setting out"
             )
         self.interval = steps_between_validations(config, self.steps, self.data)
-        is_resumed = self.resumption is not None
-        self.learner = kind.make_learner(config, self.devices, self.data, self.steps, is_resumed=is_resumed)
+        self.learner = kind.make_learner(config, self.devices, self.data, self.steps, is_resumed=request.resume)
         group = wandb_group(config, self.learner.previous_settings)
         self.config = replace(config, run=replace(config.run, group=group))
 
@@ -124,7 +117,7 @@ class _Run:
         """Trains, validates and writes the weights; returns the exit status."""
         config, stage = self.config, self.learner.module
         placed = config
-        if self.resumption is not None and self.resumption.step == self.steps:
+        if self.first_step == self.steps:
             # only the validation and the weights file are missing, for which one process is enough
             if not self.is_zero:
                 return 0
@@ -133,7 +126,7 @@ class _Run:
         name, strategy, summary = _strategy(placed, self.devices, stage)
         mode = wandb_mode(config)
         if self.is_zero:
-            if self.resumption is None:
+            if self.checkpoint is None:
                 held.enter_context(_locked(self.out))
             save_config(config, self.out / CONFIG_NAME)  # again for a resumed run, whose devices or paths may differ
         loggers = self._loggers(mode) if self.is_zero else []
@@ -157,7 +150,7 @@ class _Run:
         if self.is_zero:
             self._announce(f"{summary}, wandb {mode}")
         try:
-            _fit(trainer, stage, self.data, self.resumption)
+            _fit(trainer, stage, self.data, self.checkpoint)
         except Stopped as stopped:
             _finish_wandb(loggers, [])
             if self.is_zero:
@@ -170,16 +163,17 @@ class _Run:
 
     def _loggers(self, mode: str) -> list[Logger]:
         """Opens the outputs of the metrics; only the first process may call it. `mode`: of wandb."""
-        config, resumption = self.config, self.resumption
-        step = resumption.step if resumption else -1
+        config, step = self.config, self.first_step
         # a run that is trained further does not repeat its last validation, unless one is due
         keeps_validation = (self.out / WEIGHTS_NAME).is_file() and step % self.interval != 0
         loggers: list[Logger] = [MetricsFile(self.out / METRICS_NAME, step, keeps_validation=keeps_validation)]
         if config.run.tensorboard:
-            loggers.append(tensorboard_logger(self.out, step))
+            # which ignores what an earlier process wrote after the step of the checkpoint
+            purge_step = None if self.checkpoint is None else step + 1
+            loggers.append(TensorBoardLogger(self.out, name="", version="tensorboard", purge_step=purge_step))
         if mode != "disabled":
             about = (self.data.description, self.learner.lineage)
-            loggers.append(wandb_logger(config, self.out, mode, *about, is_resumed=resumption is not None))
+            loggers.append(wandb_logger(config, self.out, mode, *about, is_resumed=self.checkpoint is not None))
         return loggers
 
     def _trainer(self, strategy: Strategy, loggers: list[Logger], callbacks: list[L.Callback]) -> L.Trainer:
@@ -188,12 +182,13 @@ class _Run:
         accumulate = batch // (micro_batch * devices.world.size)
         placement = placement_of(devices.world, devices.of_this_process.index)
         limit = config.run.validate_batches
+        is_mixed = devices.use_bf16 and not isinstance(strategy, ZeroStrategy)  # which mixes precisions itself
         return L.Trainer(
             accelerator="gpu" if devices.is_gpu else "cpu",
             devices=placement.devices,
             num_nodes=placement.num_nodes,
             strategy=strategy,
-            precision=precision_for(strategy, devices),
+            precision="bf16-mixed" if is_mixed else "32-true",
             max_steps=self.steps,
             max_epochs=-1,
             accumulate_grad_batches=accumulate,
@@ -214,7 +209,7 @@ class _Run:
 
     def _announce(self, devices: str) -> None:
         config, data, learner, steps = self.config, self.data, self.learner, self.steps
-        origin = f"resumed from step {self.resumption.step}" if self.resumption else learner.origin
+        origin = learner.origin if self.checkpoint is None else f"resumed from step {self.first_step}"
         parameters = dict(learner.module.network.named_parameters())
         in_encoder = sum(p.numel() for name, p in parameters.items() if name.startswith("encoder."))
         about = f", {in_encoder:,} of them in the encoder" if in_encoder else ""
@@ -243,20 +238,6 @@ class _Run:
             print("compiling the network: the first step, and the first validation, take a minute or more", flush=True)
 
 
-def _resumption(out: Path, schedule: Schedule, *, is_resumed: bool) -> tuple[_Resumption | None, CheckpointFiles]:
-    """Reads the checkpoint that a run resumes from, if it does; its content is in memory until it is loaded.
-
-    Raises ValueError if the run has taken more steps already than it should.
-    """
-    if not is_resumed:
-        return None, CheckpointFiles()
-    path, checkpoint = checkpoint_to_resume(out / CHECKPOINTS, schedule)
-    step, steps = checkpoint["global_step"], schedule.last_step
-    if step > steps:
-        raise ValueError(f"{out}: has taken {step:,} steps already, more than the {steps:,} of run.steps")
-    return _Resumption(path, step), CheckpointFiles((path, checkpoint))
-
-
 def _chosen_settings(config: TrainConfig, devices: Devices, *, is_resumed: bool) -> tuple[TrainConfig, str]:
     """Chooses the settings that follow from the devices; returns all settings, and how the batch was chosen."""
     # saved with the run, so that it has the same precision wherever it is resumed
@@ -269,12 +250,10 @@ def _chosen_settings(config: TrainConfig, devices: Devices, *, is_resumed: bool)
 
 
 @no_search_of_what_is_there()
-def _fit(trainer: L.Trainer, stage: LoggedModule, data: DataSource, resumption: _Resumption | None) -> None:
+def _fit(trainer: L.Trainer, stage: LoggedModule, data: DataSource, checkpoint: Path | None) -> None:
     """Trains the stage; raises ConnectionError if another process of the run is gone."""
     try:
-        trainer.fit(
-            stage, datamodule=SourceData(data), ckpt_path=resumption.path if resumption else None, weights_only=True
-        )
+        trainer.fit(stage, datamodule=SourceData(data), ckpt_path=checkpoint, weights_only=True)
     except RuntimeError as error:
         if is_out_of_memory(error):
             advice = "try a smaller --data.micro_batch, or --run.recompute true"
@@ -328,7 +307,8 @@ def _locked(out: Path) -> Iterator[None]:
     has locked it."""
     (out / CHECKPOINTS).mkdir(parents=True, exist_ok=True)
     with locking(out / CHECKPOINTS / ".lock", f"{out}: another process is training in this folder"):
-        remove_unfinished(out / CHECKPOINTS)
+        for unfinished in (out / CHECKPOINTS).glob(".*.part"):
+            unfinished.unlink()
         yield
 
 
