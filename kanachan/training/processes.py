@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import lightning as L
 import torch
@@ -42,11 +42,6 @@ def this_rank() -> int:
     return _get_rank() or 0
 
 
-def local_rank() -> int:
-    """Returns the number of this process among those of its machine; Slurm may deal ranks out to machines in turns."""
-    return int(os.environ.get("LOCAL_RANK", os.environ.get("SLURM_LOCALID", "0")))
-
-
 def world_of(run: RunConfig, num_gpus: int | None) -> World:
     """Counts the processes that torchrun or Slurm has started, else those that this one will start. `num_gpus`: that
     this process sees, None if the run computes on CPUs. Raises ValueError if the settings contradict the launcher, or
@@ -60,7 +55,8 @@ def world_of(run: RunConfig, num_gpus: int | None) -> World:
     launcher, world = started
     if run.devices not in (None, world.devices):
         raise ValueError(f"--run.devices {run.devices}: {launcher} has started {world.devices}; leave it out")
-    if num_gpus is not None and num_gpus < world.devices and not _has_bound_gpu(num_gpus, world):
+    has_bound_gpu = launcher == "Slurm" and num_gpus == 1 and _has_gpu_for_each(world)
+    if num_gpus is not None and num_gpus < world.devices and not has_bound_gpu:
         option = f"--nproc-per-node {num_gpus}" if launcher == "torchrun" else f"--ntasks-per-node={num_gpus}"
         raise ValueError(
             f"{launcher} has started {world.devices} processes on this machine, and torch sees {num_gpus} GPUs here: "
@@ -70,8 +66,9 @@ def world_of(run: RunConfig, num_gpus: int | None) -> World:
 
 
 def gpu_of_this_process(num_gpus: int) -> int:
-    """Returns the number of the GPU of this process among those that it sees."""
-    return local_rank() if num_gpus > 1 else 0
+    """Returns the number of the GPU of this process among those that it sees: its own number among the processes of its
+    machine, as Slurm may deal ranks out to machines in turns."""
+    return int(os.environ.get("LOCAL_RANK", os.environ.get("SLURM_LOCALID", "0"))) if num_gpus > 1 else 0
 
 
 class SameChoices(L.Callback):
@@ -95,32 +92,21 @@ class SameChoices(L.Callback):
                 )
 
 
-class Placement(NamedTuple):
-    """Arguments of Lightning's trainer; without them it infers others from the variables of a cluster."""
-
-    devices: int | list[int]
-    num_nodes: int
-    environment: ClusterEnvironment
-
-
-def placement_of(world: World, gpu: int | None) -> Placement:
-    """Returns how Lightning has to place the processes of a run. `gpu`: that this process computes on; None: it
-    computes on a CPU."""
-    if world.size == 1 or not is_launched():
-        return Placement(world.devices, world.nodes, LightningEnvironment())
-    if _is_slurms():
-        return Placement(1 if gpu is None else [gpu], world.size, SlurmTasks())
-    return Placement(world.devices, world.nodes, TorchElasticEnvironment())
+def placement_of(world: World, gpu: int | None) -> tuple[int | list[int], int, ClusterEnvironment]:
+    """Returns how Lightning has to place the processes of a run, as it would infer from the variables of a cluster
+    otherwise: devices, machines and environment. `gpu`: that this process computes on; None: it computes on a CPU."""
+    started = _started_processes()
+    if world.size == 1 or started is None:
+        return world.devices, world.nodes, LightningEnvironment()
+    if started[0] == "Slurm":
+        return 1 if gpu is None else [gpu], world.size, SlurmTasks()
+    return world.devices, world.nodes, TorchElasticEnvironment()
 
 
-def _has_bound_gpu(num_gpus: int, world: World) -> bool:
-    """Returns whether Slurm shows every task only a GPU of its own, as with --gpus-per-task."""
+def _has_gpu_for_each(world: World) -> bool:
+    """Returns whether Slurm may have given each task on this machine a GPU of its own, as with --gpus-per-task."""
     on_machine = os.environ.get("SLURM_GPUS_ON_NODE", "")
-    return num_gpus == 1 and _is_slurms() and (not on_machine.isdigit() or int(on_machine) >= world.devices)
-
-
-def _is_slurms() -> bool:
-    return "TORCHELASTIC_RUN_ID" not in os.environ and is_launched()
+    return not on_machine.isdigit() or int(on_machine) >= world.devices
 
 
 def _started_processes() -> tuple[str, World] | None:

@@ -180,13 +180,13 @@ class _Run:
         config, devices = self.config, self.devices
         batch, micro_batch = config.data.sizes
         accumulate = batch // (micro_batch * devices.world.size)
-        placement = placement_of(devices.world, devices.of_this_process.index)
+        placed, num_nodes, environment = placement_of(devices.world, devices.of_this_process.index)
         limit = config.run.validate_batches
         is_mixed = devices.use_bf16 and not isinstance(strategy, ZeroStrategy)  # which mixes precisions itself
         return L.Trainer(
             accelerator="gpu" if devices.is_gpu else "cpu",
-            devices=placement.devices,
-            num_nodes=placement.num_nodes,
+            devices=placed,
+            num_nodes=num_nodes,
             strategy=strategy,
             precision="bf16-mixed" if is_mixed else "32-true",
             max_steps=self.steps,
@@ -200,7 +200,7 @@ class _Run:
             use_distributed_sampler=False,
             logger=loggers,
             callbacks=callbacks,
-            plugins=[self.files, placement.environment],
+            plugins=[self.files, environment],
             default_root_dir=self.out,
             enable_checkpointing=False,
             enable_progress_bar=False,

@@ -53,12 +53,12 @@ def set_only(environment: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def trainer_of(world: World, gpu: int, strategy: Strategy) -> L.Trainer:
-    placement = placement_of(world, gpu)
+    devices, num_nodes, environment = placement_of(world, gpu)
     return L.Trainer(
         accelerator="gpu",
-        devices=placement.devices,
-        num_nodes=placement.num_nodes,
-        plugins=[placement.environment],
+        devices=devices,
+        num_nodes=num_nodes,
+        plugins=[environment],
         strategy=strategy,
         logger=False,
         enable_checkpointing=False,
