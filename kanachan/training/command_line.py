@@ -12,14 +12,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Literal, NoReturn, get_args, get_origin
+from typing import Any, Literal, get_args, get_origin
 
 from annotate.runtime.arguments import CALLED_AS
 from annotate.runtime.files import MISSING
 from annotate.vocabulary import Vocabulary
 from kanachan.config import MODEL_SIZES, StageName, TrainConfig
 from kanachan.objectives.stages import REWARD, STAGES, trained_stages
-from kanachan.training.default_files import files_of_players, stage_path, vocabulary_of_run
 from kanachan.training.request_checks import (
     require_effect,
     require_init,
@@ -44,7 +43,15 @@ from kanachan.training.run_folder import (
     require_same,
     settings_in,
 )
-from kanachan.training.settings import SIZE, all_settings, known_setting, settings_of
+from kanachan.training.settings import (
+    SIZE,
+    all_settings,
+    default_files,
+    known_setting,
+    settings_of,
+    stage_path,
+    vocabulary_of_run,
+)
 
 PROGRAM = "kanachan-train"
 _USAGE = (
@@ -92,14 +99,16 @@ def requested(argv: Sequence[str]) -> Request:
             raise SystemExit(0)
         return _requested(given)
     except (ValueError, OSError) as error:
-        _exit_with(str(error))
+        message = " ".join(str(error).split())
+        print(f"usage: {_called(_USAGE)}\n{_called(PROGRAM)}: error: {message}", file=sys.stderr)
+        raise SystemExit(2) from None
 
 
 def stage_defaults(stage: StageName, vocabulary: Vocabulary) -> TrainConfig:
     """Returns the settings of a run that names its stage and, as the path of its data, the current folder.
     `vocabulary`: of its data."""
     given = _Given(["--data.path=."])
-    given.read_defaults([stage_path(stage), *files_of_players(stage, vocabulary)])
+    given.read_defaults(default_files(stage, vocabulary))
     return _config(given.merged())
 
 
@@ -150,7 +159,8 @@ class _Given:
 
     def setting(self, name: str) -> Any:
         """Returns a setting that is given anywhere, else None."""
-        return next((layer[name] for layer in reversed(self._layers()) if name in layer), None)
+        layers = (self.line, *reversed(self._of_files), *reversed(self._defaults))
+        return next((layer[name] for layer in layers if name in layer), None)
 
     def has(self, name: str) -> bool:
         return any(name in layer for layer in (*self._of_files, self.line))
@@ -167,9 +177,6 @@ class _Given:
         if not self.has("objective.target") and values["objective.prior"] is values["objective.reward"] is None:
             values["objective.target"] = "game"  # the target of a round is predicted
         return values
-
-    def _layers(self) -> list[Layer]:
-        return [*self._defaults, *self._of_files, self.line]
 
 
 def _content(name: str) -> dict[str, Any]:
@@ -204,7 +211,10 @@ def _requested(given: _Given) -> Request:
             config = without_needless_stopping(config)
         if not given.has("objective.target"):
             config = with_possible_target(config)
-    if _resumes(Path(config.run.out), given.resume):
+    out = Path(config.run.out)
+    if holds_run(out):
+        if given.resume is None:
+            raise ValueError(f"{out} already holds a run: continue it with --resume {out}, or choose another --output")
         return Request(_resumed(config, given, is_named=saved_file is not None), resume=True)
     require_init(config)
     require_teacher(config)
@@ -240,8 +250,7 @@ def _read_defaults(given: _Given, saved_file: Path | None) -> None:
         return
     given.read_defaults([stage_path(stage)])
     vocabulary = vocabulary_of_run(stage, given.setting("data.path"), given.setting("init"))
-    if vocabulary is not None:
-        given.read_defaults([stage_path(stage), *files_of_players(stage, vocabulary)])
+    given.read_defaults(default_files(stage, vocabulary))
 
 
 def _require_stage_and_data(given: _Given) -> None:
@@ -296,15 +305,6 @@ def _resumed(config: TrainConfig, given: _Given, *, is_named: bool) -> TrainConf
     return config
 
 
-def _resumes(out: Path, resume: str | None) -> bool:
-    """Returns whether the run continues the one in its folder; refuses to start another there."""
-    if not holds_run(out):
-        return False
-    if resume is None:
-        raise ValueError(f"{out} already holds a run: continue it with --resume {out}, or choose another --output")
-    return True
-
-
 def _print_help(given: _Given) -> None:
     """Prints the settings with their defaults in the stage that is named, if one is."""
     stage = given.setting("stage")
@@ -350,8 +350,3 @@ def _as_yaml(value: Any) -> str:
 def _called(text: str) -> str:
     """Replaces the program's name in a text by the one under which it was started."""
     return text.replace(PROGRAM, CALLED_AS.get() or PROGRAM)
-
-
-def _exit_with(message: str) -> NoReturn:
-    print(f"usage: {_called(_USAGE)}\n{_called(PROGRAM)}: error: {' '.join(message.split())}", file=sys.stderr)
-    raise SystemExit(2)

@@ -14,12 +14,12 @@ from kanachan.objectives.objective import Objective
 from kanachan.training.compilation import compile_network
 from kanachan.training.data_source import DataSource
 from kanachan.training.devices import Devices
-from kanachan.training.distillation import Teacher, open_teacher
 from kanachan.training.initialization import initial_network
 from kanachan.training.learner import Learner
 from kanachan.training.logged_module import LoggedModule
 from kanachan.training.round_labels import RoundLabelling
 from kanachan.training.shard_source import ShardSource
+from kanachan.training.tempered_network import Teacher, open_teacher
 from kanachan.training.throughput import FlopCount, count_flops
 from kanachan.training.validation_metrics import ValidationMetrics
 from kanachan.training.wandb_run import log_reliability

@@ -51,14 +51,14 @@ def require_source(config: TrainConfig) -> None:
 
 def require_shards(stage: str, data_path: str) -> None:
     """Raises ValueError if there are no shards to train the stage on in the folder."""
-    has_decisions = "train" in splits_in(data_path)
-    if stage == REWARD and "train" not in _splits(stage, data_path):
+    if "train" in _splits(stage, data_path):
+        return
+    if stage == REWARD:
         raise ValueError(
             f"--data.path {data_path}: no rounds to train on; kanachan-annotate --pack and kanachan-selfplay "
             "write them beside the decisions, annotation lines have none"
         )
-    if stage != REWARD and not has_decisions:
-        raise ValueError(f"--data.path {data_path}: no shards to train on; kanachan-pack makes them of annotations")
+    raise ValueError(f"--data.path {data_path}: no shards to train on; kanachan-pack makes them of annotations")
 
 
 def require_played(config: TrainConfig) -> None:
@@ -180,7 +180,12 @@ def with_possible_target(config: TrainConfig) -> TrainConfig:
 def warnings_of(config: TrainConfig, config_files: Iterable[tuple[Path, Mapping[str, Any]]]) -> list[str]:
     """Returns what is unusual in the settings of a new run, and what to do. `config_files`: the --config files and
     their settings."""
-    found = [_config_of_another_stage(config.stage, path, values) for path, values in config_files]
+    found = [
+        f"--config {path} is of stage {values['stage']}, and all its settings replace the defaults of {config.stage}: "
+        "give only what is to differ"
+        for path, values in config_files
+        if values.get("stage", config.stage) != config.stage
+    ]
     before, names = previous_stage(config.stage), list(STAGES)
     card = None if config.init is None else _card(config.init)
     if config.init is None and before is not None:
@@ -211,7 +216,7 @@ def warnings_of(config: TrainConfig, config_files: Iterable[tuple[Path, Mapping[
             f"{config.data.path} has no validation split, so nothing shows whether the run learns more than its own "
             "games, and run.early_stopping has no effect: kanachan-pack --fractions 0.8,0.1,0.1 makes one"
         )
-    return [text for text in found if text is not None]
+    return found
 
 
 def _card(init: str) -> dict[str, Any]:
@@ -222,13 +227,3 @@ def _card(init: str) -> dict[str, Any]:
     if card["stage"] == REWARD:
         raise ValueError(f"--init {init}: a reward predictor, which has no encoder; name weights of another stage")
     return card
-
-
-def _config_of_another_stage(stage: str, path: Path, values: Mapping[str, Any]) -> str | None:
-    other = values.get("stage", stage)
-    if other == stage:
-        return None
-    return (
-        f"--config {path} is of stage {other}, and all its settings replace the defaults of {stage}: give only what "
-        "is to differ"
-    )

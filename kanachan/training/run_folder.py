@@ -43,19 +43,16 @@ SECTIONS: dict[str, type] = {
     "selfplay": SelfPlayConfig,
 }
 
-# Settings that a resumed run may change: where things are and how they are shown, never what is computed.
-_SHOWN = ("wandb", "group", "tensorboard", "profile")
-_PLACED = ("out", "accelerator", "devices", "strategy", "deepspeed", "attention", "threads", "recompute")
-_STORED = ("checkpoint_minutes",)
-_READ = ("path", "verify")
-_PLAYED = ("backend", "address", "processes", "device")
 MAY_CHANGE = frozenset(
-    [f"run.{name}" for name in (*_SHOWN, *_PLACED, *_STORED)]
-    + [f"data.{name}" for name in _READ]
-    + ["data.micro_batch"]
-    + [f"selfplay.{name}" for name in _PLAYED]
-    + ["objective.teacher"]  # the file may have moved; that it is the same is checked where it is read
+    {
+        *("run.out", "run.accelerator", "run.devices", "run.strategy", "run.deepspeed", "run.attention", "run.threads"),
+        *("run.recompute", "run.checkpoint_minutes", "run.wandb", "run.group", "run.tensorboard", "run.profile"),
+        *("data.path", "data.verify", "data.micro_batch"),
+        *("selfplay.backend", "selfplay.address", "selfplay.processes", "selfplay.device"),
+        "objective.teacher",  # the file may have moved; that it is the same is checked where it is read
+    }
 )
+"""settings that a resumed run may change: where things are and how they are shown, never what is computed"""
 
 LENGTH = frozenset({"run.steps", "run.passes", "optim.cooldown", "selfplay.iterations"})
 """settings that --resume RUN may change too: the run is trained further"""

@@ -1,6 +1,7 @@
 """The settings of kanachan-train by name, such as data.batch: type, default, help, and what a text means as a value.
 
-They are the fields of the dataclasses in `SECTIONS`. Imports nothing heavy.
+They are the fields of the dataclasses in `SECTIONS`. The defaults of a stage are in configs/STAGE.yaml and over it, for
+games of three players, in configs/STAGE-3p.yaml where there is one. Imports nothing heavy.
 """
 
 import ast
@@ -16,7 +17,10 @@ from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_ty
 
 import yaml
 
+from annotate.vocabulary import VOCABULARIES, Vocabulary, vocabulary_named
 from kanachan.config import GONE, MODEL_SIZES, RETIRED
+from kanachan.data.shard_folder import ROUNDS, splits_in
+from kanachan.models.card import vocabulary_of
 from kanachan.objectives.stages import trained_stages
 from kanachan.training.run_folder import SECTIONS
 
@@ -160,6 +164,43 @@ def known_setting(name: str, prefix: str = "") -> Setting:
     meant = usual or (by_last[close[0]] if close else None)
     advice = f": did you mean {prefix}{meant}?" if meant else "; kanachan-train --help lists all"
     raise ValueError(f"unknown setting {prefix}{name}{advice}")
+
+
+def stage_path(stage: str) -> Path:
+    """Returns the path of the stage's default settings: inside an installed package, else in the checkout."""
+    package = Path(__file__).parents[1]
+    installed = package / "configs"
+    folder = installed if installed.is_dir() else package.parent / "configs"
+    return folder / f"{stage}.yaml"
+
+
+def default_files(stage: str, vocabulary: Vocabulary | None) -> list[Path]:
+    """Returns the files with the defaults of a stage, of which the last comes first: its own, and that for so many
+    players, if they are known and there is one."""
+    of_players = [] if vocabulary is None else [_path_of_players(stage, vocabulary)]
+    return [stage_path(stage), *(path for path in of_players if path.is_file())]
+
+
+def vocabulary_of_run(stage: str, data_path: str | None, init: str | None) -> Vocabulary | None:
+    """Returns the vocabulary of the shards that a run reads, or of the weights that play its games; None if none can be
+    read, which is reported where the run opens them, or the stage has the same defaults for all. Raises ValueError,
+    which names the weights, if they cannot be read."""
+    if not any(_path_of_players(stage, vocabulary).is_file() for vocabulary in VOCABULARIES.values()):
+        return None
+    if not data_path:
+        return None if init is None else vocabulary_of(init)
+    from kanachan.data.shard_file import open_shard_file
+
+    folders = (Path(data_path), Path(data_path) / ROUNDS)
+    paths = [path for folder in folders for of_split in splits_in(folder).values() for path in of_split]
+    try:
+        return vocabulary_named(open_shard_file(paths[0])[0]["vocabulary"]) if paths else None
+    except ValueError:
+        return None
+
+
+def _path_of_players(stage: str, vocabulary: Vocabulary) -> Path:
+    return stage_path(f"{stage}-{vocabulary.num_seats}p")
 
 
 def _simple(text: str, kind: type) -> Any:

@@ -11,7 +11,7 @@ import yaml
 
 from kanachan.objectives.stages import trained_stages
 from kanachan.training.command_line import requested
-from kanachan.training.default_files import stage_path
+from kanachan.training.settings import stage_path
 from tests.support.paths import CONFIGS
 
 SWEEP = CONFIGS / "sweep.yaml"

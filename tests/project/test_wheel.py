@@ -48,8 +48,7 @@ def test_configs_the_review_page_and_reference_models_are_in_the_wheel(installed
 
 def test_an_installed_program_finds_the_file_of_every_stage(installed: Path) -> None:
     program = (
-        "from kanachan.training.default_files import stage_path; "
-        f"print(*map(stage_path, {trained_stages()}), sep='\\n')"
+        f"from kanachan.training.settings import stage_path; print(*map(stage_path, {trained_stages()}), sep='\\n')"
     )
     environment = {**os.environ, "PYTHONPATH": str(installed)}
     done = subprocess.run(

@@ -13,7 +13,7 @@ from kanachan.data.batch import TokenLayout, batch_of_annotations
 from kanachan.models.transformer import Network
 from kanachan.objectives.networks import objective_class
 from kanachan.training.curriculum_stage import StageModule
-from kanachan.training.distillation import Teacher
+from kanachan.training.tempered_network import Teacher
 from tests.support.random_annotations import random_annotations
 
 ROWS_PER_BATCH = 4

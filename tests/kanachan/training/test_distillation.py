@@ -16,7 +16,7 @@ from kanachan.data.batch import Batch
 from kanachan.models.weights import read_weights, write_weights
 from kanachan.objectives.imitation import Imitation
 from kanachan.objectives.networks import load_network
-from kanachan.training.distillation import Teacher, open_teacher
+from kanachan.training.tempered_network import Teacher, open_teacher
 from tests.support.tiny_runs import assert_resumable, rows_of, run
 from tests.support.tiny_stage import Rows, batches, make_stage, make_trainer
 from tests.support.tiny_weights import written

@@ -24,12 +24,11 @@ from kanachan.reinforcement.policy_gradient import PolicyGradient
 from kanachan.reinforcement.policy_module import PolicyModule
 from kanachan.training.checkpointing import Wish, _Agreement
 from kanachan.training.curriculum_stage import StageModule
-from kanachan.training.distillation import Teacher
 from kanachan.training.logged_module import LoggedModule
 from kanachan.training.muon import MuonWithAdamW
 from kanachan.training.optimizers import gradient_norms, parameter_groups
 from kanachan.training.reward_stage import RewardModule
-from kanachan.training.tempered_network import TemperedNetwork
+from kanachan.training.tempered_network import Teacher, TemperedNetwork
 from tests.support.other_device import CopiesRefused, ListsRefused
 from tests.support.random_rounds import random_rounds
 from tests.support.tiny_rewards import written_reward
