@@ -13,7 +13,6 @@ size-invariance for policy optimization", arXiv:2110.00641).
 Shapes: B decisions, A candidates.
 """
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from torch import Tensor
@@ -47,43 +46,42 @@ class LogProbabilities(NamedTuple):
     fixed_BA: Tensor
 
 
-@dataclass(frozen=True)
-class PolicyGradient:
-    """Computes the loss and what is logged of it."""
+def policy_gradient(
+    config: PolicyConfig,
+    log: LogProbabilities,
+    batch: Batch,
+    entropy_weight: Tensor | float,
+) -> dict[str, Tensor]:
+    """Returns `loss`, the mean to be minimised, and further means over the decisions, detached.
 
-    config: PolicyConfig
-
-    def __call__(self, log: LogProbabilities, batch: Batch, entropy_weight: Tensor | float) -> dict[str, Tensor]:
-        """Returns `loss`, the mean to be minimised, and further means over the decisions, detached.
-
-        `gradient`: the first term; `importance`: π(a) / μ(a); `clipped`: share of the decisions without a gradient;
-        `divergence` and `magnet_divergence` in nats; `entropy` in nats, and `old_entropy` that of π_old on the same
-        decisions; `advantage`; `change` of log π(a), and `advantage_change`, the mean of its product with the
-        advantage; `row_weight`.
-        """
-        played, mask_BA = Played.of_batch(batch), batch.candidate_BA != 0
-        new_B, old_B = (_of_chosen(log_BA, batch.chosen_B) for log_BA in (log.new_BA, log.old_BA))
-        advantage_B, weight_B = played.advantage_B, played.weight_B
-        ratio_B, importance_B = (new_B - old_B).exp(), (old_B - played.log_behaviour_B).exp()
-        clipped_B = ratio_B.clamp(1 - self.config.clip, 1 + self.config.clip)
-        gained_B = importance_B * (ratio_B * advantage_B).minimum(clipped_B * advantage_B)
-        change_B = (new_B - old_B).detach()
-        terms = {
-            "gradient": -gained_B,
-            "divergence": divergence(log.new_BA, log.old_BA),
-            "magnet_divergence": divergence(log.new_BA, log.fixed_BA),
-            "entropy": entropy(log.new_BA, mask_BA),
-            "old_entropy": entropy(log.old_BA, mask_BA),
-            "importance": importance_B * ratio_B,
-            "clipped": (ratio_B * advantage_B > clipped_B * advantage_B).float(),
-            "advantage": advantage_B,
-            "change": change_B,
-            "advantage_change": advantage_B * change_B,
-        }
-        means = {name: (weight_B * term_B).mean() for name, term_B in terms.items()}
-        loss = means["gradient"] + self.config.kl * means["divergence"] - entropy_weight * means["entropy"]
-        loss = loss + self.config.magnet_kl * means["magnet_divergence"]
-        return {"loss": loss, **{name: mean.detach() for name, mean in means.items()}, "row_weight": weight_B.mean()}
+    `gradient`: the first term; `importance`: π(a) / μ(a); `clipped`: share of the decisions without a gradient;
+    `divergence` and `magnet_divergence` in nats; `entropy` in nats, and `old_entropy` that of π_old on the same
+    decisions; `advantage`; `change` of log π(a), and `advantage_change`, the mean of its product with the
+    advantage; `row_weight`.
+    """
+    played, mask_BA = Played.of_batch(batch), batch.candidate_BA != 0
+    new_B, old_B = (_of_chosen(log_BA, batch.chosen_B) for log_BA in (log.new_BA, log.old_BA))
+    advantage_B, weight_B = played.advantage_B, played.weight_B
+    ratio_B, importance_B = (new_B - old_B).exp(), (old_B - played.log_behaviour_B).exp()
+    clipped_B = ratio_B.clamp(1 - config.clip, 1 + config.clip)
+    gained_B = importance_B * (ratio_B * advantage_B).minimum(clipped_B * advantage_B)
+    change_B = (new_B - old_B).detach()
+    terms = {
+        "gradient": -gained_B,
+        "divergence": divergence(log.new_BA, log.old_BA),
+        "magnet_divergence": divergence(log.new_BA, log.fixed_BA),
+        "entropy": entropy(log.new_BA, mask_BA),
+        "old_entropy": entropy(log.old_BA, mask_BA),
+        "importance": importance_B * ratio_B,
+        "clipped": (ratio_B * advantage_B > clipped_B * advantage_B).float(),
+        "advantage": advantage_B,
+        "change": change_B,
+        "advantage_change": advantage_B * change_B,
+    }
+    means = {name: (weight_B * term_B).mean() for name, term_B in terms.items()}
+    loss = means["gradient"] + config.kl * means["divergence"] - entropy_weight * means["entropy"]
+    loss = loss + config.magnet_kl * means["magnet_divergence"]
+    return {"loss": loss, **{name: mean.detach() for name, mean in means.items()}, "row_weight": weight_B.mean()}
 
 
 def entropy(log_BA: Tensor, mask_BA: Tensor) -> Tensor:

@@ -35,7 +35,7 @@ from kanachan.reinforcement.policy_gate import Gate
 from kanachan.training.devices import devices_of
 from kanachan.training.loggers import MetricsFile
 from kanachan.training.metric_names import AXIS, METRICS_NAME
-from kanachan.training.processes import World, is_launched, this_rank
+from kanachan.training.processes import is_launched, this_rank
 from kanachan.training.run_folder import CONFIG_NAME, ITERATION, save_config
 from kanachan.training.wandb_run import finish_wandb, wandb_group, wandb_logger, wandb_mode
 
@@ -140,7 +140,12 @@ def run_iterations(config: TrainConfig) -> int:
     world = devices_of(config.run).world
     if world.size > 1 and this_rank():
         return 1  # the first process says why
-    _require_one_process(world)
+    if world.size > 1 and is_launched():
+        raise ValueError(
+            f"{world.size} processes were started for iterations (--selfplay.games), which need one: run the command "
+            "without torchrun or srun. Its trainings then use all GPUs of the machine, or as many as --run.devices "
+            "gives; --selfplay.backend ray plays on several machines"
+        )
     out = Path(config.run.out)
     out.mkdir(parents=True, exist_ok=True)
     config = replace(config, run=replace(config.run, group=wandb_group(config, None)))
@@ -163,15 +168,6 @@ def run_iterations(config: TrainConfig) -> int:
         write_weights(out / WEIGHTS_NAME, weights.tensors, weights.card)
     print(f"weights: {out / WEIGHTS_NAME}", flush=True)
     return 0
-
-
-def _require_one_process(world: World) -> None:
-    if is_launched() and world.size > 1:
-        raise ValueError(
-            f"{world.size} processes were started for iterations (--selfplay.games), which need one: run the command "
-            "without torchrun or srun. Its trainings then use all GPUs of the machine, or as many as --run.devices "
-            "gives; --selfplay.backend ray plays on several machines"
-        )
 
 
 def _require_no_more(out: Path, iterations: int) -> None:

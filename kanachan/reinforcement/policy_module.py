@@ -12,7 +12,8 @@ from annotate.runtime.files import replacing
 from kanachan.config import ModelConfig, OptimConfig
 from kanachan.data.batch import Batch
 from kanachan.models.transformer import Network, have_same_encoder
-from kanachan.reinforcement.policy_gradient import LogProbabilities, PolicyGradient
+from kanachan.policy_config import PolicyConfig
+from kanachan.reinforcement.policy_gradient import LogProbabilities, policy_gradient
 from kanachan.training.distributed_sums import DistributedSums, mean_over_ranks, means_of
 from kanachan.training.logged_module import PREFIX, LoggedModule
 from kanachan.training.tempered_network import TemperedNetwork
@@ -42,7 +43,7 @@ class PolicyModule(LoggedModule):
         policy: TemperedNetwork,
         old: TemperedNetwork,
         magnet: TemperedNetwork | None,
-        gradient: PolicyGradient,
+        config: PolicyConfig,
         optim: OptimConfig,
         total_steps: int,
         log_every: int,
@@ -55,7 +56,7 @@ class PolicyModule(LoggedModule):
         work_of = partial(_work, model, trains_encoder, shares_encoder, len(fixed))
         super().__init__(policy.network, optim, total_steps, log_every, work_of)
         self.objective = policy.objective  # whose tables move with the module
-        self.gradient = gradient
+        self.config = config
         self.entropy_weight: Tensor | float = 0.0
         self._policy, self._fixed, self._shares_encoder = policy, fixed, shares_encoder
         self._init = init
@@ -103,7 +104,7 @@ class PolicyModule(LoggedModule):
         means = {name: mean / weight for name, mean in means.items()}
         means["covariance"] = means.pop("advantage_change") - means["advantage"] * means.pop("change")
         self.log_validation({f"{PREFIX}{name}": mean for name, mean in means.items()} | {f"{PREFIX}rows": count})
-        limit = self.gradient.config.kl_limit
+        limit = self.config.kl_limit
         if means["divergence"] > limit and self.trainer.state.fn == "fit":
             self.trainer.should_stop = True
             if self.trainer.is_global_zero:
@@ -126,7 +127,7 @@ class PolicyModule(LoggedModule):
             encoded = self.network.encoded(batch) if self._shares_encoder else None
             old_BA, *others = (each.to(self.device)(batch, encoded) for each in self._fixed)
         log = LogProbabilities(self._policy(batch, encoded), old_BA, others[0] if others else old_BA)
-        return self.gradient(log, batch, self.entropy_weight)
+        return policy_gradient(self.config, log, batch, self.entropy_weight)
 
 
 def _work(model: ModelConfig, trains_encoder: bool, shares_encoder: bool, num_fixed: int, batch: Batch) -> FlopCount:

@@ -10,7 +10,6 @@ from kanachan.data.symmetry import SeatRotation
 from kanachan.models.card import weights_file
 from kanachan.reinforcement.behaviour import Behaviour
 from kanachan.reinforcement.played_decisions import PlayedDecisions, spread_rows
-from kanachan.reinforcement.policy_gradient import PolicyGradient
 from kanachan.reinforcement.policy_module import INIT_NAME, PolicyModule
 from kanachan.training.compilation import compile_network
 from kanachan.training.data_source import DataSource
@@ -39,6 +38,9 @@ def make_learner(config: TrainConfig, devices: Devices, data: DataSource, steps:
             f"{data.name}: the log probabilities of its actions differ by {difference:.3f} on average from those "
             f"of --init {config.init}: other weights, or another version of this program, played"
         )
+    magnet, path = None, config.policy.magnet
+    if path is not None:
+        magnet, _ = open_tempered("policy.magnet", path, config, data.vocabulary, data.behaviour.temperature)
     network = initial.network
     network.encoder.set_up(config.run)
     if config.run.compile:
@@ -46,8 +48,8 @@ def make_learner(config: TrainConfig, devices: Devices, data: DataSource, steps:
     module = PolicyModule(
         TemperedNetwork(network, initial.objective, old.temperature),
         old,
-        _magnet(config, data),
-        PolicyGradient(config.policy),
+        magnet,
+        config.policy,
         config.optim,
         steps,
         config.run.log_every,
@@ -102,11 +104,3 @@ class PlayedSource(ShardSource):
         batch = collate(columns, TokenLayout(shards.vocabulary))
         log_BA = Behaviour(1.0, self.behaviour.explore).log_probabilities(policy(batch))
         return float((log_BA.gather(1, batch.chosen_B[:, None])[:, 0] - drawn_B).abs().mean())
-
-
-def _magnet(config: TrainConfig, data: PlayedSource) -> TemperedNetwork | None:
-    """Loads the policy of policy.magnet, if it is given; raises ValueError if it does not fit."""
-    path = config.policy.magnet
-    if path is None:
-        return None
-    return open_tempered("policy.magnet", path, config, data.vocabulary, data.behaviour.temperature)[0]

@@ -10,7 +10,7 @@ from torch import Tensor
 from kanachan.data.batch import Batch
 from kanachan.policy_config import PolicyConfig
 from kanachan.reinforcement.behaviour import Behaviour
-from kanachan.reinforcement.policy_gradient import LogProbabilities, PolicyGradient
+from kanachan.reinforcement.policy_gradient import LogProbabilities, policy_gradient
 from kanachan.training.tempered_network import log_probabilities
 from tests.support.random_outputs import random_batch
 
@@ -57,7 +57,7 @@ def test_the_loss_is_that_of_a_plain_loop() -> None:
         loss += 0.05 * sum(p * math.log(p / q) for p, q in zip(new, fixed, strict=True))
         loss -= 0.4 * -sum(p * math.log(p) for p in new)
         total += weight * loss / len(batch)
-    found = PolicyGradient(config)(log, batch, 0.4)
+    found = policy_gradient(config, log, batch, 0.4)
     assert float(found["loss"]) == pytest.approx(total, rel=1e-4)
     assert num_clipped > 0
 
@@ -65,7 +65,7 @@ def test_the_loss_is_that_of_a_plain_loop() -> None:
 def test_before_the_first_step_nothing_diverges_and_nothing_is_clipped() -> None:
     batch = random_batch()
     log_BA = policies(batch).old_BA
-    found = PolicyGradient(PolicyConfig())(LogProbabilities(log_BA, log_BA, log_BA), played(batch, log_BA), 0.0)
+    found = policy_gradient(PolicyConfig(), LogProbabilities(log_BA, log_BA, log_BA), played(batch, log_BA), 0.0)
     assert [float(found[name]) for name in ("divergence", "magnet_divergence", "clipped", "change")] == [0, 0, 0, 0]
     assert float(found["entropy"]) == float(found["old_entropy"]) > 0
     # exploring makes the action taken less probable than its policy on average
@@ -84,6 +84,6 @@ def test_the_first_gradient_is_that_of_the_advantage_times_the_log_probability()
     importance_B = (old_BA.gather(1, taken)[:, 0] - behaviour_B).exp()
     expected = -(weight_B * importance_B * advantage_B * new_BA.gather(1, taken)[:, 0]).mean()
     (expected_BA,) = torch.autograd.grad(expected, score_BA, retain_graph=True)
-    found = PolicyGradient(PolicyConfig(kl=1.0))(LogProbabilities(new_BA, old_BA, old_BA), batch, 0.0)
+    found = policy_gradient(PolicyConfig(kl=1.0), LogProbabilities(new_BA, old_BA, old_BA), batch, 0.0)
     (found_BA,) = torch.autograd.grad(found["loss"], score_BA)
     assert torch.allclose(found_BA, expected_BA, atol=1e-6)

@@ -14,7 +14,6 @@ from kanachan.config import MODEL_SIZES, OptimConfig
 from kanachan.data.batch import Batch, batch_of_annotations
 from kanachan.objectives.networks import load_network
 from kanachan.policy_config import PolicyConfig
-from kanachan.reinforcement.policy_gradient import PolicyGradient
 from kanachan.reinforcement.policy_module import PolicyModule
 from kanachan.training.tempered_network import TemperedNetwork
 from tests.support.tiny_stage import Rows, make_trainer
@@ -39,7 +38,7 @@ def module(weights: Path, config: PolicyConfig = SETTINGS) -> PolicyModule:
     optim = OptimConfig(learning_rate=1.5e-3, warmup=2, weight_decay=0.0)
     model = replace(MODEL_SIZES["tiny"], layers=1)
     policy = TemperedNetwork(network.train(), objective, 1.0)
-    return PolicyModule(policy, fixed(weights), None, PolicyGradient(config), optim, STEPS, STEPS, model)
+    return PolicyModule(policy, fixed(weights), None, config, optim, STEPS, STEPS, model)
 
 
 @pytest.fixture(scope="module")
@@ -134,7 +133,7 @@ def test_an_encoder_that_is_not_trained_is_computed_once_with_the_same_losses(
     optim = OptimConfig(learning_rate=1e-3, encoder_learning_rate=0.0)
     model = replace(MODEL_SIZES["tiny"], layers=1)
     policy = TemperedNetwork(network.train(), objective, 1.0)
-    stage = PolicyModule(policy, fixed(weights), magnet, PolicyGradient(SETTINGS), optim, STEPS, STEPS, model)
+    stage = PolicyModule(policy, fixed(weights), magnet, SETTINGS, optim, STEPS, STEPS, model)
     assert stage._shares_encoder == (magnet_seed != 1)
     (batch, *_), _ = games
     found = stage._parts(batch)

@@ -20,7 +20,6 @@ from kanachan.objectives.networks import build_network, load_network
 from kanachan.objectives.reward import build_reward_predictor
 from kanachan.objectives.stages import STAGES
 from kanachan.policy_config import PolicyConfig
-from kanachan.reinforcement.policy_gradient import PolicyGradient
 from kanachan.reinforcement.policy_module import PolicyModule
 from kanachan.training.checkpointing import Wish, _Agreement
 from kanachan.training.curriculum_stage import StageModule
@@ -124,7 +123,7 @@ def test_distillation(batch: Batch, tmp_path: Path) -> None:
 def test_policy(batch: Batch, tmp_path: Path) -> None:
     path = written(tmp_path)
     networks = [tempered(path) for _ in range(3)]
-    module = PolicyModule(*networks, PolicyGradient(PolicyConfig()), OPTIM, STEPS, STEPS, TINY)
+    module = PolicyModule(*networks, PolicyConfig(), OPTIM, STEPS, STEPS, TINY)
     validate_elsewhere(module, train_elsewhere(module, batch.with_soft_labels(torch.ones(ROWS, 3))))
 
 
