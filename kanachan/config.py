@@ -4,7 +4,7 @@ Imports nothing heavy: `kanachan-train --help` and the checks of a configuration
 """
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from kanachan.policy_config import PolicyConfig, SelfPlayConfig, require, require_each
@@ -355,11 +355,11 @@ class TrainConfig:
 
     stage: StageName
     data: DataConfig
-    model: ModelConfig = field(default_factory=ModelConfig)
-    objective: ObjectiveConfig = field(default_factory=ObjectiveConfig)
-    optim: OptimConfig = field(default_factory=OptimConfig)
-    run: RunConfig = field(default_factory=RunConfig)
-    reward: RewardConfig = field(default_factory=RewardConfig)
-    policy: PolicyConfig = field(default_factory=PolicyConfig)
-    selfplay: SelfPlayConfig = field(default_factory=SelfPlayConfig)
+    model: ModelConfig = ModelConfig()
+    objective: ObjectiveConfig = ObjectiveConfig()
+    optim: OptimConfig = OptimConfig()
+    run: RunConfig = RunConfig()
+    reward: RewardConfig = RewardConfig()
+    policy: PolicyConfig = PolicyConfig()
+    selfplay: SelfPlayConfig = SelfPlayConfig()
     init: str | None = None

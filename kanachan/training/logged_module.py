@@ -90,8 +90,7 @@ class LoggedModule(L.LightningModule):
 
     def configure_optimizers(self) -> OptimizerLRScheduler:
         optimizer = make_optimizer(self.network, self.optim)
-        groups = optimizer.param_groups
-        self.optimised = [list(group["params"]) for group in groups]
+        self.optimised = [list(group["params"]) for group in optimizer.param_groups]
         schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, self._rate_factor())
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
 

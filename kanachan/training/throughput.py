@@ -38,9 +38,6 @@ class FlopCount:
         return FlopCount(self.decisions + other.decisions, self.tokens + other.tokens, self.flops + other.flops)
 
 
-NO_WORK = FlopCount(0, 0, 0.0)
-
-
 def count_flops(
     model: ModelConfig, batch: Batch, *, trains_encoder: bool = True, has_decoder: bool = True
 ) -> FlopCount:
@@ -94,7 +91,7 @@ class Meter:
 
     def start(self) -> None:
         """Starts a row; the first batch is about to be fetched."""
-        self.work = NO_WORK
+        self.work = FlopCount(0, 0, 0.0)
         self.waited = 0.0
         """seconds of waiting for batches, during which a GPU may still have been busy with the previous one"""
         self._started = self._waiting_since = time.perf_counter()

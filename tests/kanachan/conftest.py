@@ -48,6 +48,14 @@ def rule_games(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def reward(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Weights of a tiny reward predictor, which no test changes."""
+    from tests.support.tiny_rewards import written_reward
+
+    return written_reward(tmp_path_factory.mktemp("reward") / "reward.safetensors")
+
+
+@pytest.fixture(scope="session")
 def run_of(shards: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[["StageName"], Path]:
     """Returns the folder of a run of a stage of 20 steps that has ended, which no test changes."""
     from tests.support.tiny_runs import run

@@ -9,9 +9,8 @@ from torch.utils.data import DataLoader
 
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.config import ModelConfig, ObjectiveConfig, OptimConfig, StageName
-from kanachan.data.batch import TokenLayout, batch_of_annotations
-from kanachan.models.transformer import Network
-from kanachan.objectives.networks import objective_class
+from kanachan.data.batch import batch_of_annotations
+from kanachan.objectives.networks import build_network
 from kanachan.training.curriculum_stage import StageModule
 from kanachan.training.tempered_network import Teacher
 from tests.support.random_annotations import random_annotations
@@ -50,13 +49,7 @@ def make_stage(
     **optim: Any,
 ) -> StageModule:
     torch.manual_seed(0)
-    objective = objective_class(stage)(ObjectiveConfig(), FOUR_PLAYERS)
-    network = Network(
-        model,
-        TokenLayout(FOUR_PLAYERS),
-        objective.num_candidate_outputs,
-        objective.num_summary_outputs,
-    )
+    network, objective = build_network(stage, model, ObjectiveConfig(), FOUR_PLAYERS)
     settings = OptimConfig(**{"warmup": 2, **optim})
     return StageModule(network, objective, settings, steps, log_every, model, teacher)
 

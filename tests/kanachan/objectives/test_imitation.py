@@ -9,12 +9,7 @@ from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.config import ObjectiveConfig
 from kanachan.data.batch import Batch
 from kanachan.objectives.networks import objective_class
-from tests.support.random_outputs import log_softmax, random_batch, random_output
-
-
-@pytest.fixture(scope="module")
-def batch() -> Batch:
-    return random_batch()
+from tests.support.random_outputs import log_softmax, random_output
 
 
 def test_imitation_is_the_cross_entropy_over_real_candidates(batch: Batch) -> None:

@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-from torch import Tensor
 
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.config import ObjectiveConfig
@@ -10,14 +9,9 @@ from kanachan.data.batch import Batch
 from kanachan.models.transformer import Output
 from kanachan.objectives.networks import objective_class
 from kanachan.objectives.stages import STAGES
-from tests.support.random_outputs import log_softmax, random_batch, random_output
+from tests.support.random_outputs import log_softmax, random_output
 
 VALUE_STAGES = ("round_delta", "rank", "grading")
-
-
-@pytest.fixture(scope="module")
-def batch() -> Batch:
-    return random_batch()
 
 
 @pytest.mark.parametrize("stage", STAGES)
@@ -92,15 +86,11 @@ def test_without_a_baseline_nothing_is_predicted_from_the_summary(batch: Batch) 
             objective.baseline_value(random_output(objective, batch), batch)
 
 
-def to_bf16(tensor: Tensor) -> Tensor:
-    return tensor.bfloat16()
-
-
 @pytest.mark.parametrize("stage", STAGES)
 def test_losses_are_computed_in_full_precision(batch: Batch, stage: str) -> None:
     objective = objective_class(stage)(ObjectiveConfig(), FOUR_PLAYERS)
     output = random_output(objective, batch)
-    output = Output(to_bf16(output.candidate_BAK), to_bf16(output.summary_BK), output.mask_BA)
+    output = Output(output.candidate_BAK.bfloat16(), output.summary_BK.bfloat16(), output.mask_BA)
     assert objective.loss(output, batch)["loss"].dtype == torch.float32
     assert objective.score(output).dtype == torch.float32
     with torch.autocast("cpu", torch.bfloat16):  # as Lightning calls them

@@ -21,15 +21,9 @@ from kanachan.objectives.reward import Outcome
 from kanachan.objectives.targets import Results
 from kanachan.training.initialization import InitialNetwork, initial_network
 from tests.support.random_annotations import random_annotations
-from tests.support.tiny_rewards import written_reward
 
 ANNOTATIONS = random_annotations(60, seed=3)
 COLUMNS = columns_of_annotations(ANNOTATIONS, FOUR_PLAYERS)
-
-
-@pytest.fixture(scope="module")
-def reward(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return written_reward(tmp_path_factory.mktemp("reward") / "reward.safetensors")
 
 
 @pytest.fixture(scope="module")

@@ -8,12 +8,7 @@ from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.config import ObjectiveConfig
 from kanachan.data.batch import Batch
 from kanachan.objectives.rank import Rank
-from tests.support.random_outputs import random_batch, random_output
-
-
-@pytest.fixture(scope="module")
-def batch() -> Batch:
-    return random_batch()
+from tests.support.random_outputs import random_output
 
 
 def test_orders_are_numbered_as_the_permutations_of_the_ranks(batch: Batch) -> None:

@@ -10,12 +10,6 @@ from kanachan.config import ObjectiveConfig
 from kanachan.data.batch import Batch
 from kanachan.objectives.networks import objective_class
 from kanachan.objectives.value import HLGauss, ValueObjective
-from tests.support.random_outputs import random_batch
-
-
-@pytest.fixture(scope="module")
-def batch() -> Batch:
-    return random_batch()
 
 
 def test_the_round_delta_is_that_of_the_actor(batch: Batch) -> None:

@@ -15,7 +15,7 @@ from kanachan.data.batch import Batch, batch_of_annotations
 from kanachan.objectives.networks import load_network
 from kanachan.policy_config import PolicyConfig
 from kanachan.reinforcement.policy_module import PolicyModule
-from kanachan.training.tempered_network import TemperedNetwork
+from kanachan.training.tempered_network import TemperedNetwork, load_tempered
 from tests.support.tiny_stage import Rows, make_trainer
 from tests.support.tiny_weights import written
 
@@ -29,16 +29,17 @@ def weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def fixed(weights: Path) -> TemperedNetwork:
-    network, objective, _ = load_network(weights)
-    return TemperedNetwork(network.requires_grad_(False), objective, 1.0)
+    return load_tempered(weights, 1.0)[0]
 
 
-def module(weights: Path, config: PolicyConfig = SETTINGS) -> PolicyModule:
+def module(
+    weights: Path, magnet: TemperedNetwork | None = None, encoder_learning_rate: float | None = None
+) -> PolicyModule:
     network, objective, _ = load_network(weights)
-    optim = OptimConfig(learning_rate=1.5e-3, warmup=2, weight_decay=0.0)
+    optim = OptimConfig(learning_rate=1.5e-3, encoder_learning_rate=encoder_learning_rate, warmup=2, weight_decay=0.0)
     model = replace(MODEL_SIZES["tiny"], layers=1)
     policy = TemperedNetwork(network.train(), objective, 1.0)
-    return PolicyModule(policy, fixed(weights), None, config, optim, STEPS, STEPS, model)
+    return PolicyModule(policy, fixed(weights), magnet, SETTINGS, optim, STEPS, STEPS, model)
 
 
 @pytest.fixture(scope="module")
@@ -127,13 +128,10 @@ def test_an_encoder_that_is_not_trained_is_computed_once_with_the_same_losses(
     magnet_seed: int | None, weights: Path, games: list[list[Batch]], tmp_path: Path
 ) -> None:
     magnet = None if magnet_seed is None else fixed(written(tmp_path, layers=1, seed=magnet_seed, relative_suits=False))
-    network, objective, _ = load_network(weights)
+    stage = module(weights, magnet, encoder_learning_rate=0.0)
+    network = stage.network
     with torch.no_grad():
         network.head.weight.add_(0.1)  # after some steps
-    optim = OptimConfig(learning_rate=1e-3, encoder_learning_rate=0.0)
-    model = replace(MODEL_SIZES["tiny"], layers=1)
-    policy = TemperedNetwork(network.train(), objective, 1.0)
-    stage = PolicyModule(policy, fixed(weights), magnet, SETTINGS, optim, STEPS, STEPS, model)
     assert stage._shares_encoder == (magnet_seed != 1)
     (batch, *_), _ = games
     found = stage._parts(batch)

@@ -16,15 +16,14 @@ from kanachan.reinforcement.returns import RoundReturns, Utility
 from tests.support.played_folders import played_folder
 from tests.support.random_annotations import random_annotations
 from tests.support.random_rounds import random_rounds
-from tests.support.tiny_rewards import written_reward
 
 ROUNDS = random_rounds(games=12, seed=0)
 UTILITIES = (Utility(), Utility("ranks", (90.0, 45.0, 0.0, -135.0)), Utility("grading_points"))
 
 
 @pytest.fixture(scope="module")
-def predictor(tmp_path_factory: pytest.TempPathFactory) -> RewardPredictor:
-    return RewardPredictor.load(written_reward(tmp_path_factory.mktemp("reward") / "reward.safetensors"))
+def predictor(reward: Path) -> RewardPredictor:
+    return RewardPredictor.load(reward)
 
 
 @pytest.mark.parametrize("utility", UTILITIES)

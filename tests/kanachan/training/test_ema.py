@@ -10,7 +10,7 @@ from safetensors.torch import load_file
 
 from kanachan.training.checkpointing import read_checkpoint
 from kanachan.training.ema import EMA, averaged
-from tests.support.tiny_runs import assert_resumable, rows_of, run
+from tests.support.tiny_runs import rows_of, run
 from tests.support.tiny_stage import batches, make_stage, make_trainer
 
 # without a prior, beside which the network's own outputs hardly count after so few steps
@@ -75,7 +75,3 @@ def test_the_average_is_that_of_the_weights_after_each_step() -> None:
     assert found.keys() == expected.keys()
     for name, tensor in found.items():
         torch.testing.assert_close(tensor, expected[name], rtol=1e-5, atol=1e-6)
-
-
-def test_a_resumed_run_has_its_average(runs: Path, tmp_path: Path) -> None:
-    assert_resumable(runs / "average", tmp_path / "half")

@@ -39,11 +39,6 @@ def columns(shards: Shards) -> Columns:
     return shards.gather(np.arange(len(shards)))
 
 
-@pytest.fixture(scope="module")
-def reward(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return written_reward(tmp_path_factory.mktemp("reward") / "reward.safetensors")
-
-
 def settings(reward: Path, **more: str) -> ObjectiveConfig:
     return ObjectiveConfig(target="round", reward=str(reward), **more)
 

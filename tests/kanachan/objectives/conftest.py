@@ -1,0 +1,15 @@
+"""Decisions that tests of several objectives predict."""
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from kanachan.data.batch import Batch
+
+
+@pytest.fixture(scope="package")
+def batch() -> "Batch":
+    from tests.support.random_outputs import random_batch
+
+    return random_batch()
