@@ -52,7 +52,7 @@ class CheckpointFiles(CheckpointIO):
     `resumed`: the checkpoint that the run is resumed from, and its content, which is not read again; if it is the
     previous one, as the last one is damaged, the first checkpoint written replaces only the last one."""
 
-    def __init__(self, resumed: tuple[Path, dict[str, Any]] | None = None) -> None:
+    def __init__(self, resumed: tuple[Path, dict[str, Any]] | None) -> None:
         self._resumed = resumed
         self._keeps_previous = resumed is not None and resumed[0].name == PREVIOUS_NAME
 

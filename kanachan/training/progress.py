@@ -53,7 +53,7 @@ class Progress(L.Callback):
         metrics = validation_metrics(trainer)
         self._validation_loss = {"validation_loss": metrics["loss"]}
         if trainer.is_global_zero:
-            self._print(f"step {trainer.global_step}: validation: {in_words(metrics)}")
+            tqdm.write(f"step {trainer.global_step}: validation: {in_words(metrics)}", file=sys.stderr)
 
     def teardown(self, trainer: L.Trainer, pl_module: L.LightningModule, stage: str) -> None:
         if self._bar is not None:
@@ -65,13 +65,7 @@ class Progress(L.Callback):
         seconds_per_step = (time.monotonic() - self._started) / steps
         left = tqdm.format_interval(seconds_per_step * (self.total_steps - trainer.global_step))
         metrics = "".join(f", {name} {value}" for name, value in self._shown_metrics(pl_module).items())
-        self._print(f"step {trainer.global_step} of {self.total_steps}{metrics}, {left} left")
-
-    def _print(self, line: str) -> None:
-        if self._bar is not None:
-            self._bar.write(line, file=sys.stderr)
-        else:
-            print(line, file=sys.stderr, flush=True)
+        tqdm.write(f"step {trainer.global_step} of {self.total_steps}{metrics}, {left} left", file=sys.stderr)
 
     def _shown_metrics(self, pl_module: L.LightningModule) -> dict[str, str]:
         metrics = {**logged(pl_module).shown, **self._validation_loss}

@@ -92,7 +92,11 @@ class _Run:
         if request.resume and self.is_zero:
             # before the checkpoint is read, which another process of this folder could replace meanwhile
             held.enter_context(_locked(self.out))
-        config, self.about_batch = _chosen_settings(request.config, self.devices, is_resumed=request.resume)
+        data, self.about_batch = chosen_batch(request.config, self.devices, is_resumed=request.resume)
+        run = request.config.run
+        if run.precision == "auto":  # saved with the run, so that it has the same wherever it is resumed
+            run = replace(run, precision="bf16" if self.devices.use_bf16 else "fp32")
+        config = replace(request.config, run=run, data=data)
         kind: StageKind = curriculum_stage
         if config.stage in OTHER_KINDS:
             kind = cast("StageKind", import_module(OTHER_KINDS[config.stage]))
@@ -236,17 +240,6 @@ class _Run:
             )
         if config.run.compile:
             print("compiling the network: the first step, and the first validation, take a minute or more", flush=True)
-
-
-def _chosen_settings(config: TrainConfig, devices: Devices, *, is_resumed: bool) -> tuple[TrainConfig, str]:
-    """Chooses the settings that follow from the devices; returns all settings, and how the batch was chosen."""
-    # saved with the run, so that it has the same precision wherever it is resumed
-    precision = config.run.precision
-    if precision == "auto":
-        precision = "bf16" if devices.use_bf16 else "fp32"
-    run = replace(config.run, precision=precision)
-    data, about_batch = chosen_batch(config, devices, is_resumed=is_resumed)
-    return replace(config, run=run, data=data), about_batch
 
 
 @no_search_of_what_is_there()

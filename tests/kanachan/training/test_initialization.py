@@ -41,26 +41,21 @@ def inherited(network: InitialNetwork, init: Path) -> set[str]:
     }
 
 
-def test_weights_of_the_same_stage_give_the_whole_network(tmp_path: Path) -> None:
-    init = written(tmp_path, "rank")
-    made = initial("rank", init)
-    assert inherited(made, init) == {name for name, _ in made.network.named_children()}
-    assert made.origin == f"encoder and decoder from {init}"
-
-
-def test_weights_of_another_stage_give_the_encoder_alone(tmp_path: Path) -> None:
-    init = written(tmp_path, "round_delta")
-    made = initial("grading", init)
-    assert inherited(made, init) == {"encoder"}
-    assert made.origin == f"encoder from {init}"
-
-
-@pytest.mark.parametrize("stage", ["round_delta", "rank", "grading"])
-def test_a_value_can_begin_with_the_decoder_of_imitation(tmp_path: Path, stage: StageName) -> None:
-    init = written(tmp_path, "imitation")
-    made = initial(stage, init, keep_decoder=True)
-    assert inherited(made, init) == {"encoder", "decoder"}
-    assert made.origin == f"encoder and decoder from {init}"
+@pytest.mark.parametrize(
+    ("stage", "earlier", "keeps_decoder", "parts"),
+    [
+        ("rank", "rank", False, {"encoder", "decoder", "head", "summary_head"}),
+        ("grading", "round_delta", False, {"encoder"}),
+        *((stage, "imitation", True, {"encoder", "decoder"}) for stage in ("round_delta", "rank", "grading")),
+    ],
+)
+def test_all_parts_come_from_the_same_stage_and_the_encoder_or_also_the_decoder_from_another(
+    stage: StageName, earlier: StageName, keeps_decoder: bool, parts: set[str], tmp_path: Path
+) -> None:
+    init = written(tmp_path, earlier)
+    made = initial(stage, init, keep_decoder=keeps_decoder)
+    assert inherited(made, init) == parts
+    assert made.origin == f"encoder{' and decoder' if 'decoder' in parts else ''} from {init}"
 
 
 def test_a_head_of_another_shape_is_new_and_reported(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from lightning.pytorch.strategies import Strategy
 
 from kanachan.config import RunConfig
 from kanachan.training.deepspeed import ZeroStrategy
-from kanachan.training.devices import Devices, devices_of
+from kanachan.training.devices import devices_of
 from kanachan.training.processes import World, placement_of, this_rank
 from kanachan.training.strategies import make_strategy
 
@@ -169,8 +169,3 @@ def test_gpus_that_are_hidden_on_purpose_are_not_expected(monkeypatch: pytest.Mo
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     monkeypatch.setenv("SLURM_GPUS_ON_NODE", "8")
     assert not devices_of(RunConfig()).is_gpu
-
-
-def test_a_cpu_has_no_number() -> None:
-    on_cpu = Devices(is_gpu=False, use_bf16=False, use_varlen=False, world=World(2, 1))
-    assert on_cpu.of_this_process == torch.device("cpu")
