@@ -222,9 +222,9 @@ def _log(iteration: Iteration, out: Path, row: Mapping[str, float]) -> None:
     mode = wandb_mode(config)
     if mode != "disabled":
         lineage = read_weights(iteration.update).card["lineage"]
-        logger = wandb_logger(config, out, mode, {"path": str(iteration.games)}, lineage, is_resumed=step > 1)
+        logger = wandb_logger(config, mode, {"path": str(iteration.games)}, lineage, is_resumed=step > 1)
         logger.log_metrics(row, step)
-        finish_wandb(logger, [])
+        finish_wandb([logger], [])
 
 
 def _announce(iteration: Iteration, what: str) -> None:

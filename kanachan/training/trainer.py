@@ -8,11 +8,11 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import lightning as L
 import torch
-from lightning.pytorch.loggers import Logger, TensorBoardLogger, WandbLogger
+from lightning.pytorch.loggers import Logger, TensorBoardLogger
 from lightning.pytorch.strategies import Strategy
 
 from annotate.runtime.files import locking
@@ -156,7 +156,7 @@ class _Run:
         try:
             _fit(trainer, stage, self.data, self.checkpoint)
         except Stopped as stopped:
-            _finish_wandb(loggers, [])
+            finish_wandb(loggers, [])
             if self.is_zero:
                 print(f"{stopped}; resume with: kanachan-train --resume {self.out}", flush=True)
             # Lightning kills the first process by SIGKILL, which may still be sending, when another ends with a status
@@ -177,7 +177,7 @@ class _Run:
             loggers.append(TensorBoardLogger(self.out, name="", version="tensorboard", purge_step=purge_step))
         if mode != "disabled":
             about = (self.data.description, self.learner.lineage)
-            loggers.append(wandb_logger(config, self.out, mode, *about, is_resumed=self.checkpoint is not None))
+            loggers.append(wandb_logger(config, mode, *about, is_resumed=self.checkpoint is not None))
         return loggers
 
     def _trainer(self, strategy: Strategy, loggers: list[Logger], callbacks: list[L.Callback]) -> L.Trainer:
@@ -271,7 +271,7 @@ def _finish(
     if best.patience is not None and best.step is not None:
         metrics, best_step = best.metrics, best.step
     lineage = writer.write_last(metrics, trainer.global_step, best_step)
-    _finish_wandb(trainer.loggers, lineage)
+    finish_wandb(trainer.loggers, lineage)
     print(f"validation: {in_words(metrics) or 'none'}")
     print(f"weights: {writer.out / WEIGHTS_NAME}", flush=True)
 
@@ -323,9 +323,3 @@ def _strategy(config: TrainConfig, devices: Devices, stage: LoggedModule) -> tup
     summary = f"{world.size} x {'GPU' if devices.is_gpu else 'CPU'}"
     summary += f" on {world.nodes} machines" if world.nodes > 1 else ""
     return name, strategy, f"{summary}, {name} ({reason}), {config.run.precision}, {attention}"
-
-
-def _finish_wandb(loggers: list[Logger], lineage: list[dict[str, Any]]) -> None:
-    for logger in loggers:
-        if isinstance(logger, WandbLogger):
-            finish_wandb(logger, lineage)

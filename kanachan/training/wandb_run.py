@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlparse
 
 import lightning as L
-from lightning.pytorch.loggers import WandbLogger
+from lightning.pytorch.loggers import Logger, WandbLogger
 
 from kanachan.config import TrainConfig
 from kanachan.models.weights import commit_of_program
@@ -45,7 +45,6 @@ def wandb_group(config: TrainConfig, previous: Mapping[str, Any] | None) -> str:
 
 def wandb_logger(
     config: TrainConfig,
-    out: Path,
     mode: str,
     data: Mapping[str, Any],
     lineage: Sequence[Mapping[str, Any]],
@@ -58,10 +57,12 @@ def wandb_logger(
     uses."""
     import wandb
 
+    out = Path(config.run.out)
     if not is_resumed:  # an existing id belongs to an earlier attempt that failed
         (out / _ID_NAME).unlink(missing_ok=True)
+    started = partial(_started, config, data, lineage, is_resumed=is_resumed)
     try:
-        return _started(config, out, data, lineage, is_offline=mode == "offline", is_resumed=is_resumed)
+        return started(is_offline=mode == "offline")
     except wandb.errors.Error as error:
         if mode == "offline":
             raise ValueError(f"wandb: {error}; --run.wandb disabled turns it off") from error
@@ -71,12 +72,11 @@ def wandb_logger(
             file=sys.stderr,
         )
         wandb.teardown()
-        return _started(config, out, data, lineage, is_offline=True, is_resumed=is_resumed)
+        return started(is_offline=True)
 
 
 def _started(
     config: TrainConfig,
-    out: Path,
     data: Mapping[str, Any],
     lineage: Sequence[Mapping[str, Any]],
     *,
@@ -85,6 +85,7 @@ def _started(
 ) -> WandbLogger:
     import wandb
 
+    out = Path(config.run.out)
     name = os.environ.get("WANDB_NAME") or _name(config.stage, out)
     # the agent of a sweep assigns an id, and wandb then accepts no other
     of_sweep = os.environ.get("WANDB_RUN_ID") if "WANDB_SWEEP_ID" in os.environ else None
@@ -137,22 +138,23 @@ def _name_of_folder(out: Path) -> str:
     return "/".join(out.resolve().parts[-2:]).lstrip("/")
 
 
-def finish_wandb(logger: WandbLogger, lineage: Sequence[Mapping[str, Any]]) -> None:
-    """Ends the run; the last stage of `lineage`, if any, becomes its output artifact.
+def finish_wandb(loggers: Sequence[Logger], lineage: Sequence[Mapping[str, Any]]) -> None:
+    """Ends the wandb run, if one of the loggers has it; the last stage of `lineage`, if any, becomes its output
+    artifact.
 
     If the server does not take in time what is left to send, prints how to send it later.
     """
-    run = logger.experiment
-    if lineage:
-        _try("the artifact of the weights", lambda: run.log_artifact(_artifact(lineage)))
-    try:
-        run.finish()
-    except TimeoutError:
-        print(
-            "wandb does not respond, and not all of the run has been sent. To send it later: "
-            f"wandb sync {run.settings.sync_dir}",
-            file=sys.stderr,
-        )
+    for run in (logger.experiment for logger in loggers if isinstance(logger, WandbLogger)):
+        if lineage:
+            _try("the artifact of the weights", lambda run=run: run.log_artifact(_artifact(lineage)))
+        try:
+            run.finish()
+        except TimeoutError:
+            print(
+                "wandb does not respond, and not all of the run has been sent. To send it later: "
+                f"wandb sync {run.settings.sync_dir}",
+                file=sys.stderr,
+            )
 
 
 def _try(what: str, send: Callable[[], object]) -> None:
