@@ -184,34 +184,30 @@ class Wish(IntEnum):
     STOP = 2
 
 
-class _Agreement:
-    """Finds the most urgent wish of all processes. GPUs exchange the wishes between two steps while the processes go
-    on: all must call the methods in the same order."""
+_Asked = tuple[torch.Tensor, torch.cuda.Event | None]
+"""an exchange of wishes that was started"""
 
-    def __init__(self) -> None:
-        self._found: tuple[torch.Tensor, torch.cuda.Event | None] | None = None
 
-    def ask(self, own: Wish, device: torch.device) -> None:
-        """Starts an exchange."""
-        # neither copied from memory that is not pinned, nor reduced by Lightning, which waits for the GPU
-        wish = torch.full((), int(own), dtype=torch.int32, device=device)
-        torch.distributed.all_reduce(wish, torch.distributed.ReduceOp.MAX)
-        if device.type != "cuda":
-            self._found = wish, None
-            return
-        found = torch.empty((), dtype=torch.int32, pin_memory=True).copy_(wish, non_blocking=True)
-        event = torch.cuda.Event()  # type: ignore[no-untyped-call]
-        event.record()
-        self._found = found, event
+def _ask(own: Wish, device: torch.device) -> _Asked:
+    """Starts to find the most urgent wish of all processes, which must call it in the same order. GPUs exchange the
+    wishes between two steps while the processes go on."""
+    # neither copied from memory that is not pinned, nor reduced by Lightning, which waits for the GPU
+    wish = torch.full((), int(own), dtype=torch.int32, device=device)
+    torch.distributed.all_reduce(wish, torch.distributed.ReduceOp.MAX)
+    if device.type != "cuda":
+        return wish, None
+    found = torch.empty((), dtype=torch.int32, pin_memory=True).copy_(wish, non_blocking=True)
+    event = torch.cuda.Event()  # type: ignore[no-untyped-call]
+    event.record()
+    return found, event
 
-    def take(self) -> Wish:
-        """Returns the outcome of the last exchange, once."""
-        if self._found is None:
-            return Wish.NOTHING
-        (found, event), self._found = self._found, None
-        if event is not None:
-            event.synchronize()
-        return Wish(int(found))
+
+def _answer(asked: _Asked) -> Wish:
+    """Returns the outcome of an exchange."""
+    found, event = asked
+    if event is not None:
+        event.synchronize()
+    return Wish(int(found))
 
 
 class CheckpointCallback(L.Callback):
@@ -236,7 +232,7 @@ class CheckpointCallback(L.Callback):
         self.ancestors_games = ancestors_games
         """the games that they have learned from; likewise"""
         self.signals = signals
-        self._agreement = _Agreement()
+        self._asked: _Asked | None = None
         self._seconds = 60 * minutes
         self._due = math.inf
         self._steps_between_validations = steps_between_validations
@@ -328,13 +324,11 @@ class CheckpointCallback(L.Callback):
             return own
         device = trainer.strategy.root_device
         if device.type != "cuda":
-            self._agreement.ask(own, device)
-            return self._agreement.take()
+            return _answer(_ask(own, device))
         if number % interval:
             return Wish.NOTHING
-        found = self._agreement.take()
-        if not found:
-            self._agreement.ask(own, device)
+        found = Wish.NOTHING if self._asked is None else _answer(self._asked)
+        self._asked = None if found else _ask(own, device)
         return found
 
     def _stop(self, step: int) -> None:

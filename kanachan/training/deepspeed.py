@@ -240,7 +240,8 @@ class ZeroStrategy(DeepSpeedStrategy):
 
 
 def whole_gradient(parameter: nn.Parameter) -> Tensor | None:
-    """Returns the whole gradient of a parameter. Every rank must call it."""
+    """Returns the whole gradient of a parameter, between the last backward pass of a step and the step. Every rank must
+    call it."""
     from deepspeed.utils import safe_get_full_grad
 
     return safe_get_full_grad(parameter)

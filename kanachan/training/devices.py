@@ -61,8 +61,3 @@ def _multiplies_bf16(is_gpu: bool) -> bool:
         return torch.cuda.is_bf16_supported(including_emulation=False)
     capabilities = torch.cpu.get_capabilities()
     return any(capabilities.get(name, False) for name in _BF16_UNITS)
-
-
-def accumulation_dtype(device: torch.device) -> torch.dtype:
-    """Returns the type for sums that must not lose small addends: fp64 where the device has it."""
-    return torch.float32 if device.type == "mps" else torch.float64

@@ -9,8 +9,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from kanachan.training.devices import accumulation_dtype
-
 Addend = Tensor | float
 _WEIGHT = "weight"
 
@@ -37,14 +35,12 @@ class DistributedSums:
     def totals(self, trainer: L.Trainer) -> dict[str, NDArray[np.float64]]:
         """Returns the sums over all ranks, by name. Every rank must call it."""
         device = trainer.strategy.root_device
-        names, dtype = sorted(self._sums), accumulation_dtype(device)
-        sums = [torch.as_tensor(self._sums[name], dtype=dtype, device=device) for name in names]
+        names = sorted(self._sums)
+        sums = [torch.as_tensor(self._sums[name], dtype=torch.float64, device=device) for name in names]
         if not sums:
             return {}
         packed = trainer.strategy.reduce(torch.cat([tensor.flatten() for tensor in sums]), reduce_op="sum")
-        parts = np.split(
-            packed.cpu().double().numpy(), np.cumsum([math.prod(tensor.shape) for tensor in sums[:-1]], dtype=int)
-        )
+        parts = np.split(packed.cpu().numpy(), np.cumsum([math.prod(tensor.shape) for tensor in sums[:-1]], dtype=int))
         return {name: part.reshape(tensor.shape) for name, part, tensor in zip(names, parts, sums, strict=True)}
 
     def take(self, trainer: L.Trainer) -> dict[str, NDArray[np.float64]]:
@@ -84,4 +80,4 @@ def mean_over_ranks(tensor: Tensor, trainer: L.Trainer) -> Tensor:
 
 def _exact(addend: Addend) -> Addend:
     """Detaches a tensor and converts it to the type of sums."""
-    return addend.detach().to(accumulation_dtype(addend.device)) if isinstance(addend, Tensor) else addend
+    return addend.detach().double() if isinstance(addend, Tensor) else addend

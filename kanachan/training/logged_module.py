@@ -19,11 +19,9 @@ from torch import Tensor, nn
 
 from kanachan.config import OptimConfig
 from kanachan.evaluation.value_metrics import explained_variance
-from kanachan.training.deepspeed import ZeroStrategy
-from kanachan.training.devices import accumulation_dtype
+from kanachan.training.deepspeed import ZeroStrategy, whole_gradient
 from kanachan.training.distributed_sums import DistributedSums, means_of
 from kanachan.training.optimizers import SkippedSteps, gradient_norms, learning_rate_factor, make_optimizer
-from kanachan.training.strategies import gradient_of
 from kanachan.training.throughput import FlopCount, Meter, peak_memory
 
 PREFIX = "validation/"
@@ -134,7 +132,8 @@ class LoggedModule(L.LightningModule):
         step = self.trainer.global_step + 1
         is_due = step % self.log_every == 0 or step == self.total_steps
         if is_due and self._ends_step(self.trainer.fit_loop.epoch_loop.batch_idx):
-            norms = gradient_norms(self.network, gradient_of(self.trainer))
+            is_sharded = isinstance(self.trainer.strategy, ZeroStrategy)
+            norms = gradient_norms(self.network, whole_gradient if is_sharded else lambda parameter: parameter.grad)
             self._gradient_norms = {f"gradient_norm_{part}": norm for part, norm in norms.items()}
 
     def configure_gradient_clipping(
@@ -199,9 +198,9 @@ class LoggedModule(L.LightningModule):
         device = strategy.root_device
         work, seconds = meter.work, meter.seconds
         rates = (work.decisions / seconds, work.tokens / seconds, work.flops / seconds, meter.waited / seconds)
-        sums = torch.tensor([*rates, meter.peak or 0.0], dtype=accumulation_dtype(device), device=device)
+        sums = torch.tensor([*rates, meter.peak or 0.0], dtype=torch.float64, device=device)
         samples, tokens, flops, waited, peak = strategy.reduce(sums, reduce_op="sum").tolist()
-        memory = torch.tensor(peak_memory(device) / 1e9, dtype=accumulation_dtype(device), device=device)
+        memory = torch.tensor(peak_memory(device) / 1e9, dtype=torch.float64, device=device)
         row = {
             "train/samples_per_second": samples,
             "train/tokens_per_second": tokens,

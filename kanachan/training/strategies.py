@@ -5,7 +5,7 @@ be resumed with another number of processes and another strategy (with Muon: pla
 """
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Literal
 
@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from kanachan.config import RunConfig
-from kanachan.training.deepspeed import ZERO_STAGES, ZeroStrategy, whole_gradient, zero_strategy
+from kanachan.training.deepspeed import ZERO_STAGES, zero_strategy
 from kanachan.training.devices import Devices
 
 StrategyName = Literal["plain", "ddp", "zero1", "zero2", "zero3"]
@@ -78,12 +78,6 @@ def is_lost_process(error: RuntimeError) -> bool:
     """Returns whether the error means that another process is gone; gloo has no class for it."""
     signs = ("Connection closed by peer", "Connection reset by peer", "Timed out waiting", "Broken pipe")
     return isinstance(error, torch.distributed.DistError) or any(sign in str(error) for sign in signs)
-
-
-def gradient_of(trainer: L.Trainer) -> Callable[[nn.Parameter], Tensor | None]:
-    """Returns a function that returns the whole gradient of a parameter, valid between the last backward pass of a step
-    and the step. Under ZeRO every rank must call it."""
-    return whole_gradient if isinstance(trainer.strategy, ZeroStrategy) else lambda parameter: parameter.grad
 
 
 def network_tensors(trainer: L.Trainer) -> dict[str, Tensor]:

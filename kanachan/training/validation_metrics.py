@@ -23,7 +23,6 @@ from kanachan.evaluation.calibration import CALIBRATION_BINS, NUM_TENTHS, calibr
 from kanachan.evaluation.decision_metrics import KINDS, DecisionMeter, Measures, agreement, log_probability
 from kanachan.models.transformer import Output
 from kanachan.objectives.objective import Objective
-from kanachan.training.devices import accumulation_dtype
 from kanachan.training.distributed_sums import DistributedSums, means_of
 from kanachan.training.logged_module import PREFIX, moments, with_explained_variance
 from kanachan.training.wandb_run import ReliabilityPoint
@@ -88,8 +87,7 @@ def kind_sums(measures: Measures[Tensor]) -> Tensor:
         taken_BK & measures.is_top_B[:, None],
         surprise_BK.where(offered_BK, 0.0),
     )
-    exact = accumulation_dtype(offered_BK.device)
-    return torch.stack([column.sum(dim=0, dtype=exact) for column in columns])
+    return torch.stack([column.sum(dim=0, dtype=torch.float64) for column in columns])
 
 
 def kind_metrics(sums_SK: NDArray[np.float64], *, has_probability: bool) -> dict[str, float]:
@@ -110,9 +108,8 @@ def confidence_sums(measures: Measures[Tensor]) -> Tensor:
     confidence_B = measures.confidence_B
     group_B = (confidence_B.nan_to_num() * CALIBRATION_BINS).long().clamp(max=CALIBRATION_BINS - 1)
     columns = torch.stack([confidence_B, measures.is_top_B.float(), torch.ones_like(confidence_B)], dim=1)
-    exact = accumulation_dtype(columns.device)
-    sums_GS = columns.new_zeros(CALIBRATION_BINS, columns.shape[1], dtype=exact)
-    return sums_GS.index_add_(0, group_B, columns.to(exact))
+    sums_GS = columns.new_zeros(CALIBRATION_BINS, columns.shape[1], dtype=torch.float64)
+    return sums_GS.index_add_(0, group_B, columns.double())
 
 
 def confidence_bins(sums_GS: NDArray[np.float64]) -> list[ReliabilityPoint]:

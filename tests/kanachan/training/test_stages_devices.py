@@ -21,7 +21,7 @@ from kanachan.objectives.reward import build_reward_predictor
 from kanachan.objectives.stages import STAGES
 from kanachan.policy_config import PolicyConfig
 from kanachan.reinforcement.policy_module import PolicyModule
-from kanachan.training.checkpointing import Wish, _Agreement
+from kanachan.training.checkpointing import Wish, _ask
 from kanachan.training.curriculum_stage import StageModule
 from kanachan.training.logged_module import LoggedModule
 from kanachan.training.muon import MuonWithAdamW
@@ -139,6 +139,6 @@ def test_processes_ask_each_other_whether_to_stop() -> None:
     torch.distributed.init_process_group("fake", store=FakeStore(), rank=0, world_size=8)
     try:
         with CopiesRefused(), ListsRefused():
-            _Agreement().ask(Wish.STOP, torch.device("meta"))
+            _ask(Wish.STOP, torch.device("meta"))
     finally:
         torch.distributed.destroy_process_group()
