@@ -7,9 +7,9 @@ from pathlib import Path
 import torch
 from safetensors.torch import load_file
 
-from annotate.annotation import format_line
 from kanachan.cli import pack, train
 from kanachan.config import StageName
+from tests.support.packed import write_lines
 from tests.support.paths import CONFIGS, GOLDEN
 from tests.support.random_annotations import random_annotations
 
@@ -27,8 +27,7 @@ LOSSES = GOLDEN / "losses"
 def pack_decisions(folder: Path) -> Path:
     """Makes a folder of shards: 600 decisions to train on, 80 to validate on."""
     for split, count, seed in (("train", 600, 1), ("validation", 80, 2)):
-        lines = [format_line(annotation) + "\n" for annotation in random_annotations(count, seed)]
-        (folder / f"{split}.txt").write_text("".join(lines))
+        write_lines(folder / f"{split}.txt", random_annotations(count, seed))
     shards = folder / "shards"
     files = [str(folder / "train.txt"), "--validation", str(folder / "validation.txt")]
     assert pack.main(["--train", *files, "-o", str(shards)]) == 0

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import wandb
 
-from annotate.annotation import Annotation, format_line
+from annotate.annotation import Annotation
 from annotate.vocabulary import FOUR_PLAYERS as V
 from kanachan.cli import pack, train
 from kanachan.config import StageName
@@ -17,6 +17,7 @@ from kanachan.evaluation.decision_metrics import KINDS as ALL_KINDS
 from kanachan.models.weights import read_weights
 from kanachan.objectives.networks import objective_class
 from kanachan.objectives.stages import STAGES
+from tests.support.packed import write_lines
 from tests.support.random_annotations import altered, random_annotations
 from tests.support.tiny_runs import all_rows_of, rows_of, run
 
@@ -49,8 +50,7 @@ def of_all_kinds(annotations: list[Annotation]) -> list[Annotation]:
 def shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("decisions")
     for split, seed in (("train", 1), ("validation", 2)):
-        lines = [f"{format_line(annotation)}\n" for annotation in of_all_kinds(random_annotations(400, seed))]
-        (folder / f"{split}.txt").write_text("".join(lines))
+        write_lines(folder / f"{split}.txt", of_all_kinds(random_annotations(400, seed)))
     files = [str(folder / "train.txt"), "--validation", str(folder / "validation.txt")]
     assert pack.main(["--train", *files, "-o", str(folder / "shards")]) == 0
     return folder / "shards"
