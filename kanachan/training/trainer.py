@@ -106,7 +106,8 @@ class _Run:
         # its content is in memory until it is loaded
         resumed = checkpoint_to_resume(self.out / CHECKPOINTS, self.schedule) if request.resume else None
         self.files = CheckpointFiles(resumed)
-        self.checkpoint, self.first_step = (None, -1) if resumed is None else (resumed[0], resumed[1]["global_step"])
+        self.checkpoint: Path | None = None if resumed is None else resumed[0]
+        self.first_step: int = -1 if resumed is None else resumed[1]["global_step"]
         if config.run.early_stopping and not self.data.num_validation_rows:
             raise ValueError(
                 f"run.early_stopping={config.run.early_stopping} needs a validation split, and {self.data.name} has "

@@ -146,7 +146,7 @@ def finish_wandb(loggers: Sequence[Logger], lineage: Sequence[Mapping[str, Any]]
     """
     for run in (logger.experiment for logger in loggers if isinstance(logger, WandbLogger)):
         if lineage:
-            _try("the artifact of the weights", lambda run=run: run.log_artifact(_artifact(lineage)))
+            _try("the artifact of the weights", partial(_log_weights, run, lineage))
         try:
             run.finish()
         except TimeoutError:
@@ -155,6 +155,10 @@ def finish_wandb(loggers: Sequence[Logger], lineage: Sequence[Mapping[str, Any]]
                 f"wandb sync {run.settings.sync_dir}",
                 file=sys.stderr,
             )
+
+
+def _log_weights(run: Any, lineage: Sequence[Mapping[str, Any]]) -> None:
+    run.log_artifact(_artifact(lineage))
 
 
 def _try(what: str, send: Callable[[], object]) -> None:
