@@ -80,7 +80,10 @@ def measured(path: Path, stage: str) -> dict[str, Any]:
     """Reads the metrics of the one network of the stage in a file of kanachan-evaluate. Raises ValueError: it has no or
     several networks of the stage."""
     evaluation = json.loads(path.read_text(encoding="utf-8"))
-    (entry,) = [entry for entry in evaluation["weights"] if entry["stage"] == stage]
+    entries = [entry for entry in evaluation["weights"] if entry["stage"] == stage]
+    if len(entries) != 1:
+        raise ValueError(f"{path}: {len(entries)} networks of stage {stage}, not one: kanachan-evaluate RUN SHARDS")
+    entry = entries[0]
     if stage == REWARD:
         of_rounds = {name: entry[name] for name in ("log_likelihood", "explained_variance")}
         return {name: evaluation[name] for name in ("split", "games", "rounds")} | of_rounds

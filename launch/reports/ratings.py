@@ -34,7 +34,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def write(records: Sequence[str], number: int) -> None:
+    if number < 1:
+        raise ValueError(f"--games must be at least 1, not {number}")
     games = list(islice(whole_games(records), number))
+    if not games:
+        raise ValueError(f"no whole game in {', '.join(records)}")
     num_seats = games[0].vocabulary.num_seats
     name = shipped_name(FIRST_STAGE, num_seats)
     policy = Policy.load(name)
