@@ -78,7 +78,8 @@ class PlayedDecisions:
             mean = float(np.average(return_B, weights=weight_B))
             spread = float(np.average((return_B - mean) ** 2, weights=weight_B)) ** 0.5 or 1.0
             self._scales = Scales(mean, spread, float(weight_B.mean()))
-        settings = (returns.fingerprint, self._scales, config.keep)
+        # None: earlier versions had a critic here, none by default, and their runs are resumed
+        settings = (returns.fingerprint, None, self._scales, config.keep)
         fingerprint = hashlib.sha256(repr(settings).encode()).hexdigest()
         scales = self._scales
 
