@@ -53,7 +53,7 @@ def require_scoring(stage: str, path: str | Path) -> None:
     if stage == REWARD:
         raise ValueError(f"{path}: a reward predictor, which predicts how games end and chooses no actions; {expected}")
     if stage not in scoring_stages():
-        raise ValueError(f"{path}: unknown stage {stage}")
+        raise ValueError(f"{path}: of stage {stage}, which this version does not have; {expected}")
 
 
 def previous_stage(stage: str) -> str | None:

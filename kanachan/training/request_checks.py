@@ -11,7 +11,7 @@ from annotate.runtime.files import MISSING
 from kanachan.config import RunConfig, TrainConfig
 from kanachan.data.shard_folder import ROUNDS, splits_in
 from kanachan.models.card import SIZES_OF_ENCODER, read_card, require_encoder_sizes
-from kanachan.objectives.stages import POLICY, REWARD, STAGES, previous_stage
+from kanachan.objectives.stages import POLICY, REWARD, STAGES, previous_stage, require_scoring
 from kanachan.policy_config import needs_reward
 
 _PLAYING = ("imitation", POLICY)
@@ -224,6 +224,5 @@ def _card(init: str) -> dict[str, Any]:
         card = read_card(init)
     except ValueError as error:
         raise ValueError(f"--init {error}") from None
-    if card["stage"] == REWARD:
-        raise ValueError(f"--init {init}: a reward predictor, which has no encoder; name weights of another stage")
+    require_scoring(card["stage"], f"--init {init}")
     return card

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from kanachan.config import MODEL_SIZES
+from kanachan.models.weights import read_weights, write_weights
 from kanachan.training.command_line import Request, requested
 from kanachan.training.run_folder import save_config
 from tests.support.tiny_weights import written
@@ -98,6 +99,8 @@ def test_a_run_that_is_probably_not_meant_is_warned_of(
         ("rank", ["--init", "{deep}", "--model.width", "32"], "model.width is 16 there, 32 here"),
         ("rank", ["--init", "{deep}", "--model.size", "small"], "model.width is 16 there, 128 here"),
         ("rank", ["--init", "{deep}", "--data.actor_first", "false"], "trained with data.actor_first true"),
+        ("rank", ["--init", "{gone}"], "of stage critic, which this version does not have; weights of another stage"),
+        ("rank", ["--init", "reference/reward"], "a reward predictor, which predicts how games end"),
         ("rank", ["--init", "."], "no weights.safetensors in it"),
     ],
 )
@@ -106,6 +109,9 @@ def test_weights_that_do_not_fit_are_refused(
 ) -> None:
     paths = {"deep": str(written(tmp_path / "deep", layers=3)), "rank": str(written(tmp_path / "rank", "rank"))}
     paths |= {"single": str(written(tmp_path / "single", relative_suits=False))}
+    gone = read_weights(written(tmp_path / "gone"))
+    write_weights(gone.path, gone.tensors, {**gone.card, "stage": "critic"})
+    paths |= {"gone": str(gone.path)}
     reward = ["--policy.reward", "reward"] if stage == "policy" else []
     with pytest.raises(SystemExit):
         asked(data, stage, *(argument.format(**paths) for argument in arguments), *reward)
