@@ -52,6 +52,8 @@ def token_of_event(turn: Turn, event: Event, vocabulary: Vocabulary, is_riichi: 
     if kind == "hora":
         return block["ron"].token((event["target"] - turn.seat - 1) % vocabulary.num_seats)
     kind = "kita" if kind in KITA else kind
+    if kind not in block:
+        raise ValueError(f"there is no {kind} in games of {vocabulary.num_seats} players")
     return block[kind].token(*call_indices(event, kind, turn.seat, vocabulary.num_seats))
 
 

@@ -128,9 +128,9 @@ class Objective(nn.Module, ABC):
         its outputs for the actor's grading points."""
         raise NotImplementedError(f"stage {self.stage} has no prior")
 
-    def label_of_prediction(self, order_XO: Tensor, points_X: Tensor, grading_XK: Tensor) -> Tensor:
-        """Returns soft labels label_XL of decisions that are credited with a predicted outcome, of the fields of
-        `kanachan.objectives.reward.Outcome`."""
+    def label_of_prediction(self, order_XO: Tensor, grading_XK: Tensor) -> Tensor:
+        """Returns soft labels label_XL of decisions that are credited with an outcome that a reward predictor
+        predicts."""
         raise NotImplementedError(f"stage {self.stage} has no soft labels")
 
     def label_of_results(self, results: Results) -> Tensor:

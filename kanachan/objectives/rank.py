@@ -61,7 +61,7 @@ class Rank(Objective):
         summary_BO = self.orders.of_actor_from_first(order_BO, seat_B)
         return self.orders.rank_log_probability(order_BO), summary_BO[:, : self.num_summary_outputs]
 
-    def label_of_prediction(self, order_XO: Tensor, points_X: Tensor, grading_XK: Tensor) -> Tensor:
+    def label_of_prediction(self, order_XO: Tensor, grading_XK: Tensor) -> Tensor:
         """Returns the probabilities of the orders counted from the actor."""
         return order_XO.exp()
 

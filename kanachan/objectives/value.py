@@ -87,7 +87,7 @@ class Grading(ValueObjective):
         output_BK = grading_BK.log_softmax(dim=1)
         return output_BK, output_BK[:, : self.num_summary_outputs]
 
-    def label_of_prediction(self, order_XO: Tensor, points_X: Tensor, grading_XK: Tensor) -> Tensor:
+    def label_of_prediction(self, order_XO: Tensor, grading_XK: Tensor) -> Tensor:
         """Returns the probabilities of the bins."""
         return grading_XK.softmax(dim=-1)
 

@@ -72,14 +72,9 @@ class SeatRounds:
         return first, second
 
     @property
-    def mean_divergence(self) -> float:
-        """Of the new policy from the old one, in nats a decision."""
-        return float(self.divergence_R.sum() / self.decisions_R.sum())
-
-    @property
-    def mean_disagreement(self) -> float:
-        """Of the recomputed log-probabilities with those recorded, a decision."""
-        return float(self.disagreement_R.sum() / self.decisions_R.sum())
+    def totals(self) -> Floats:
+        """The numbers of decisions, their divergence and their disagreement, summed."""
+        return np.array([each.sum() for each in (self.decisions_R, self.divergence_R, self.disagreement_R)], np.float64)
 
 
 @dataclass(frozen=True)
@@ -150,16 +145,17 @@ class GainMeter:
             TooFar: the new policy is too far from the old one.
         """
         parts: list[SeatRounds] = []
+        totals = np.zeros(3)
         for columns, num_rows in _spans(shards, is_own):
             if len(columns):
                 parts.append(self.measure(columns))
-                _check(SeatRounds.joined(parts), at_most=_EARLY_SLACK * MOST_DIVERGENCE)
+                totals += parts[-1].totals
+                _check(totals, at_most=_EARLY_SLACK * MOST_DIVERGENCE)
             progress(num_rows)
         if not parts:
             raise ValueError("the old policy has no decisions in this split")
-        rounds = SeatRounds.joined(parts)
-        _check(rounds, at_most=MOST_DIVERGENCE)
-        return rounds
+        _check(totals, at_most=MOST_DIVERGENCE)
+        return SeatRounds.joined(parts)
 
     def measure(self, columns: Columns) -> SeatRounds:
         """Weighs some rounds. `columns`: all decisions of the old policy in rounds of its seats, those of a seat in a
@@ -222,17 +218,18 @@ def weighed(
     return np.exp(ratio_R), np.exp(np.add.reduceat(correction_B, first_R)) * np.expm1(ratio_R) * return_R
 
 
-def _check(rounds: SeatRounds, at_most: float) -> None:
-    """Raises ValueError if another policy has played the rounds, TooFar if the new one is further than `at_most` from
-    it."""
-    if rounds.mean_disagreement > MOST_DISAGREEMENT:
+def _check(totals: Floats, at_most: float) -> None:
+    """Raises ValueError if another policy has played rounds of these `SeatRounds.totals`, TooFar if the new one is
+    further than `at_most` from it."""
+    decisions, divergence, disagreement = totals
+    if disagreement > MOST_DISAGREEMENT * decisions:
         raise ValueError(
             f"the old policy does not give the actions the probabilities with which they were played: the logarithms "
-            f"differ by {rounds.mean_disagreement:.3g} on average over {rounds.decisions_R.sum():,} decisions"
+            f"differ by {disagreement / decisions:.3g} on average over {decisions:,.0f} decisions"
         )
-    if rounds.mean_divergence > at_most:
+    if divergence > at_most * decisions:
         raise TooFar(
-            f"the new policy diverges from the old one by {rounds.mean_divergence:.3g} nats a decision, more than the "
+            f"the new policy diverges from the old one by {divergence / decisions:.3g} nats a decision, more than the "
             f"{MOST_DIVERGENCE:g} at which the games of one still tell the gain of the other: play games to compare "
             "them (kanachan-arena), or take a smaller step"
         )
@@ -280,7 +277,7 @@ def gain_of(rounds: SeatRounds, replicates: int = REPLICATES) -> Gain:
         mean_weight=found["weight"],
         effective_size=float(weight_R.sum() ** 2 / (weight_R**2).sum()),
         large_weights=float((weight_R > LARGE_WEIGHT).mean()),
-        disagreement=rounds.mean_disagreement,
+        disagreement=float(rounds.disagreement_R.sum() / decisions),
         games=len(games),
         seats=seats,
         rounds=len(rounds),

@@ -104,5 +104,6 @@ class RoundLabelling:
         while first < len(rounds):
             place = int(np.searchsorted(end_G, first + _ROUNDS_AT_ONCE))
             last = int(end_G[min(place, len(end_G) - 1)])
-            yield objective.label_of_prediction(*self._predictor.of_rounds(rounds.rows(first, last))).numpy()
+            outcome = self._predictor.of_rounds(rounds.rows(first, last))
+            yield objective.label_of_prediction(outcome.order_log_probability, outcome.grading_logit).numpy()
             first = last

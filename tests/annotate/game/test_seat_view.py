@@ -6,7 +6,7 @@ import pytest
 
 from annotate.game.engine.table import Table
 from annotate.game.features import ObservationEncoder
-from annotate.game.mjai_actions import choice_of_event, events_of_option
+from annotate.game.mjai_actions import choice_of_event, events_of_option, token_of_event
 from annotate.game.record import Event, Game, Round, Rules
 from annotate.game.seat_view import SeatTable
 from annotate.records.mjai.events import seen_event
@@ -64,6 +64,13 @@ def test_every_option_can_be_said_as_mjai_and_is_understood(name: str) -> None:
                 *reach, said = events_of_option(turn, token, V)
                 is_riichi = bool(reach) or event["type"] == "reach"
                 assert choice_of_event(turn, seen_as_record(said), V, is_riichi).token == token
+
+
+def test_an_action_that_games_of_three_players_lack_is_refused() -> None:
+    name = next(iter(ROUNDS))
+    _, _, turn = next(turns(0, events_of(name, "mjsoul")[0]))
+    with pytest.raises(ValueError, match="there is no chi in games of 3 players"):
+        token_of_event(turn, {"type": "chi", "pai": "3m", "consumed": ["1m", "2m"]}, V3)
 
 
 def seen_as_record(said: Event) -> Event:

@@ -86,7 +86,7 @@ def test_a_decision_of_an_unknown_round_is_labelled_with_the_outcome(tmp_path: P
 def test_labels_of_grading_points_have_the_predicted_mean(shards: Shards, reward: Path) -> None:
     objective = objective_class("grading")(settings(reward), FOUR_PLAYERS)
     outcome = RewardPredictor.load(reward).of_rounds(open_rounds(shards.folder, "train"))
-    label_NSL = objective.label_of_prediction(*outcome)
+    label_NSL = objective.label_of_prediction(outcome.order_log_probability, outcome.grading_logit)
     points_NS = label_NSL @ objective.bins.points_K
     torch.testing.assert_close(points_NS, outcome.grading_points, rtol=1e-4, atol=1e-2)
 
