@@ -1,4 +1,4 @@
-"""Fits the coefficients of the danger estimate to one split, and measures them on another by groups of situations.
+"""Fits the coefficients of the danger estimate to one split, and measures them on another.
 
 python launch/reports/danger.py WEIGHTS SHARDS [-o FILE]
 
@@ -12,7 +12,7 @@ Shapes: N discards against each seat that could win on them, W decisions, O outc
 """
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -45,8 +45,6 @@ _COPIES = 4
 _CHUNK = 256
 _BINS = 8
 _NEWTON_STEPS = 30
-_EARLY, _LATE = 24, 48
-"""discards of all seats: before, between and after them a round is early, in the middle and late"""
 
 
 class Samples(NamedTuple):
@@ -59,8 +57,6 @@ class Samples(NamedTuple):
     win_feature_WOF: NDArray[np.float32]
     winner_W: NDArray[np.int64]
     """the outcome: a seat from the actor on, or nobody"""
-    turn_W: NDArray[np.int64]
-    """discards of all seats so far"""
 
 
 def main() -> int:
@@ -137,55 +133,12 @@ def _coefficients(title: str, names: Sequence[str], new_F: Sequence[float], used
 
 
 def _lines(test: Samples, fitted: Coefficients, used: Coefficients) -> list[str]:
-    """Formats predicted and observed frequencies by groups, and how well the coefficients predict what deals in."""
-    early, late = np.log1p((_EARLY, _LATE))
-    phases = {"early": (-np.inf, early), "middle": (early, late), "late": (late, np.inf)}
-    riichi_WO, melds_WO = (test.win_feature_WOF[..., WIN_FEATURES.index(name)] for name in ("riichi", "melds"))
-    probability_WO = win_probability(test.win_feature_WOF, np.array(used.win))
-    won_WO, turn_W1 = np.eye(probability_WO.shape[1])[test.winner_W], np.log1p(test.turn_W)[:, None]
-    against_W1 = (riichi_WO[:, 1:-1] > 0).any(axis=1, keepdims=True)
-    is_other_WO = np.zeros(won_WO.shape, bool)
-    is_other_WO[:, 1:-1] = True
-    groups = {"the actor": np.arange(won_WO.shape[1]) == np.zeros((len(won_WO), 1))}
-    for phase, (first, last) in phases.items():
-        is_phase_WO = is_other_WO & (turn_W1 >= first) & (turn_W1 < last)
-        groups |= {
-            f"{phase}, {n} melds, nobody in riichi": is_phase_WO & (melds_WO == n) & ~against_W1 for n in range(4)
-        }
-        groups[f"{phase}, in riichi"] = is_phase_WO & (riichi_WO > 0)
-        groups[f"{phase}, closed against a riichi"] = is_phase_WO & (riichi_WO == 0) & (melds_WO == 0) & against_W1
-    lines = _by_group("wins", groups, probability_WO, won_WO)
-    melds_T, turn_T = (test.tenpai_feature_TF[:, TENPAI_FEATURES.index(name)] for name in ("melds", "turn"))
-    groups = {
-        f"{phase}, {n} melds": (turn_T >= first) & (turn_T < last) & (melds_T == n)
-        for phase, (first, last) in phases.items()
-        for n in range(4)
-    }
-    tenpai_T = predicted(test.tenpai_feature_TF, np.array(used.tenpai))
-    lines += ["", *_by_group("another seat is tenpai", groups, tenpai_T, test.is_tenpai_T)]
-    riichi_N, melds_N, turn_N = (test.feature_NF[:, FEATURES.index(name)] for name in ("riichi", "melds", "turn"))
-    groups = {f"{n} melds, no riichi": (riichi_N == 0) & (melds_N == n) for n in range(4)}
-    groups |= {
-        "riichi, early or middle": (riichi_N > 0) & (turn_N < late),
-        "riichi, late": (riichi_N > 0) & (turn_N >= late),
-    }
-    danger_N = predicted(test.feature_NF, np.array(used.deal_in))
-    lines += ["", *_by_group("deals in", groups, danger_N, test.dealt_in_N), ""]
+    """Formats how well the coefficients predict what deals in."""
+    lines = []
     for name, coefficients in (("fitted", fitted), ("in use", used)):
         danger_N = predicted(test.feature_NF, np.array(coefficients.deal_in))
         area, loss = area_under_curve(danger_N, test.dealt_in_N), log_loss(danger_N, test.dealt_in_N)
         lines.append(f"{name}: area under the ROC curve of deal-ins {area:.3f}, {loss:.5f} nats")
-    return lines
-
-
-def _by_group(
-    title: str, groups: Mapping[str, NDArray[np.bool_]], probability: NDArray[Any], happened: NDArray[Any]
-) -> list[str]:
-    lines = [f"{title:<40}{'predicted %':>12}{'observed %':>12}{'cases':>11}"]
-    for name, where in groups.items():
-        if where.any():
-            rates = (f"{100 * each[where].mean():12.2f}" for each in (probability, happened))
-            lines.append(f"{name:<40}{''.join(rates)}{where.sum():11,}")
     return lines
 
 
@@ -209,7 +162,6 @@ def samples(policy: Policy, columns: Columns, limit: int | None) -> Samples:
         seat = np.arange(may_win_NH.shape[1])
         dealt_in_NH = is_last_B[chunk][row, None] & (target_B[chunk][row, None] == seat)
         quiet_BH = ~inputs.is_riichi_BH.numpy()
-        turn_BHK = inputs.feature_BHKF[..., FEATURES.index("turn")]
         parts.append(
             Samples(
                 inputs.feature_BHKF.numpy()[row, :, kind][may_win_NH].astype(np.float64),
@@ -218,7 +170,6 @@ def samples(policy: Policy, columns: Columns, limit: int | None) -> Samples:
                 _is_tenpai(policy, rows)[quiet_BH],
                 inputs.win_feature_BOF.numpy(),
                 winner_of_result[rows.results[:, 0]],
-                np.expm1(turn_BHK[:, 0, 0].numpy()).round().astype(np.int64),
             )
         )
     return Samples(*(np.concatenate(each) for each in zip(*parts, strict=True)))

@@ -37,7 +37,7 @@ def test_the_fit_of_who_wins_finds_the_coefficients_too() -> None:
     probability_WO = program("danger").win_probability(feature_WOF, true_F)
     winner_W = (probability_WO.cumsum(axis=1) < rng.random((len(feature_WOF), 1))).sum(axis=1)
     unused = (np.zeros((1, 1)), np.zeros(1, bool)) * 2
-    samples = program("danger").Samples(*unused, feature_WOF, winner_W, np.zeros(len(winner_W), np.int64))
+    samples = program("danger").Samples(*unused, feature_WOF, winner_W)
     assert program("danger").fit_winner(samples) == pytest.approx(true_F, abs=0.03)
 
 
@@ -50,7 +50,7 @@ def test_the_report_has_both_coefficients_and_a_table(tmp_path: Path) -> None:
     shards, out = shards_with_hands(tmp_path), tmp_path / "run"
     assert run("imitation", shards, out, "--objective.hidden_hands", "1", "--objective.round_winner", "0.3") == 0
     text = program("danger").report(str(out), shards, 100, tmp_path / "with-chances.safetensors")
-    assert "in use" in text and "observed %" in text and "the actor" in text
+    assert "in use" in text and "observed %" in text and "area under the ROC curve" in text
     chances = read_card(tmp_path / "with-chances.safetensors")["chances"]
     assert chances["decisions"] >= 100 and chances["games"] > 0
     for name in ("win", "tenpai", "deal_in"):
