@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from annotate.runtime.json_output import plain
@@ -109,9 +110,14 @@ def _networks(subjects: Iterable[Subject]) -> str:
             rows.append([s.letter, s.objective.stage, "", "", f"{s.path}, probabilities"])
             continue
         card = s.policy.card
-        lineage = " > ".join(step["stage"] for step in card.get("lineage", [])) or "scratch"
-        rows.append([s.letter, card["stage"], lineage, f"{card.get('steps') or 0:,}", s.path])
+        rows.append([s.letter, card["stage"], _lineage(card), f"{card.get('steps') or 0:,}", s.path])
     return table(["", "stage", "encoder from", "steps", "weights"], rows, flush_left=5)
+
+
+def _lineage(card: Mapping[str, Any]) -> str:
+    """Returns the stages before, runs of the same one together, such as `imitation (9 runs) > round_delta`."""
+    runs = [(stage, len(list(of))) for stage, of in groupby(step["stage"] for step in card.get("lineage", []))]
+    return " > ".join(stage if count == 1 else f"{stage} ({count} runs)" for stage, count in runs) or "scratch"
 
 
 def _about(subject: Subject) -> dict[str, Any]:
