@@ -16,23 +16,11 @@ PARTS = ("encoder", "decoder", "head", "summary_head")
 WEIGHTS_NAME = "weights.safetensors"
 """file of the weights in the folder of a finished run"""
 RETIRED: dict[str, Any] = {
-    "objective.loss": "hl_gauss",
-    "objective.bins": 101,
-    "objective.sigma": 0.75,
-    "objective.label_smoothing": 0.0,
-    "optim.encoder_frozen": 0,
-    "optim.skip_limit": 10,
+    "model.relative_suits": True,
     "reward.network": "round",
     "reward.last_leads": True,
-    "objective.oracle": 0.0,
-    "objective.oracle_decay": 0.75,
-    "optim.muon_factor": 3.0,
-    "optim.beta1": 0.9,
-    "optim.beta2": 0.98,
     "reward.dropout": 0.0,
     "reward.grading": 0.3,
-    "policy.advantage_scale": None,
-    "policy.entropy_rate": 0.01,
     "policy.critic": None,
     "policy.oracle": 0.0,
     "policy.oracle_decay": 0.75,
@@ -40,18 +28,6 @@ RETIRED: dict[str, Any] = {
     "selfplay.critic": False,
 }
 """settings of earlier versions that are in their runs and cards, and what they always are now"""
-GONE = {
-    "run.validate_every": "there is run.validation_interval, a number of decisions",
-    "run.checkpoint_every": "there is run.checkpoint_minutes",
-    "run.measure_peak": "every run of 40 steps or more measures it",
-    "run.name": "wandb reads the variable WANDB_NAME",
-    "run.project": "wandb reads the variable WANDB_PROJECT",
-    "run.nodes": "torchrun or srun starts the processes on all machines",
-    "run.timeout_minutes": "it is always 10",
-}
-"""settings of earlier versions that change no result, and what there is in their place"""
-ONCE_CONSERVATIVE = ("imitation", "reward", "policy")
-"""stages without the CQL regulariser whose settings in earlier versions have its weight, which was 0.1 by default"""
 _MOST_LAYERS = 1000
 _MOST_WIDTH = 1 << 20
 """beyond all sense, so that a slip of the finger is an error at once and does not fill the memory"""
@@ -73,8 +49,6 @@ class ModelConfig:
     """decoder blocks: the candidates attend to the situation and to each other"""
     dropout: float = 0.0
     """dropout rate, 0 to 1"""
-    relative_suits: bool = True
-    """the network sees which tiles are of one suit, and never of which: it learns from a quarter of the decisions"""
 
     def __post_init__(self) -> None:
         sizes = ("width", "layers", "heads", "feedforward", "decoder_layers")
@@ -86,9 +60,9 @@ class ModelConfig:
         require(0 <= self.dropout < 1, f"model.dropout must be in [0, 1), not {self.dropout}")
         head = self.width // self.heads
         require(
-            head > 3 or not self.relative_suits,
-            f"model.width={self.width} and model.heads={self.heads} give each head {head} numbers; with relative suits "
-            "it needs more than three: give fewer heads or a larger width",
+            head > 3,
+            f"model.width={self.width} and model.heads={self.heads} give each head {head} numbers; it needs more than "
+            "three, for the suits: give fewer heads or a larger width",
         )
 
 
@@ -191,9 +165,6 @@ class DataConfig:
     a CPU up to 64, on a GPU up to 512, fewer on one of less than 43 GB"""
     validation_batch: int = 256
     """decisions in one forward pass of a validation"""
-    exchange_suits: bool = True
-    """augmentation: permute the suits at random (six permutations; of three players two); with relative suits that
-    changes only what a teacher sees"""
     actor_first: bool = True
     """seat canonicalisation: rotate the seats so that the actor is seat 0, and what is learned in one seat holds for
     all"""

@@ -22,7 +22,7 @@ from typing import Any
 import torch
 
 from annotate.runtime.terminal import run_cleanly
-from kanachan.config import GONE, RETIRED, SPLITS
+from kanachan.config import RETIRED, SPLITS
 from kanachan.data.loader import held_out_columns
 from kanachan.evaluation.benchmark import games_in, tables_of
 from kanachan.inference.int8_network import divergence, with_int8
@@ -189,20 +189,16 @@ def _commands(run: Weights) -> list[str]:
         files = [word for split, names in sources.items() for word in (f"--{split}", *names)]
         commands.append(shlex.join(["kanachan-pack", *files, "-o", config["data"]["path"]]))
     command = ["kanachan-train", "--stage", config["stage"], "--data.path", config["data"]["path"]]
-    if config["stage"] != REWARD:
-        config["model"] = run.card["model"]  # with the fields that the configuration of an earlier version lacks
     if config["init"]:
         command += ["--init", config["init"]]
     usual = plain(stage_defaults(config["stage"], run.vocabulary))
     for setting, value in RETIRED.items():
         section, _, name = setting.partition(".")
         usual[section][name] = value
-    if config["init"]:
-        usual["model"]["relative_suits"] = None  # as the weights of --init have it
     own = {config["stage"]} & {"reward", "policy"}
     for section in ("data", "model", "objective", "optim", "run", *own):
         for name, value in config.get(section, {}).items():
-            is_given = f"{section}.{name}" not in ("data.path", *GONE)
+            is_given = f"{section}.{name}" not in ("data.path", "data.exchange_suits")
             if is_given and value != usual[section].get(name):
                 command += [f"--{section}.{name}", value if isinstance(value, str) else json.dumps(value)]
     commands.append(shlex.join(command))

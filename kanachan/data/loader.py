@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 from annotate.vocabulary import Vocabulary
 from kanachan.config import DataConfig
 from kanachan.data.batch import Batch, TokenLayout, collate, with_varlen_layout
-from kanachan.data.columns import Columns, round_keys, splitmix64
-from kanachan.data.sampler import EpochSampler, Stream, batches_of_rank, by_round
+from kanachan.data.columns import Columns
+from kanachan.data.sampler import EpochSampler, batches_of_rank, by_round
 from kanachan.data.shard_folder import SPLIT_ADVICE
 from kanachan.data.shards import Shards, open_shards
-from kanachan.data.symmetry import SeatRotation, suit_permutations
+from kanachan.data.symmetry import SeatRotation
 
 PartT = TypeVar("PartT")
 _ROWS_AT_ONCE = 8192  # enough to make the cost of a call negligible, for any number of shards
@@ -118,7 +118,6 @@ class TrainLoader(StepLoader):
         super().__init__(len(shards), config, seed, share, identity)
         self._shards = shards
         self._layout = TokenLayout(shards.vocabulary)
-        self._suits = suit_permutations(shards.vocabulary) if config.exchange_suits else None
         self._seats = SeatRotation(shards.vocabulary) if config.actor_first else None
         self._varlen = varlen
         self._labeller = labeller
@@ -145,12 +144,6 @@ class TrainLoader(StepLoader):
         row_SG = row_B.reshape(-1, self._batch)
         row_SMC = row_SG.reshape(len(row_SG), -1, self._micro_batch)[:, self._share.rank :: self._share.world]
         columns = _labelled(self._shards.gather(row_SMC.ravel()), self._labeller)
-        if self._suits is not None:
-            # one permutation for all decisions of a seat in a round, which otherwise would not share events
-            seed = np.random.SeedSequence((self._seed, epoch, Stream.SUITS)).generate_state(1, np.uint64)
-            num_orders = np.uint64(len(self._shards.vocabulary.suit_orders))
-            orders_B = splitmix64(round_keys(columns, self._shards.vocabulary) ^ seed) % num_orders
-            columns = self._suits.apply(columns, orders_B)
         if self._seats is not None:
             columns = self._seats.actor_first(columns)
         starts = range(0, len(columns), self._micro_batch)

@@ -19,7 +19,6 @@ class Stream(IntEnum):
 
     BLOCKS = 0
     UNITS = 1
-    SUITS = 2
 
 
 class EpochSampler:

@@ -31,7 +31,7 @@ class KanachanConfig(PretrainedConfig):  # type: ignore[no-untyped-call]
         heads: int = ModelConfig.heads,
         feedforward: int = ModelConfig.feedforward,
         dropout: float = ModelConfig.dropout,
-        relative_suits: bool = False,  # as in folders of earlier versions, which do not have it
+        relative_suits: bool = False,  # folders of earlier versions do not have it
         vocabulary: str = "",
         fingerprint: str = "",
         actor_first: bool = False,
@@ -62,6 +62,8 @@ class KanachanEncoder(PreTrainedModel):  # type: ignore[no-untyped-call]
 
     def __init__(self, config: KanachanConfig) -> None:
         super().__init__(config)
+        if not config.relative_suits:
+            raise ValueError("exported by an earlier version, whose networks know single suits: export it again")
         self.vocabulary = exported_vocabulary("encoder", config.vocabulary, config.fingerprint)
         sizes: dict[str, Any] = {each.name: getattr(config, each.name, each.default) for each in fields(ModelConfig)}
         self.encoder = Encoder(ModelConfig(**sizes), TokenLayout(self.vocabulary))

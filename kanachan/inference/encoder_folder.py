@@ -30,7 +30,7 @@ def export_encoder(policy: Policy, folder: Path, name: str | None = None) -> int
     The model card opens it by `name`, if that is not the folder's."""
     sizes = {key: size for key, size in policy.card["model"].items() if key != "decoder_layers"}
     config = KanachanConfig(
-        **sizes,
+        **sizes | {"relative_suits": True},
         vocabulary=policy.vocabulary.name,
         fingerprint=policy.vocabulary.fingerprint,
         actor_first=policy.actor_first,

@@ -144,7 +144,7 @@ class _Graph:
         return self.node("Add", hidden, self.linear(expanded, part.projection))
 
     def self_attention(self, hidden: str, part: SelfAttention, mask: str, gate: str, *, is_situation: bool) -> str:
-        """Adds attention of rows to each other. `gate`: of the rows, "" for a network that knows suits absolutely."""
+        """Adds attention of rows to each other. `gate`: of the rows."""
         normed, layer = self.norm(hidden, part.norm), part.query_key_value
         query_JK, key_JK, value_JK = layer.weight.detach().float().chunk(3)
         query = self.with_suits(normed, query_JK, layer, gate, part.suit_factor)
@@ -164,8 +164,6 @@ class _Graph:
         self, hidden: str, weight_JK: Tensor, layer: nn.Linear, gate: str, factor: nn.Linear | None = None
     ) -> str:
         """Adds a product into which suits are written as by `relative_suits.write_suits`; `factor`: of queries."""
-        if not gate:
-            return self.product(hidden, weight_JK, None, layer)
         weight_HWK = weight_JK.clone().view(self._heads, self._width_of_head, -1)
         bias_HW = weight_JK.new_zeros(self._heads, self._width_of_head)
         of_suits = np.s_[:, : self._num_suits]
@@ -243,10 +241,9 @@ def num_heads(network: Network) -> int:
     return block.attention.heads
 
 
-def _rows(embedding: nn.Embedding, suits: RelativeSuits | None) -> Tensor:
+def _rows(embedding: nn.Embedding, suits: RelativeSuits) -> Tensor:
     """Returns the vector of each token."""
-    weight = embedding.weight.detach()
-    return weight if suits is None else weight[suits.shared_N.long()]
+    return embedding.weight.detach()[suits.shared_N.long()]
 
 
 def build_graph(network: Network, ranges: Ranges | None, blocks_of_head: int) -> bytes:
@@ -261,8 +258,8 @@ def build_graph(network: Network, ranges: Ranges | None, blocks_of_head: int) ->
     encoder, decoder = network.encoder, network.decoder
     graph = _Graph(ranges, num_heads(network), encoder.token_embedding.embedding_dim, blocks_of_head)
     hidden, mask = graph.embed(encoder), graph.node("Add", "mask", "mask_of_rows")
-    gate_of_rows = "" if encoder.suits is None else graph.gate(graph.suit_of_rows(encoder.suits))
-    gate = "" if decoder.candidate_suits is None else graph.gate(graph.suit(decoder.candidate_suits, "candidates"))
+    gate_of_rows = graph.gate(graph.suit_of_rows(encoder.suits))
+    gate = graph.gate(graph.suit(decoder.candidate_suits, "candidates"))
     for block in encoder.blocks:
         assert isinstance(block, EncoderBlock)
         hidden = graph.self_attention(hidden, block.attention, mask, gate_of_rows, is_situation=True)

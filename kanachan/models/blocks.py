@@ -22,7 +22,7 @@ class EncoderBlock(nn.Module):
         self.attention = SelfAttention(config)
         self.feedforward = FeedForward(config)
 
-    def forward(self, hidden_XD: Tensor, backend: AttentionBackend, suit_XC: Tensor | None = None) -> Tensor:
+    def forward(self, hidden_XD: Tensor, backend: AttentionBackend, suit_XC: Tensor) -> Tensor:
         hidden_XD = hidden_XD + self.attention(hidden_XD, backend.situation, suit_XC)
         return hidden_XD + self.feedforward(hidden_XD)
 
@@ -37,10 +37,10 @@ class DecoderBlock(nn.Module):
         self.feedforward = FeedForward(config)
 
     def forward(
-        self, hidden: Tensor, encoded_XD: Tensor, backend: AttentionBackend, suits: tuple[Tensor, Tensor] | None = None
+        self, hidden: Tensor, encoded_XD: Tensor, backend: AttentionBackend, suits: tuple[Tensor, Tensor]
     ) -> Tensor:
         """Returns the candidates in the shape of the back end. `suits`: of the candidates [*, C], and suit_XC."""
-        hidden = hidden + self.self_attention(hidden, backend.among_candidates, None if suits is None else suits[0])
+        hidden = hidden + self.self_attention(hidden, backend.among_candidates, suits[0])
         hidden = hidden + self.cross_attention(hidden, encoded_XD, backend.across, suits)
         return hidden + self.feedforward(hidden)
 
@@ -54,16 +54,15 @@ class SelfAttention(nn.Module):
         self.dropout = config.dropout
         self.norm = nn.LayerNorm(config.width)
         self.query_key_value = nn.Linear(config.width, 3 * config.width, bias=False)
-        self.suit_factor = nn.Linear(config.width, config.heads) if config.relative_suits else None
+        self.suit_factor = nn.Linear(config.width, config.heads)
         self.projection = nn.Linear(config.width, config.width, bias=False)
 
-    def forward(self, hidden: Tensor, attend: Callable[[Tensor, int], Tensor], suit: Tensor | None = None) -> Tensor:
+    def forward(self, hidden: Tensor, attend: Callable[[Tensor, int], Tensor], suit: Tensor) -> Tensor:
         """Mixes tokens by `attend`, which takes queries, keys and values concatenated, and the number of heads."""
         hidden = self.norm(hidden)
         fused = self.query_key_value(hidden)
-        if suit is not None and self.suit_factor is not None:
-            of_query = suits_of_heads(suit, self.heads, self.suit_factor(hidden))
-            write_suits(fused, 3, of_query, suits_of_heads(suit, self.heads))
+        of_query = suits_of_heads(suit, self.heads, self.suit_factor(hidden))
+        write_suits(fused, 3, of_query, suits_of_heads(suit, self.heads))
         mixed = attend(fused, self.heads)
         return F.dropout(self.projection(mixed), self.dropout, self.training)
 
@@ -77,7 +76,7 @@ class CrossAttention(nn.Module):
         self.dropout = config.dropout
         self.norm = nn.LayerNorm(config.width)
         self.query = nn.Linear(config.width, config.width, bias=False)
-        self.suit_factor = nn.Linear(config.width, config.heads) if config.relative_suits else None
+        self.suit_factor = nn.Linear(config.width, config.heads)
         self.key_value = nn.Linear(config.width, 2 * config.width, bias=False)
         self.projection = nn.Linear(config.width, config.width, bias=False)
 
@@ -86,15 +85,14 @@ class CrossAttention(nn.Module):
         hidden: Tensor,
         encoded_XD: Tensor,
         across: Callable[[Tensor, Tensor, int], Tensor],
-        suits: tuple[Tensor, Tensor] | None = None,
+        suits: tuple[Tensor, Tensor],
     ) -> Tensor:
         """Mixes the situation by `across`, which takes queries, keys and values, and the number of heads."""
         hidden = self.norm(hidden)
         query, key_value_X2D = self.query(hidden), self.key_value(encoded_XD)
-        if suits is not None and self.suit_factor is not None:
-            suit, suit_XC = suits
-            write_suits(query, 1, suits_of_heads(suit, self.heads, self.suit_factor(hidden)))
-            write_suits(key_value_X2D, 2, suits_of_heads(suit_XC, self.heads))
+        suit, suit_XC = suits
+        write_suits(query, 1, suits_of_heads(suit, self.heads, self.suit_factor(hidden)))
+        write_suits(key_value_X2D, 2, suits_of_heads(suit_XC, self.heads))
         mixed = across(query, key_value_X2D, self.heads)
         return F.dropout(self.projection(mixed), self.dropout, self.training)
 

@@ -15,8 +15,10 @@ from kanachan.data.shard_folder import splits_in
 from kanachan.models.reference import resolved
 
 CARD_KEY = "card"
-SIZES_OF_ENCODER = ("width", "layers", "heads", "feedforward", "relative_suits")
+SIZES_OF_ENCODER = ("width", "layers", "heads", "feedforward")
 """fields of ModelConfig"""
+_SUITS = "encoder.suits.suit_N"
+"""tensor that networks with relative suits have, and those of earlier versions not"""
 FORMAT_VERSION = 2
 """2: decisions of a round share their events"""
 
@@ -58,6 +60,7 @@ def read_card(path: str | Path) -> dict[str, Any]:
     try:
         with safe_open(file, framework="np") as opened:
             text = (opened.metadata() or {}).get(CARD_KEY)
+            has_suits = _SUITS in opened.keys()
         card = json.loads(text) if text is not None else None
     except (SafetensorError, json.JSONDecodeError) as error:
         if file.suffix == ".ckpt":
@@ -75,8 +78,11 @@ def read_card(path: str | Path) -> dict[str, Any]:
             f"{file}: made for the vocabulary {card['vocabulary']} {card['fingerprint']}; this program has "
             f"{known_vocabularies()}"
         )
-    if card["stage"] != "reward":  # whose network is another
-        card["model"].setdefault("relative_suits", False)  # which cards of earlier versions do not have
+    if card["stage"] != "reward" and not has_suits:
+        raise ValueError(
+            f"{file}: written by an earlier version, whose network knows single suits: train it again, or use that "
+            "version of the program"
+        )
     return card
 
 
@@ -91,14 +97,11 @@ def other_version(version: object) -> str:
 def require_encoder_sizes(model: ModelConfig, theirs: Mapping[str, Any], path: str | Path) -> None:
     """Raises ValueError, naming both sides, if the encoder of the weights at `path` has other sizes than `model`.
 
-    It may have more blocks: a run of a shallower network begins with some of them (`kanachan.models.fewer_blocks`). And
-    it may know single suits: one with relative suits begins with their mean.
+    It may have more blocks: a run of a shallower network begins with some of them (`kanachan.models.fewer_blocks`).
     """
     differing = [name for name in SIZES_OF_ENCODER if getattr(model, name) != theirs[name]]
     if model.layers < theirs["layers"]:
         differing.remove("layers")
-    if model.relative_suits and "relative_suits" in differing:
-        differing.remove("relative_suits")
     if differing:
         raise ValueError(
             f"the encoder of {path} has another size: "

@@ -81,7 +81,7 @@ class Encoder(nn.Module):
         self.place_embedding = nn.Embedding(1 + num_seats, config.width)
         self.position_embedding = nn.Embedding(max_progression, config.width)
         self.number_weight = nn.Parameter(torch.empty(len(names), 1 + 2 * len(_PERIODS), config.width))
-        self.suits = suits_of_tokens(layout) if config.relative_suits else None
+        self.suits = suits_of_tokens(layout)
         self.blocks = nn.ModuleList(EncoderBlock(config) for _ in range(config.layers))
         self.norm = nn.LayerNorm(config.width)
         initialise(self, num_residuals=2 * config.layers)
@@ -102,7 +102,7 @@ class Encoder(nn.Module):
     ) -> Tensor:
         """Encodes situations to hidden_XD, normalised; the tensors are fields of `kanachan.data.batch.Batch`."""
         hidden_XD = self._embed(table_BS, standing_BP2, numeric_BN, backend)
-        suit_XC = None if self.suits is None else self.suits.rows(backend, len(table_BS))
+        suit_XC = self.suits.rows(backend, len(table_BS))
         if self.has_bf16_residual:
             hidden_XD = hidden_XD.bfloat16()
         for block in self.blocks:
@@ -126,9 +126,7 @@ class Encoder(nn.Module):
         tokens = (table_BS, standing_BP2, backend.tiles, backend.events)
         # one look-up: the gradient of each is as large as the table
         flat = torch.cat([each.flatten() for each in tokens])
-        vectors = self.token_embedding(flat if self.suits is None else self.suits.shared(flat)).split(
-            [t.numel() for t in tokens]
-        )
+        vectors = self.token_embedding(self.suits.shared(flat)).split([t.numel() for t in tokens])
         table_BSD, standing_BP2D, tile, event = (
             vector.unflatten(0, each.shape) for vector, each in zip(vectors, tokens, strict=True)
         )
@@ -156,8 +154,8 @@ class Decoder(nn.Module):
         super().__init__()
         self.candidate_embedding = nn.Embedding(layout.num_candidates, config.width)
         self.from_summary = nn.Linear(config.width, config.width)
-        self.suits = suits_of_tokens(layout) if config.relative_suits else None
-        self.candidate_suits = suits_of_candidates(layout) if config.relative_suits else None
+        self.suits = suits_of_tokens(layout)
+        self.candidate_suits = suits_of_candidates(layout)
         self.blocks = nn.ModuleList(DecoderBlock(config) for _ in range(config.decoder_layers))
         self.norm = nn.LayerNorm(config.width)
         initialise(self, num_residuals=3 * config.decoder_layers)
@@ -165,11 +163,9 @@ class Decoder(nn.Module):
     def forward(self, encoded_XD: Tensor, backend: AttentionBackend) -> Tensor:
         """Returns vectors of the candidates, normalised, in the shape of the back end; meaningless at padding."""
         summary_BD = self.from_summary(backend.summary(encoded_XD))
-        candidates, suits = backend.candidates, None
-        if self.suits is not None and self.candidate_suits is not None:
-            suits = self.candidate_suits.of(candidates), self.suits.rows(backend, len(summary_BD))
-            candidates = self.candidate_suits.shared(candidates)
-        hidden = self.candidate_embedding(candidates) + backend.for_candidates(summary_BD)
+        suits = self.candidate_suits.of(backend.candidates), self.suits.rows(backend, len(summary_BD))
+        shared = self.candidate_suits.shared(backend.candidates)
+        hidden = self.candidate_embedding(shared) + backend.for_candidates(summary_BD)
         for block in self.blocks:
             hidden = block(hidden, encoded_XD, backend, suits)
         return self.norm(hidden)
@@ -206,7 +202,7 @@ class Network(nn.Module):
         self.prior = prior
         # after all others, which thus start with the same values with and without auxiliary targets
         self.auxiliary_head: nn.Linear | KindsHead | None = None
-        if config.relative_suits and num_outputs_of_kind:
+        if num_outputs_of_kind:
             self.auxiliary_head = KindsHead(config, layout, num_outputs_of_kind, num_auxiliary_outputs)
         elif num_auxiliary_outputs:
             self.auxiliary_head = nn.Linear(config.width, num_auxiliary_outputs)

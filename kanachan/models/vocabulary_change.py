@@ -1,7 +1,7 @@
 """Weights of a network for one vocabulary as the start of a network for another.
 
 A row of an embedding is taken over if the other vocabulary has one of the same meaning; whatever does not depend on the
-vocabulary is taken over as it is. A network with relative suits can start from one without.
+vocabulary is taken over as it is.
 
 Shapes: N rows of an embedding.
 """
@@ -18,7 +18,7 @@ from kanachan.models.relative_suits import averaged
 _TOKENS, _CANDIDATES = "token_embedding.weight", "candidate_embedding.weight"
 _POSITIONS, _NUMBERS = "position_embedding.weight", "number_weight"
 _SHARED = {_TOKENS: "suits.shared_N", _CANDIDATES: "candidate_suits.shared_N"}
-"""which row of an embedding each token has, of networks with relative suits"""
+"""which row of an embedding each token has"""
 
 
 class VocabularyChange:
@@ -37,8 +37,7 @@ class VocabularyChange:
         """Returns the tensors of an encoder or a decoder for the new vocabulary: those given for the old one, and rows
         of the current ones of a new network where the old vocabulary, or `given`, has nothing of the same meaning."""
         old_rows, new_rows = self._meanings(self.old), self._meanings(self.new)
-        taken = {name: t for name, t in current.items() if "suit_factor." in name} | dict(given)
-        taken |= {name: t for name, t in current.items() if name.endswith(("shared_N", "suit_N"))}
+        taken = dict(given) | {name: t for name, t in current.items() if name.endswith(("shared_N", "suit_N"))}
         for name in old_rows.keys() & given.keys() & current.keys():
             if len(given[name]) != len(old_rows[name]):
                 continue  # not what its card says: refused where the tensors are loaded

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from annotate.runtime.files import replacing
 from annotate.vocabulary import Vocabulary, vocabulary_named
-from kanachan.config import ONCE_CONSERVATIVE, RETIRED, ModelConfig, ObjectiveConfig, RewardConfig, StageName
+from kanachan.config import RETIRED, ModelConfig, ObjectiveConfig, RewardConfig, StageName
 from kanachan.models.card import CARD_KEY, FORMAT_VERSION, file_hash, read_card, weights_file
 from kanachan.models.learned_games import GAMES_KEY, LearnedGames
 from kanachan.models.reference import name_of
@@ -59,8 +59,6 @@ class Weights:
     def objective(self) -> ObjectiveConfig:
         settings = {**self.card["objective"]}
         settings["rank_points"] = tuple(settings["rank_points"])
-        if self.stage in ONCE_CONSERVATIVE:
-            settings["conservative"] = ObjectiveConfig.conservative
         return _settings(ObjectiveConfig, settings, self.path)
 
 
@@ -169,7 +167,7 @@ def reward_settings(card: Mapping[str, Any], path: Path | str) -> RewardConfig:
 
 
 def _settings(kind: type[_Settings], values: Mapping[str, Any], path: Path | str) -> _Settings:
-    for setting in ("objective.loss", "objective.bins", "objective.sigma", "reward.network", "reward.last_leads"):
+    for setting in ("reward.network", "reward.last_leads"):
         name = setting.partition(".")[2]
         if values.get(name, RETIRED[setting]) != RETIRED[setting]:
             raise ValueError(f"{path}: made with {setting}={values[name]}, which is no more: train it again")

@@ -267,7 +267,7 @@ def _parsed(given: _Given) -> TrainConfig:
     size, init, out = (given.setting(name) for name in (SIZE, "init", "run.out"))
     starts = given.resume is None or (given.resume == "auto" and (out is None or not holds_run(Path(out))))
     taken = sizes_of_init(init) if init is not None and starts else {}
-    inherited = {f"model.{name}": value for name, value in taken.items() if size is None or name == "relative_suits"}
+    inherited = {f"model.{name}": value for name, value in taken.items() if size is None}
     config = _config(given.merged(inherited))
     require_effect(config)
     require_source(config)
@@ -297,8 +297,8 @@ def _resumed(config: TrainConfig, given: _Given, *, is_named: bool) -> TrainConf
             config = replace(config, data=replace(config.data, **{name: getattr(saved.data, name)}))
     if config.run.validation_interval is None:
         config = replace(config, run=replace(config.run, validation_interval=saved.run.validation_interval))
-    # as --init gave them to the saved run, or an earlier version, without relative suits, did
-    names = ("relative_suits", *(_SIZES if config.init is not None and SIZE not in given.line else ()))
+    # as --init gave them to the saved run
+    names = _SIZES if config.init is not None and SIZE not in given.line else ()
     taken = {name: getattr(saved.model, name) for name in names if not given.has(f"model.{name}")}
     config = replace(config, model=replace(config.model, **taken))
     require_same(saved, config, MAY_CHANGE | LENGTH if is_named else MAY_CHANGE)

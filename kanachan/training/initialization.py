@@ -67,11 +67,7 @@ def initial_network(config: TrainConfig, vocabulary: Vocabulary, *, inherits: bo
         kept = [block + 1 for block in kept_blocks(weights.model.layers, config.model.layers)]
         lineage[-1]["encoder_blocks"] = kept
         blocks = f" (of {weights.model.layers} blocks number {' and '.join(map(str, kept))})"
-    suits = ""
-    if config.model.relative_suits and not weights.model.relative_suits:
-        lineage[-1]["suits"] = "averaged"
-        suits = " averaged over the suits"
-    origin = f"encoder{blocks}{' and decoder' if has_decoder else ''} from {config.init}{suits}{change}"
+    origin = f"encoder{blocks}{' and decoder' if has_decoder else ''} from {config.init}{change}"
     for reason in sorted({*fresh.values()}):
         origin += f", new with {reason}: {', '.join(part for part, found in fresh.items() if found == reason)}"
     return InitialNetwork(

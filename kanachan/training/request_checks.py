@@ -21,7 +21,7 @@ _UNUSED: Mapping[str, Mapping[str, Collection[str] | None]] = {
     REWARD: {
         "model": _ALL,
         "objective": _ALL,
-        "data": ("exchange_suits", "actor_first", "neighbours"),
+        "data": ("actor_first", "neighbours"),
         "optim": ("optimizer", "encoder_learning_rate", "frozen"),
         "run": ("attention", "compile", "recompute"),
     },
@@ -70,11 +70,6 @@ def require_played(config: TrainConfig) -> None:
     if config.policy.reward is None and config.selfplay.games is None and needs_reward(config.policy.utility):
         raise ValueError(
             f"stage {POLICY} needs --policy.reward: weights of a reward predictor (kanachan-train --stage {REWARD})"
-        )
-    if config.data.exchange_suits:
-        raise ValueError(
-            f"data.exchange_suits=True does not fit stage {POLICY}: probabilities are compared with those of the games "
-            "as they were played; set it to false"
         )
 
 
@@ -131,11 +126,6 @@ def require_init(config: TrainConfig) -> None:
         raise ValueError(
             f"--init {config.init}: stage {config.stage} needs all of its {theirs} encoder blocks, and model.layers is "
             f"{config.model.layers}: give --model.layers {theirs}"
-        )
-    if config.stage == POLICY and config.model.relative_suits != card["model"]["relative_suits"]:
-        raise ValueError(
-            f"--init {config.init}: of a network that knows single suits; with model.relative_suits it would play "
-            "differently: leave that out, or train stage imitation with it first"
         )
     actor_first = card["config"]["data"]["actor_first"]
     if actor_first != config.data.actor_first:
@@ -204,12 +194,6 @@ def warnings_of(config: TrainConfig, config_files: Iterable[tuple[Path, Mapping[
             f"--init {config.init} has {card['model']['layers']} encoder blocks, of which the network begins with "
             f"{config.model.layers} (model.layers): without --objective.teacher it learns more slowly what the others "
             "knew"
-        )
-    knows_suits = card is not None and not card["model"]["relative_suits"]
-    if knows_suits and config.model.relative_suits and config.objective.teacher is None:
-        found.append(
-            f"--init {config.init} knows single suits, over which the network begins averaged (model.relative_suits): "
-            "without --objective.teacher it learns more slowly what the weights knew"
         )
     if config.data.path and "validation" not in _splits(config.stage, config.data.path):
         found.append(

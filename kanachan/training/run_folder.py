@@ -10,8 +10,6 @@ import yaml
 
 from annotate.runtime.files import replacing
 from kanachan.config import (
-    GONE,
-    ONCE_CONSERVATIVE,
     RETIRED,
     WEIGHTS_NAME,
     DataConfig,
@@ -96,22 +94,12 @@ def convert_config(path: Path) -> None:
 
 
 def _converted(values: dict[str, Any], path: Path) -> dict[str, Any]:
-    """Converts the settings of a run of an earlier version: its intervals were in optimiser steps, a run without
-    self-play had another default of `selfplay.critic`, no network had relative suits, and there were further settings
-    (`RETIRED`)."""
-    run, batch = values.get("run") or {}, (values.get("data") or {}).get("batch")
-    every = run.get("validate_every")
-    run = {name: value for name, value in run.items() if f"run.{name}" not in GONE}
-    if every is not None and batch is not None:
-        run["validation_interval"] = every * batch
-    selfplay = values.get("selfplay") or {}
-    if selfplay.get("games") is None and selfplay.get("critic"):
-        values = {**values, "selfplay": {**selfplay, "critic": False}}
-    values = {name: section for name, section in values.items() if name != "critic"} | {"run": run}
-    if "model" in values and values.get("stage") != "reward":  # which has no such network
-        values["model"] = {"relative_suits": False, **values["model"]}
-    if values.get("stage") in ONCE_CONSERVATIVE and "objective" in values:
-        values["objective"] = {**values["objective"], "conservative": ObjectiveConfig.conservative}
+    """Takes what earlier versions had out of the settings of a run. Raises ValueError if it was of another kind."""
+    values = {name: section for name, section in values.items() if name != "critic"}
+    if "exchange_suits" in (values.get("data") or {}):
+        values["data"] = {name: value for name, value in values["data"].items() if name != "exchange_suits"}
+        if values.get("stage") != "reward":  # whose network knows no suits; the first of the others knew single ones
+            values["model"] = {"relative_suits": False, **values["model"]}
     for setting, only in RETIRED.items():
         section, _, name = setting.partition(".")
         if name not in (values.get(section) or {}):

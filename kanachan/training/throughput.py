@@ -62,7 +62,7 @@ def count_flops(
     width, feedforward = model.width, model.feedforward
     encoder = (4 * width**2 + 2 * width * feedforward) * tokens
     encoder += 2 * width * int(own_B @ visible_B + events_G @ events_G)
-    factors = width * model.heads if model.relative_suits else 0
+    factors = width * model.heads
     encoder += factors * tokens
     keys_and_values = 2 * width**2 * tokens
     decoder = (6 * width**2 + 2 * width * feedforward + 2 * factors) * int(candidates_B.sum())

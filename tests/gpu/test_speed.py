@@ -71,7 +71,7 @@ def test_training(
 @pytest.mark.parametrize("size", ["small", "base", "large"])
 def test_passes_of_whole_situations(gpu: torch.device, size: str, attention: str, games: Path, figure: Figure) -> None:
     num = 1024
-    config = DataConfig(batch=num, micro_batch=num, exchange_suits=False, neighbours=1)
+    config = DataConfig(batch=num, micro_batch=num, neighbours=1)
     loader = TrainLoader(open_shards(games, "train"), config, 0, Share(0, 1), varlen=attention != "padded")
     trainee = Trainee(gpu, size, use_bf16=True)
     trainee.network.encoder.uses_flex = attention == "flex"

@@ -20,7 +20,6 @@ def written(
     actor_first: bool = True,
     layers: int = MODEL_SIZES["tiny"].layers,
     dropout: float = 0.0,
-    relative_suits: bool = True,
     vocabulary: Vocabulary = FOUR_PLAYERS,
     **objective: Any,
 ) -> Path:
@@ -29,7 +28,7 @@ def written(
     With `prior`, the path of a reward predictor, it has learned to differ from that.
     """
     torch.manual_seed(seed)
-    model = replace(MODEL_SIZES["tiny"], layers=layers, dropout=dropout, relative_suits=relative_suits)
+    model = replace(MODEL_SIZES["tiny"], layers=layers, dropout=dropout)
     settings = ObjectiveConfig(**objective)
     prior = None if settings.prior is None else read_weights(settings.prior)
     about = {} if prior is None else {PRIOR_KEY: prior_card_of(prior)}

@@ -72,7 +72,6 @@ REFUSALS = [
     (f"train --stage reward --data.path shards {OWN}", "no rounds to train on; kanachan-annotate --pack"),
     (f"train --stage reward --data.path rounds --data.batch 64 {OWN}", "9 games to train on, fewer than one batch"),
     (f"train --stage reward --data.path rounds --data.batch 4 --run.early_stopping 3 {OWN}", "needs a validation spl"),
-    (f"{POLICY} --policy.reward reward --data.exchange_suits true", "data.exchange_suits=True does not fit stage pol"),
     (f"{POLICY} --policy.reward reward --policy.magnet rank", "of stage rank, which has no probabilities of actions"),
     (f"{POLICY} --policy.reward imitation", "a reward predictor is expected here"),
     ("evaluate imitation empty shards", "has the run ended?"),

@@ -41,12 +41,7 @@ REFUSALS = [
     ("rank", "--optim.clip x", "optim.clip: a number expected, got 'x'"),
     ("rank", "--objective.baseline nan", "objective.baseline: a number expected, got 'nan'"),
     ("rank", "--model.layers 1001", "model.layers must be at most 1,000, not 1001"),
-    (
-        "rank",
-        "--run.validate_every 3",
-        "unknown setting --run.validate_every: there is run.validation_interval, a number of decisions",
-    ),
-    ("rank", "--objective.loss mse", "unknown setting --objective.loss: it is always hl_gauss now"),
+    ("rank", "--model.relative_suits false", "unknown setting --model.relative_suits: it is always True now"),
     ("rank", "--run.steps", "--run.steps: a value is missing"),
     ("rank", "--config /no.yaml", "--config /no.yaml: no such file or folder"),
     ("rank", "--objective.rank_points [x]", "objective.rank_points: a list of numbers such as [90,45,0,-135] expected"),
@@ -70,8 +65,6 @@ REFUSALS = [
     ("rank", "--model.dropout 1", "model.dropout"),
     ("policy", "--selfplay.opponents [rule]", "selfplay.opponents: rule: PLAYER=SHARE expected"),
     ("policy", "--selfplay.opponents [rule=0.6,reference@1=0.4]", "their shares leave no seat to the policy"),
-    ("imitation", "--objective.oracle 1", "unknown setting --objective.oracle: it is always 0.0 now"),
-    ("imitation", "--run.name mine", "unknown setting --run.name: wandb reads the variable WANDB_NAME"),
 ]
 """without a stage the arguments are all that is given, else they follow the stage and a folder of data"""
 FILES = [

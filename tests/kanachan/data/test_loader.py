@@ -14,7 +14,6 @@ from kanachan.data.pack import pack
 from kanachan.data.pack_options import Packing
 from kanachan.data.sampler import EpochSampler
 from kanachan.data.shards import Shards, open_shards
-from kanachan.data.symmetry import suit_permutations
 from tests.support.packed import packed
 
 V = FOUR_PLAYERS
@@ -89,7 +88,7 @@ def test_the_order_stays_within_windows_so_that_reading_is_local() -> None:
 def test_neighbours_decide_how_many_rounds_are_in_a_batch(shards: Shards) -> None:
     rounds = {}
     for neighbours in (1, 16):
-        batch = next(iter(batches(shards, micro_batch=BATCH, neighbours=neighbours, exchange_suits=False)))
+        batch = next(iter(batches(shards, micro_batch=BATCH, neighbours=neighbours)))
         row_of = {row: i for i, row in enumerate(rows(collate(shards.gather(np.arange(ROWS)), LAYOUT)))}
         places = sorted(row_of[row] for row in rows(batch))
         rounds[neighbours] = 1 + sum(b - a > 1 for a, b in zip(places, places[1:], strict=False))
@@ -99,7 +98,7 @@ def test_neighbours_decide_how_many_rounds_are_in_a_batch(shards: Shards) -> Non
 def test_an_epoch_yields_rows_of_the_split_each_once_but_for_a_few_that_are_others_in_each_epoch(
     shards: Shards,
 ) -> None:
-    loader = batches(shards, exchange_suits=False)
+    loader = batches(shards)
     one, other = (Counter(row for batch in epoch(loader) for row in batch) for _ in range(2))
     assert one.total() == ROWS // BATCH * BATCH
     assert one <= all_rows(shards) and one != other
@@ -121,13 +120,11 @@ def test_the_same_seed_gives_the_same_batches_and_another_one_others(shards: Sha
     assert first != other
 
 
-def test_epochs_differ_in_order_and_in_suits(shards: Shards) -> None:
+def test_epochs_differ_in_order(shards: Shards) -> None:
     loader = batches(shards)
     first, second = epoch(loader), epoch(loader)
     assert first != second
-    chosen = [Counter(row[4:] for batch in e for row in batch) for e in (first, second)]
-    assert (chosen[0] & chosen[1]).total() > ROWS / 2  # the same decisions
-    assert (Counter(sum(first, [])) & Counter(sum(second, []))).total() < ROWS / 2  # in other suits
+    assert (Counter(sum(first, [])) & Counter(sum(second, []))).total() > ROWS / 2  # the same decisions
 
 
 @pytest.fixture(scope="module")
@@ -140,23 +137,12 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Shards:
     return open_shards(folder / "shards", "train")
 
 
-def test_what_a_seat_decides_in_a_round_shares_its_events_in_whatever_suits(played: Shards) -> None:
+def test_what_a_seat_decides_in_a_round_shares_its_events(played: Shards) -> None:
     as_packed = collate(played.gather(np.arange(len(played))), LAYOUT)
     assert len(played) / len(as_packed.event_GE) > 6
-    for changes in ({"exchange_suits": False}, {"exchange_suits": True, "actor_first": True}):
-        loaded = list(batches(played, batch=128, micro_batch=64, **changes))
+    for actor_first in (False, True):
+        loaded = list(batches(played, batch=128, micro_batch=64, actor_first=actor_first))
         assert sum(map(len, loaded)) / sum(len(batch.event_GE) for batch in loaded) > 5
-
-
-def test_the_suits_of_different_rounds_are_permuted_independently(played: Shards) -> None:
-    tables, columns = suit_permutations(V), played.gather(np.arange(len(played)))
-    orders_of = [rows(collate(tables.apply(columns, np.full(len(columns), which)), LAYOUT)) for which in range(6)]
-    which_of: dict[Any, set[int]] = {}
-    for which, found in enumerate(orders_of):
-        for row in found:
-            which_of.setdefault(row, set()).add(which)
-    seen = Counter(min(which_of[row]) for batch in epoch(batches(played)) for row in batch if len(which_of[row]) == 1)
-    assert set(seen) == set(range(6)) and max(seen.values()) < 0.35 * seen.total()
 
 
 def test_ranks_together_are_one_rank(shards: Shards) -> None:

@@ -3,6 +3,7 @@
 import json
 import os
 import resource
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -63,15 +64,13 @@ def test_a_process_without_this_program_gets_the_summary_vectors_of_the_network(
     assert (tmp_path / "found.pt.saved" / "modeling_kanachan.py").exists(), "a fine-tuned encoder keeps its code"
 
 
-def test_a_folder_of_an_earlier_version_is_of_single_suits(tmp_path: Path) -> None:
-    old, folder = written(tmp_path / "old", relative_suits=False), tmp_path / "encoder"
-    assert main([str(old), "-o", str(folder)]) == 0
+def test_a_folder_of_an_earlier_version_is_refused(exported: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(exported, tmp_path / "encoder"))
     config = json.loads((folder / "config.json").read_text())
-    assert config.pop("relative_suits") is False
+    assert config.pop("relative_suits") is True
     (folder / "config.json").write_text(json.dumps(config))
-    opened, network = KanachanEncoder.from_pretrained(folder), Policy.load(old).network
-    found, expected = opened.encoder.state_dict(), network.encoder.state_dict()
-    assert found.keys() == expected.keys() and all(torch.equal(found[name], expected[name]) for name in expected)
+    with pytest.raises(ValueError, match="whose networks know single suits: export it again"):
+        KanachanEncoder.from_pretrained(folder)
 
 
 def test_the_example_of_the_model_card_runs(exported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

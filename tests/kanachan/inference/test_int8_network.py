@@ -24,19 +24,13 @@ def policy(tmp_path_factory: pytest.TempPathFactory) -> Policy:
     return Policy.load(written(tmp_path_factory.mktemp("weights")))
 
 
-KINDS = pytest.mark.parametrize(
-    ("vocabulary", "relative_suits"),
-    [(FOUR_PLAYERS, False), (THREE_PLAYERS, False), (FOUR_PLAYERS, True), (THREE_PLAYERS, True)],
-    ids=["four", "three", "four, relative suits", "three, relative suits"],
-)
+VOCABULARIES = pytest.mark.parametrize("vocabulary", [FOUR_PLAYERS, THREE_PLAYERS], ids=lambda each: each.name)
 
 
-@KINDS
+@VOCABULARIES
 @torch.inference_mode()
-def test_without_int8_the_graph_has_the_outputs_of_the_network(
-    vocabulary: Vocabulary, relative_suits: bool, tmp_path: Path
-) -> None:
-    policy = Policy.load(written(tmp_path, vocabulary=vocabulary, relative_suits=relative_suits))
+def test_without_int8_the_graph_has_the_outputs_of_the_network(vocabulary: Vocabulary, tmp_path: Path) -> None:
+    policy = Policy.load(written(tmp_path, vocabulary=vocabulary))
     batch = BATCH
     if vocabulary is THREE_PLAYERS:
         batch = batch_of_annotations(decisions_of_three(60), vocabulary, actor_first=True)
@@ -60,11 +54,9 @@ def test_masks_are_kept_of_some_shapes_of_batches_not_of_all(policy: Policy) -> 
     assert int8_network._mask_of_rows.cache_info().currsize < len(lengths)
 
 
-@KINDS
-def test_the_divergence_of_int8_is_small_and_not_zero(
-    vocabulary: Vocabulary, relative_suits: bool, tmp_path: Path
-) -> None:
-    policy = Policy.load(written(tmp_path, vocabulary=vocabulary, relative_suits=relative_suits))
+@VOCABULARIES
+def test_the_divergence_of_int8_is_small_and_not_zero(vocabulary: Vocabulary, tmp_path: Path) -> None:
+    policy = Policy.load(written(tmp_path, vocabulary=vocabulary))
     found = checked_divergence(with_int8(policy, "tiny"), policy, "tiny")
     assert 0 < found.nats < 0.01
     assert 0.9 < found.same_best <= 1

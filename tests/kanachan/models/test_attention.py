@@ -1,6 +1,5 @@
 """The three back ends give the same outputs for the same decisions, whatever else is in the batch."""
 
-from dataclasses import replace
 from typing import Any, Literal
 
 import pytest
@@ -34,10 +33,10 @@ def decisions(num: int) -> list[Annotation]:
     return [each for pair in zip(earlier, whole, strict=True) for each in pair]
 
 
-@pytest.fixture(scope="module", params=[False, True], ids=["absolute suits", "relative suits"])
-def network(request: pytest.FixtureRequest) -> Network:
+@pytest.fixture(scope="module")
+def network() -> Network:
     torch.manual_seed(0)
-    return Network(replace(CONFIG, relative_suits=request.param), LAYOUT, 3, 2).eval()
+    return Network(CONFIG, LAYOUT, 3, 2).eval()
 
 
 @torch.no_grad()

@@ -24,7 +24,7 @@ VOCABULARIES = pytest.mark.parametrize("vocabulary", [FOUR_PLAYERS, THREE_PLAYER
 @torch.inference_mode()
 def test_outputs_are_the_same_in_every_permutation_of_the_suits(vocabulary: Vocabulary, tmp_path: Path) -> None:
     annotations = random_annotations(20, seed=1) if vocabulary is FOUR_PLAYERS else decisions_of_three(20)
-    policy = Policy.load(written(tmp_path, "round_delta", vocabulary=vocabulary, relative_suits=True))
+    policy = Policy.load(written(tmp_path, "round_delta", vocabulary=vocabulary))
     columns, tables = columns_of_annotations(annotations, vocabulary), suit_permutations(vocabulary)
     outputs = [
         policy.network(policy.batch(tables.apply(columns, np.full(20, number))))
@@ -56,12 +56,11 @@ def test_another_number_of_players_takes_over_the_mean_of_the_rows_that_its_suit
     vocabularies: tuple[Vocabulary, Vocabulary], tmp_path: Path
 ) -> None:
     old, new = (
-        Policy.load(written(tmp_path / each.name, vocabulary=each, relative_suits=True, seed=seed)).network.encoder
+        Policy.load(written(tmp_path / each.name, vocabulary=each, seed=seed)).network.encoder
         for seed, each in enumerate(vocabularies)
     )
     found = VocabularyChange(*vocabularies, actor_first=True).tensors(old.state_dict(), new.state_dict())
     theirs, ours = (TokenLayout(each).meanings(actor_first=True) for each in vocabularies)
-    assert old.suits is not None and new.suits is not None
     assert torch.equal(found["suits.suit_N"], new.suits.suit_N)
     row_of = {meaning: old.token_embedding.weight[row] for meaning, row in zip(theirs, old.suits.shared_N, strict=True)}
     for token in new.suits.shared_N.unique().tolist():
@@ -76,7 +75,7 @@ def test_another_number_of_players_takes_over_the_mean_of_the_rows_that_its_suit
 @torch.inference_mode()
 def test_chances_to_hold_a_kind_move_with_the_suits_padded_and_packed(vocabulary: Vocabulary, tmp_path: Path) -> None:
     annotations = random_annotations(20, seed=1) if vocabulary is FOUR_PLAYERS else decisions_of_three(20)
-    weights = written(tmp_path, vocabulary=vocabulary, relative_suits=True, hidden_hands=1.0, round_winner=1.0)
+    weights = written(tmp_path, vocabulary=vocabulary, hidden_hands=1.0, round_winner=1.0)
     policy = Policy.load(weights)
     columns, tables = columns_of_annotations(annotations, vocabulary), suit_permutations(vocabulary)
     targets = policy.objective.auxiliary

@@ -10,6 +10,7 @@ from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.config import ModelConfig
 from kanachan.data.batch import Batch, TokenLayout, batch_of_annotations
 from kanachan.models.attention import PaddedAttention
+from kanachan.models.relative_suits import FACTOR
 from kanachan.models.transformer import Encoder, Network, Output, attention_backend
 from tests.support.random_annotations import random_annotations
 
@@ -21,12 +22,9 @@ def random_batch(num_rows: int, seed: int = 0) -> Batch:
     return batch_of_annotations(random_annotations(num_rows, seed), FOUR_PLAYERS)
 
 
-def tiny_network(
-    num_candidate_outputs: int = 3, num_summary_outputs: int = 2, *, relative_suits: bool = True
-) -> Network:
+def tiny_network(num_candidate_outputs: int = 3, num_summary_outputs: int = 2) -> Network:
     torch.manual_seed(0)
-    config = replace(CONFIG, relative_suits=relative_suits)
-    return Network(config, LAYOUT, num_candidate_outputs, num_summary_outputs).eval()
+    return Network(CONFIG, LAYOUT, num_candidate_outputs, num_summary_outputs).eval()
 
 
 @torch.no_grad()
@@ -61,14 +59,17 @@ def test_permuting_the_candidates_permutes_their_outputs(network: Network) -> No
 def test_the_network_is_that_of_one_sequence_under_a_mask() -> None:
     """Computes the same on one row of own tokens and events, with a mask of which attends to which."""
     batch = random_batch(4)
-    encoder = tiny_network(relative_suits=False).encoder
+    encoder = tiny_network().encoder
     backend = attention_backend(batch)
     assert isinstance(backend, PaddedAttention)
     own_BOD, event_GED = backend.split(encoded_of(encoder, batch))
     for row in range(len(batch)):
         one = batch_of_annotations(random_annotations(4, seed=0)[row : row + 1], FOUR_PLAYERS)
         # own tokens of the only decision, then its events
-        hidden_VD = encoder._embed(one.table_BS, one.standing_BP2, one.numeric_BN, attention_backend(one))
+        backend = attention_backend(one)
+        hidden_VD = encoder._embed(one.table_BS, one.standing_BP2, one.numeric_BN, backend)
+        suit_VC = encoder.suits.rows(backend, 1)
+        suits = suit_VC.shape[1]
         num_events = int(one.seen_B)
         num_own = len(hidden_VD) - num_events
         may_look = torch.ones(len(hidden_VD), len(hidden_VD), dtype=torch.bool).tril()
@@ -76,10 +77,14 @@ def test_the_network_is_that_of_one_sequence_under_a_mask() -> None:
         may_look[num_own:, :num_own] = False
         for block in encoder.blocks:
             attention = block.attention
+            normed_VD = attention.norm(hidden_VD)
             query, key, value = (
                 part.view(len(hidden_VD), CONFIG.heads, -1).transpose(0, 1)
-                for part in attention.query_key_value(attention.norm(hidden_VD)).chunk(3, dim=1)
+                for part in attention.query_key_value(normed_VD).chunk(3, dim=1)
             )
+            factor_HV1 = FACTOR * attention.suit_factor(normed_VD).T[:, :, None]
+            query = torch.cat((factor_HV1 * suit_VC, query[:, :, suits:]), dim=2)
+            key = torch.cat((suit_VC.expand(CONFIG.heads, -1, -1), key[:, :, suits:]), dim=2)
             weight = (query @ key.transpose(1, 2) / key.shape[2] ** 0.5).masked_fill(~may_look, -torch.inf).softmax(2)
             hidden_VD = hidden_VD + attention.projection((weight @ value).transpose(0, 1).flatten(1))
             hidden_VD = hidden_VD + block.feedforward(hidden_VD)

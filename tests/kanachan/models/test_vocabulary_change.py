@@ -1,7 +1,6 @@
 """Weights of a network for one vocabulary as the start of a network for another."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pytest
 import torch
@@ -14,13 +13,12 @@ from kanachan.models.transformer import Network
 from kanachan.models.vocabulary_change import VocabularyChange
 from kanachan.objectives.networks import build_network
 
-TINY = replace(MODEL_SIZES["tiny"], relative_suits=False)  # where each tile has a row of its own
-NORTH, RED_FIVE = 33, 10
+NORTH, RED_FIVE, SOUTH = 33, 10, 31
 
 
 def network_of(vocabulary: Vocabulary) -> Network:
     torch.manual_seed(len(vocabulary.numeric))
-    return build_network("imitation", TINY, ObjectiveConfig(), vocabulary)[0]
+    return build_network("imitation", MODEL_SIZES["tiny"], ObjectiveConfig(), vocabulary)[0]
 
 
 def changed(
@@ -35,16 +33,19 @@ def changed(
 
 def sparse_rows(module: nn.Module, vocabulary: Vocabulary, block: str, places: Sequence[tuple[int, ...]]) -> Tensor:
     first, found = TokenLayout(vocabulary).sparse_first, vocabulary.sparse[block]
-    return module.token_embedding.weight[[first + found.token(*place) for place in places]]
+    return module.token_embedding.weight[
+        module.suits.shared_N[[first + found.token(*place) for place in places]].long()
+    ]
 
 
 def event_row(module: nn.Module, vocabulary: Vocabulary, block: str, *place: int) -> Tensor:
     token = TokenLayout(vocabulary).event_first + vocabulary.progression[block].token(*place)
-    return module.token_embedding.weight[token]
+    return module.token_embedding.weight[module.suits.shared_N[token].long()]
 
 
 def action_row(module: nn.Module, vocabulary: Vocabulary, block: str, *place: int) -> Tensor:
-    return module.candidate_embedding.weight[1 + vocabulary.action[block].token(*place)]
+    token = 1 + vocabulary.action[block].token(*place)
+    return module.candidate_embedding.weight[module.candidate_suits.shared_N[token].long()]
 
 
 @pytest.mark.parametrize("block", ["hand", "drawn", "room", "style", "wind", "dora", "seat", "round"])
@@ -127,5 +128,6 @@ def test_from_three_to_four_players_chi_the_fourth_seat_and_late_positions_are_n
     assert torch.equal(event_row(taken, V4, "chi", 0, 0), event_row(new, V4, "chi", 0, 0))
     assert torch.equal(event_row(taken, V4, "pon", 3, 0, 5), event_row(new, V4, "pon", 3, 0, 5))
     assert torch.equal(event_row(taken, V4, "pon", 0, 2, 5), event_row(new, V4, "pon", 0, 2, 5))
-    assert torch.equal(event_row(taken, V4, "pon", 0, 1, 5), event_row(three, THREE_PLAYERS, "pon", 0, 1, 5))
+    row = event_row(three, THREE_PLAYERS, "pon", 0, 1, SOUTH)
+    assert torch.equal(event_row(taken, V4, "pon", 0, 1, SOUTH), row)
     assert torch.equal(taken.place_embedding.weight[:4], three.place_embedding.weight)

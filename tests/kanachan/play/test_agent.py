@@ -26,7 +26,7 @@ from tests.support.matches import Requests, Watched, mjai
 from tests.support.tiny_weights import written
 
 INT8 = ("int8",) if find_spec("onnxruntime") else ()  # the extra `onnx`
-KINDS = ("random", "rule", "greedy", "sampled", "absolute seats", "relative suits", "mjai", *INT8)
+KINDS = ("random", "rule", "greedy", "sampled", "absolute seats", "mjai", *INT8)
 
 
 Names = dict[str, str]
@@ -52,7 +52,6 @@ def _names(folder: Path, vocabulary: Vocabulary) -> Names:
         "greedy": str(imitation),
         "sampled": f"{imitation}@0.7",
         "absolute seats": str(written(folder / "absolute", actor_first=False, vocabulary=vocabulary)),
-        "relative suits": str(written(folder / "relative", relative_suits=True, vocabulary=vocabulary)),
         "mjai": mjai(),
         "int8": f"{imitation}:int8",
     }
@@ -151,7 +150,6 @@ def plain_policy(name: str) -> Policy:
     ("kind", "vocabulary", "use_bf16", "largest", "typical"),
     [
         ("greedy", V, False, 1e-4, 1e-5),
-        ("relative suits", V, False, 1e-4, 1e-5),
         ("greedy", V, True, 0.5, 0.05),
         ("greedy", V3, False, 1e-4, 1e-5),
         *((kind, vocabulary, False, 0.05, 0.005) for kind in INT8 for vocabulary in (V, V3)),

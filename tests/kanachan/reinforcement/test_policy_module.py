@@ -25,7 +25,7 @@ SETTINGS = PolicyConfig(clip=0.5, kl=0.05, magnet_kl=0.0, kl_limit=10.0)
 
 @pytest.fixture(scope="module")
 def weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return written(tmp_path_factory.mktemp("weights"), layers=1, relative_suits=False)
+    return written(tmp_path_factory.mktemp("weights"), layers=1)
 
 
 def fixed(weights: Path) -> TemperedNetwork:
@@ -107,9 +107,9 @@ def test_an_action_that_is_rewarded_becomes_more_probable_in_other_games(
     stage, rows = trained(weights, with_rewards(train), with_rewards(held_out))
     before, after = (probability_of_reward(p, held_out) for p in (fixed(weights), stage._policy))
     assert before < 0.75
-    assert after > 1.15 * before
+    assert after > 2 * before
     (covariance,) = rows.of("validation/covariance").values()
-    assert covariance > 0.08
+    assert covariance > 0.12
 
 
 def test_rewards_that_are_exchanged_among_the_decisions_change_nothing_in_other_games(
@@ -118,16 +118,16 @@ def test_rewards_that_are_exchanged_among_the_decisions_change_nothing_in_other_
     train, held_out = games
     stage, rows = trained(weights, with_rewards(train, is_shuffled=True), with_rewards(held_out))
     before, after = (probability_of_reward(p, held_out) for p in (fixed(weights), stage._policy))
-    assert after == pytest.approx(before, rel=0.05)
+    assert after == pytest.approx(before, rel=0.2)
     (covariance,) = rows.of("validation/covariance").values()
-    assert abs(covariance) < 0.05  # eight shuffles: 0.005 to 0.038; the true rewards: 0.143
+    assert abs(covariance) < 0.05  # six shuffles: -0.022 to 0.019; the true rewards: 0.190
 
 
 @pytest.mark.parametrize("magnet_seed", [None, 0, 1], ids=["no magnet", "magnet of this encoder", "of another"])
 def test_an_encoder_that_is_not_trained_is_computed_once_with_the_same_losses(
     magnet_seed: int | None, weights: Path, games: list[list[Batch]], tmp_path: Path
 ) -> None:
-    magnet = None if magnet_seed is None else fixed(written(tmp_path, layers=1, seed=magnet_seed, relative_suits=False))
+    magnet = None if magnet_seed is None else fixed(written(tmp_path, layers=1, seed=magnet_seed))
     stage = module(weights, magnet, encoder_learning_rate=0.0)
     network = stage.network
     with torch.no_grad():

@@ -38,7 +38,7 @@ def trained(played: PlayedGames, tmp_path_factory: pytest.TempPathFactory) -> Pa
 def test_probabilities_computed_again_are_those_of_the_games(played: PlayedGames) -> None:
     config = TrainConfig(
         stage="policy",
-        data=DataConfig(path=str(played.shards), batch=16, micro_batch=16, exchange_suits=False),
+        data=DataConfig(path=str(played.shards), batch=16, micro_batch=16),
         policy=PolicyConfig(reward=str(played.reward)),
         init=str(played.weights),
     )

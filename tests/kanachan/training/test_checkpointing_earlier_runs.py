@@ -1,12 +1,12 @@
 """Runs that an earlier version of the program started are resumed by this one.
 
-tests/golden/earlier_run/ is the folder of a run that the program wrote when the present schedule of the learning rate
-was new, stopped by SIGTERM after step 8, the step of a validation:
+tests/golden/earlier_run/ is the folder of a run that the program wrote when networks could still know single suits
+(this one did not), stopped by SIGTERM after step 8, the step of a validation:
 
     kanachan-train --stage rank --config configs/debug.yaml --data.path SHARDS --run.out OUT --run.threads 1
-        --model.width 2 --model.heads 1 --model.layers 1 --model.feedforward 4
-        --model.dropout 0.1 --optim.average 0.9 --run.early_stopping 100 --run.validate_every 4
-        --run.checkpoint_every 3 --run.steps 20 --objective.prior null
+        --model.width 4 --model.heads 1 --model.layers 1 --model.feedforward 4
+        --model.dropout 0.1 --optim.average 0.9 --run.early_stopping 100 --run.validation_interval 128
+        --run.steps 20 --objective.prior null
 
 The shards are those of `tests.support.tiny_runs.pack_decisions`. `uninterrupted.csv` holds the metrics of the same run
 by the same program, not stopped.

@@ -9,8 +9,6 @@ import torch
 
 from annotate.vocabulary import FOUR_PLAYERS, THREE_PLAYERS, Vocabulary
 from kanachan.config import MODEL_SIZES, DataConfig, ModelConfig, ObjectiveConfig, StageName, TrainConfig
-from kanachan.data.batch import TokenLayout
-from kanachan.data.symmetry import suit_permutations
 from kanachan.models.weights import read_weights
 from kanachan.training.initialization import InitialNetwork, initial_network
 from tests.support.tiny_rewards import written_reward
@@ -96,23 +94,6 @@ def test_a_shallower_network_begins_with_blocks_of_a_deeper_one_and_says_with_wh
         assert torch.equal(tensor, theirs[name]), name
     assert made.origin == f"encoder (of 5 blocks number 1 and 3 and 5) and decoder from {init}"
     assert made.lineage[-1]["encoder_blocks"] == [1, 3, 5]
-
-
-@pytest.mark.parametrize("vocabulary", [FOUR_PLAYERS, THREE_PLAYERS], ids=lambda each: each.name)
-def test_relative_suits_begin_with_the_mean_of_single_suits(vocabulary: Vocabulary, tmp_path: Path) -> None:
-    init = written(tmp_path, "imitation", relative_suits=False)
-    made = initial("imitation", init, vocabulary)
-    assert made.origin.startswith(f"encoder and decoder from {init} averaged over the suits")
-    theirs, layouts = read_weights(init).tensors, [TokenLayout(each) for each in (FOUR_PLAYERS, vocabulary)]
-    assert torch.equal(made.network.encoder.norm.weight, theirs["encoder.norm.weight"])
-    old, new = (layout.meanings(actor_first=True) for layout in layouts)
-    orbits = layouts[1].permuted(suit_permutations(vocabulary)).T
-    for token, row in enumerate(made.network.encoder.token_embedding.weight):
-        suits = [old.index(new[each]) for each in sorted({*orbits[token]}) if new[each] in old]
-        if suits:
-            mean = theirs["encoder.token_embedding.weight"][suits].mean(dim=0)
-            torch.testing.assert_close(row, mean, rtol=0, atol=1e-6)
-    assert made.lineage[-1]["suits"] == "averaged"
 
 
 def test_imitation_of_three_players_starts_from_encoder_and_decoder_of_four(tmp_path: Path) -> None:

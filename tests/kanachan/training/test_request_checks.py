@@ -66,11 +66,6 @@ def test_the_sizes_of_init_are_taken_unless_they_are_given(data: Path, tmp_path:
             ["--init", "{imitation}", "--config", "{config}", "--model.size", "tiny"],
             "replace the defaul",
         ),
-        (
-            "imitation",
-            ["--init", "{single}", "--model.relative_suits", "true"],
-            "the network begins averaged",
-        ),
         ("imitation", [], "no validation split"),
     ],
 )
@@ -80,7 +75,6 @@ def test_a_run_that_is_probably_not_meant_is_warned_of(
     save_config(asked(data, "imitation").config, tmp_path / "config.yaml")
     paths = {"config": str(tmp_path / "config.yaml"), "deep": str(written(tmp_path / "deep", layers=3))}
     paths |= {name: str(written(tmp_path / name, name)) for name in ("imitation", "grading")}
-    paths |= {"single": str(written(tmp_path / "single", relative_suits=False))}
     if "validation" in words:
         (data / "validation-00000.arrow").unlink()
     (warning,) = asked(data, stage, *(argument.format(**paths) for argument in arguments)).warnings
@@ -92,8 +86,7 @@ def test_a_run_that_is_probably_not_meant_is_warned_of(
     [
         ("rank", ["--objective.keep_decoder", "true"], "keep_decoder=True needs --init"),
         ("policy", ["--init", "{deep}", "--model.layers", "2"], "needs all of its 3 encoder blocks"),
-        ("policy", ["--init", "{single}", "--model.relative_suits", "true"], "of a network that knows single suits"),
-        ("rank", ["--init", "{deep}", "--model.relative_suits", "false"], "model.relative_suits is True there"),
+        ("rank", ["--init", "{single}"], "written by an earlier version, whose network knows single suits"),
         ("imitation", ["--objective.teacher", "{rank}"], "of stage rank, which has no probabilities of actions"),
         ("imitation", ["--objective.teacher", "nowhere"], "nowhere: no such file or folder"),
         ("rank", ["--init", "{deep}", "--model.width", "32"], "model.width is 16 there, 32 here"),
@@ -108,36 +101,31 @@ def test_weights_that_do_not_fit_are_refused(
     stage: str, arguments: list[str], words: str, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     paths = {"deep": str(written(tmp_path / "deep", layers=3)), "rank": str(written(tmp_path / "rank", "rank"))}
-    paths |= {"single": str(written(tmp_path / "single", relative_suits=False))}
     gone = read_weights(written(tmp_path / "gone"))
     write_weights(gone.path, gone.tensors, {**gone.card, "stage": "critic"})
-    paths |= {"gone": str(gone.path)}
+    single = read_weights(written(tmp_path / "single"))
+    write_weights(single.path, {name: t for name, t in single.tensors.items() if "suit" not in name}, single.card)
+    paths |= {"gone": str(gone.path), "single": str(single.path)}
     reward = ["--policy.reward", "reward"] if stage == "policy" else []
     with pytest.raises(SystemExit):
         asked(data, stage, *(argument.format(**paths) for argument in arguments), *reward)
     assert words in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    "starts", [["--model.relative_suits", "false"], ["--init", "{single}", "--model.size", "tiny"]]
-)
-def test_a_run_that_knows_single_suits_goes_on_with_them(starts: list[str], data: Path, tmp_path: Path) -> None:
-    single, out = written(tmp_path / "single", relative_suits=False), tmp_path / "run"
-    first = [word.format(single=single) for word in starts]
-    begun = asked(data, "imitation", *first, "-o", str(out)).config
-    assert not begun.model.relative_suits
-    (out / "checkpoints").mkdir(parents=True)
-    (out / "checkpoints" / "last.ckpt").touch()
-    save_config(begun, out / "config.yaml")
-    same = first if "--init" in first else []  # the first is the command of an earlier version
-    again = asked(data, "imitation", *same, "-o", str(out), "--resume", "auto")
-    assert again.resume and again.config.model == begun.model
-
-
-def test_settings_of_a_reward_predictor_of_an_earlier_version_are_read(data: Path, tmp_path: Path) -> None:
-    save_config(asked(data, "reward", "-o", str(tmp_path)).config, tmp_path / "config.yaml")
-    text = (tmp_path / "config.yaml").read_text()
-    (tmp_path / "config.yaml").write_text(text.replace("  relative_suits: true\n", ""))
+@pytest.mark.parametrize(("stage", "knows_single"), [("imitation", True), ("imitation", False), ("reward", True)])
+def test_a_run_that_knows_single_suits_is_refused(
+    stage: str, knows_single: bool, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of the versions whose settings had `exchange_suits`; a reward predictor knows no suits."""
+    save_config(asked(data, stage, "-o", str(tmp_path)).config, tmp_path / "config.yaml")
+    text = (tmp_path / "config.yaml").read_text().replace("  actor_first:", "  exchange_suits: true\n  actor_first:")
+    text = text if knows_single else text.replace("model:\n", "model:\n  relative_suits: true\n")
+    (tmp_path / "config.yaml").write_text(text)
     (tmp_path / "checkpoints").mkdir()
     (tmp_path / "checkpoints" / "last.ckpt").touch()
-    assert requested(["--resume", str(tmp_path)]).resume
+    if knows_single and stage == "imitation":
+        with pytest.raises(SystemExit):
+            requested(["--resume", str(tmp_path)])
+        assert "a run with model.relative_suits=False, which is no more" in capsys.readouterr().err
+    else:
+        assert requested(["--resume", str(tmp_path)]).resume
