@@ -59,20 +59,25 @@ def draw(evaluations: Sequence[str], output: Path) -> None:
     from matplotlib.figure import Figure
 
     stages = [stage for stage in STAGES if stage in gains]
+    encoders = list(dict.fromkeys(encoder for of_stage in gains.values() for encoder in of_stage))
     figure = Figure(figsize=(3.4 * len(stages), 3.2), layout="constrained")
     for axes, stage in zip(figure.subplots(1, len(stages), squeeze=False)[0], stages, strict=True):
-        for number, (encoder, found) in enumerate(gains[stage].items()):
+        for encoder, found in gains[stage].items():
+            number = encoders.index(encoder)
             scale, unit = _UNITS[found[0].measure]
             games, value, low, high = zip(*(gain[:4] for gain in sorted(found)), strict=True)
             # beside each other, so that intervals can be told apart
             place = [each * 1.06**number for each in games]
             bars = [[scale * (v - lo) for v, lo in zip(value, low, strict=True)]]
             bars.append([scale * (hi - v) for v, hi in zip(value, high, strict=True)])
-            axes.errorbar(place, [scale * each for each in value], bars, marker="o", markersize=3, label=encoder)
-        axes.set(title=stage.replace("_", " "), xscale="log", xlabel="games", ylabel=f"ahead of the scores, {unit}")
+            scaled = [scale * each for each in value]
+            axes.errorbar(place, scaled, bars, marker="o", markersize=3, color=f"C{number}", label=encoder)
+        axes.set(title=stage.replace("_", " "), xscale="log", xlabel="games", ylabel=unit)
         axes.axhline(0, color="grey", linewidth=0.8)
         axes.grid(alpha=0.3)
-        axes.legend(fontsize=7)
+    drawn = {label: line for axes in figure.axes for line, label in zip(*axes.get_legend_handles_labels(), strict=True)}
+    title = "ahead of the scores; encoder from:"
+    figure.legend(drawn.values(), drawn.keys(), title=title, ncols=len(drawn), loc="outside upper center", fontsize=8)
     with replacing(output) as temporary:
         figure.savefig(temporary, format=output.suffix.removeprefix("."), dpi=110)
 
