@@ -35,7 +35,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> PlayedGames:
         weights = written(Path("weights"), layers=1)
         calibrated = read_weights(weights)
         write_weights(weights, calibrated.tensors, calibrated.card | {"temperature": CARD_TEMPERATURE})
-        played_folder(Path("shards"), f"{weights}@{TEMPERATURE}=0.5", "rule=0.5", "--explore", str(EXPLORE), games=8)
+        played_folder(Path("shards"), f"{weights}@{TEMPERATURE}=0.5", "rule=0.5", "--explore", str(EXPLORE), games=4)
     return PlayedGames(folder / weights, folder / "shards", written_reward(folder / "reward.safetensors"))
 
 

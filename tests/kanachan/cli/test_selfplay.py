@@ -70,7 +70,7 @@ def test_rows_are_those_of_the_records_of_the_same_games(
     records, from_games, from_records = (tmp_path / name for name in ("records", "from-games", "from-records"))
     players = (f"{networks[vocabulary.name]}@2=0.5", "rule=0.3", "random=0.2")
 
-    assert selfplay(from_games, "--records", str(records), "--explore", "0.2", players=players, games=3) == 0
+    assert selfplay(from_games, "--records", str(records), "--explore", "0.2", players=players, games=2) == 0
     assert annotate([str(records), "--hidden", "--pack", str(from_records), *HALVES, "-j", "1"]) == 0
 
     for split in splits_in(from_records):

@@ -132,7 +132,7 @@ def parts(games: Path, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
         records = [str(games), str(games / "bad.json")] if number < 3 else [str(games / "bad.json")]
         shard = f"{number + 1}/3" if number < 3 else "1/2"
         options = ["--shard", shard, "--seed", str(number), "--rows-per-shard", "300"]
-        assert main([*records, "--pack", str(folder / str(number)), *options]) == 0
+        assert main([*records, "--pack", str(folder / str(number)), "-j", "1", *options]) == 0
     return [str(folder / str(number)) for number in range(4)]
 
 

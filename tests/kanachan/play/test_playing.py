@@ -14,7 +14,7 @@ from tests.support.tiny_weights import written
 
 def test_processes_that_share_a_gpu_have_one_more_that_computes_their_networks(tmp_path: Path) -> None:
     """Here that process has a CPU, so that the games are those of networks on a CPU."""
-    on_cpu = Match(players=(str(written(tmp_path / "weights", layers=1)), "rule"), format="2v2", style=0)
+    on_cpu = Match(players=(str(written(tmp_path / "weights", layers=1)), "rule"), format="1v3", style=0)
     num_children: dict[str, list[int]] = {"cpu": [], "cuda": []}
 
     def results(match: Match, processes: int) -> list[GameResult]:

@@ -14,15 +14,19 @@ from tests.support.forked import made_by_one
 from tests.support.stopped import wait_for_rows
 from tests.support.tiny_runs import losses_of, rows_of, run, same_weights
 
-LONGER = ("--run.steps", "40")
-SETTINGS = ("--optim.average", "0.9", "--run.validation_interval", "480", "--run.early_stopping", "null")
+LONGER = ("--run.steps", "20")
+SETTINGS = (
+    *("--run.steps", "10", "--data.batch", "60", "--data.micro_batch", "30", "--run.validation_interval", "420"),
+    *("--optim.average", "0.9", "--run.early_stopping", "null"),
+)
+"""a validation after 7 steps, and after 8 the rate falls"""
 
 pytestmark = pytest.mark.usefixtures("threads")
 
 
 @pytest.fixture(scope="module")
 def ended(shards: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a run of 20 steps that has ended."""
+    """The folder of a run of 10 steps that has ended."""
     out = tmp_path_factory.mktemp("runs") / "rank"
     assert run("rank", shards, out, *SETTINGS) == 0
     return out
@@ -46,8 +50,8 @@ def planned(shards: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_run_trained_further_equals_one_planned_so_from_the_start(copy: Path, ended: Path, planned: Path) -> None:
-    assert rows_of(ended)[:17] == rows_of(planned)[:17]  # 16 steps and a validation, before it cools down
-    assert rows_of(ended)[17:] != rows_of(planned)[17 : len(rows_of(ended))]
+    assert rows_of(ended)[:9] == rows_of(planned)[:9]  # 8 steps and a validation, before it cools down
+    assert rows_of(ended)[9:] != rows_of(planned)[9 : len(rows_of(ended))]
     assert extended(copy, *LONGER) == 0
     assert rows_of(copy) == rows_of(planned)
     assert same_weights(copy, planned)
@@ -55,14 +59,14 @@ def test_a_run_trained_further_equals_one_planned_so_from_the_start(copy: Path, 
 
 def test_a_run_at_a_constant_rate_is_cooled_down_as_one_planned_so(shards: Path, tmp_path: Path) -> None:
     open_ended, planned = tmp_path / "open", tmp_path / "planned"
-    epoch = ("--run.steps", "18")
-    assert run("rank", shards, open_ended, *SETTINGS, *epoch, "--optim.cooldown", "0") == 0
-    assert extended(open_ended, "--run.steps", "26", "--optim.cooldown", "6") == 0
-    assert run("rank", shards, planned, *SETTINGS, "--run.steps", "26", "--optim.cooldown", "6") == 0
+    longer = ("--run.steps", "14", "--optim.cooldown", "3")
+    assert run("rank", shards, open_ended, *SETTINGS, "--optim.cooldown", "0") == 0
+    assert extended(open_ended, *longer) == 0
+    assert run("rank", shards, planned, *SETTINGS, *longer) == 0
     assert losses_of(open_ended) == losses_of(planned)
     assert same_weights(open_ended, planned)
     assert extended(open_ended, *LONGER) == 0
-    assert run("rank", shards, tmp_path / "longer", *SETTINGS, *LONGER, "--optim.cooldown", "6") == 0
+    assert run("rank", shards, tmp_path / "longer", *SETTINGS, *LONGER, "--optim.cooldown", "3") == 0
     assert same_weights(open_ended, tmp_path / "longer")
 
 
@@ -86,11 +90,11 @@ def test_a_run_trained_further_to_stop_early_ends_with_weights_of_its_own(
     settings = ("--run.validation_interval", "160", "--run.early_stopping", "3")
     assert run("rank", shards, tmp_path / "short", *settings) == 0
     losses |= {20: 2.9, 25: 3.0, 30: 3.1, 35: 3.2}
-    assert extended(tmp_path / "short", *LONGER) == 0
+    assert extended(tmp_path / "short", "--run.steps", "40") == 0
     card = read_weights(tmp_path / "short").card
     assert (card["steps"], card["metrics"]) == (20, {"loss": 2.9})
     losses |= dict.fromkeys((5, 10, 15), 4.0)
-    assert run("rank", shards, tmp_path / "planned", *settings, *LONGER) == 0
+    assert run("rank", shards, tmp_path / "planned", *settings, "--run.steps", "40") == 0
     assert same_weights(tmp_path / "short", tmp_path / "planned")
 
 
@@ -98,7 +102,7 @@ def test_a_run_killed_while_it_is_trained_further_is_resumed_as_if_nothing_had_h
     copy: Path, ended: Path, planned: Path, tmp_path: Path
 ) -> None:
     process = made_by_one(["--resume", str(copy), *LONGER, "--run.checkpoint_minutes", "0"], tmp_path / "log")
-    wait_for_rows(copy, len(rows_of(ended)) + 7)
+    wait_for_rows(copy, len(rows_of(ended)) + 3)
     process.kill()
     process.join()
     assert process.exitcode == -signal.SIGKILL, "the run had ended before"
@@ -109,22 +113,22 @@ def test_a_run_killed_while_it_is_trained_further_is_resumed_as_if_nothing_had_h
 
 
 def test_the_length_is_also_given_in_passes(copy: Path) -> None:
-    assert extended(copy, "--run.passes", "1.5") == 0  # of 18 steps
+    assert extended(copy, "--run.passes", "1.5") == 0  # of 10 steps
     last = read_checkpoint(copy / "checkpoints" / "last.ckpt")
-    assert last["global_step"] == read_weights(copy).card["steps"] == 27
+    assert last["global_step"] == read_weights(copy).card["steps"] == 15
 
 
 def test_a_run_of_its_full_length_is_not_trained_further(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert extended(copy, "--run.steps", "20") == 0
+    assert extended(copy, "--run.steps", "10") == 0
     assert "has ended already" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        (["--run.steps", "40", "--optim.cooldown", "30"], "has taken 16 steps at the full learning rate"),
-        (["--run.steps", "15"], "has taken 16 steps"),
-        (["--run.steps", "40", "--optim.warmup", "2"], "optim.warmup was 5"),
+        ([*LONGER, "--optim.cooldown", "15"], "has taken 8 steps at the full learning rate"),
+        (["--run.steps", "7"], "has taken 8 steps"),
+        ([*LONGER, "--optim.warmup", "2"], "optim.warmup was 5"),
     ],
 )
 def test_what_would_change_the_steps_that_were_taken_is_refused(
