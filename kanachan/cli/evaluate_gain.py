@@ -112,21 +112,19 @@ def evaluate_gain(arguments: argparse.Namespace) -> None:
     verdict = verdict_on_gain(gain.gain, returns.unit, gain.games)
     # for a program that chooses among policies: by the games of one half, to report the gain in the other
     halves = dict(zip(("choosing", "reporting"), rounds.halves(), strict=True))
-    in_halves = {name: _of_half(half, returns.unit, arguments.bootstrap) for name, half in halves.items()}
+    in_halves = {name: _of_half(half, arguments.bootstrap) for name, half in halves.items()}
     text = _report(gain, verdict, returns.unit, seats, arguments)
     print_report(text, arguments.json, plain({**header, **vars(gain), "verdict": verdict._asdict(), **in_halves}))
 
 
-def _of_half(rounds: "SeatRounds", unit: str, replicates: int) -> dict[str, Any] | None:
+def _of_half(rounds: "SeatRounds", replicates: int) -> dict[str, Any] | None:
     """Estimates the gain from half of the games; None if there are none."""
-    from kanachan.evaluation.verdicts import verdict_on_gain
     from kanachan.reinforcement.gain import gain_of
 
     if not len(rounds):
         return None
     gain = gain_of(rounds, replicates)
-    verdict = verdict_on_gain(gain.gain, unit, gain.games)
-    return {"gain": gain.gain, "games": gain.games, "verdict": verdict._asdict()}
+    return {"gain": gain.gain, "games": gain.games}
 
 
 class _Returns(NamedTuple):

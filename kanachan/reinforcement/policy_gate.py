@@ -5,13 +5,16 @@ To first order the gain grows with the share of the update that is taken, and so
 direction is good does not depend on the share. How far it stays good does.
 
 The search sees the gains in half of the games. The gain that is reported is that in the other half: the highest of
-several is partly luck.
+several is partly luck. An update is taken where its gain is more probably positive than not: a few thousand games
+seldom show the gain of one update beyond doubt, while a wrong step costs as little as a right one brings.
 """
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from kanachan.evaluation.bootstrap import FEWEST_GAMES
 
 LARGEST_SHARE = 4.0
 SMALLEST_SHARE = 0.25
@@ -32,14 +35,14 @@ class Gate:
 
     @property
     def next_share(self) -> float | None:
-        """The share to measure next: first the whole update; twice as much as long as that gains more, if it is better
-        for sure, and where that is too far what lies in the middle; else half as much until a share is better. None
-        where the search ends."""
+        """The share to measure next: first the whole update; twice as much as long as that gains more, and where that
+        is too far the middle; where the whole gains nothing, half as much until a share gains. None where the search
+        ends."""
         if not self.reports:
             return 1.0
-        if not self._is_better(1.0):
+        if not self._gains(1.0):
             smallest = min(self.reports)
-            return smallest / 2 if not self._is_better(smallest) and smallest > SMALLEST_SHARE else None
+            return smallest / 2 if not self._gains(smallest) and smallest > SMALLEST_SHARE else None
         latest, largest = list(self.reports)[-1], max(self.reports)
         if latest < largest:
             return None
@@ -50,9 +53,8 @@ class Gate:
 
     @property
     def chosen(self) -> float | None:
-        """The share with the highest gain among those whose interval, of enough games, is above zero; None if there is
-        none, so that the policy stays."""
-        return max(filter(self._is_better, self.reports), key=self._gain, default=None)
+        """The share with the highest gain, of enough games; None if none gains, so that the policy stays."""
+        return max(filter(self._gains, self.reports), key=self._gain, default=None)
 
     @property
     def gain(self) -> Mapping[str, float] | None:
@@ -73,12 +75,15 @@ class Gate:
         numbers = f"{gain['value']:+.4f} [{gain['low']:+.4f}, {gain['high']:+.4f}] {report['unit']} a game"
         if self.chosen is None:
             return (
-                f"gate: no share of the update is better for sure ({smallest:.0%} of it: {numbers}): the policy stays"
+                f"gate: no share of the update gains in the games that choose ({smallest:.0%} of it, in all games: "
+                f"{numbers}): the policy stays"
             )
         return f"gate: {self.chosen:.0%} of the update is taken: {numbers} in the games that did not choose it"
 
-    def _is_better(self, share: float) -> bool:
-        return share in self.measured and bool(self.measured[share]["choosing"]["verdict"]["is_better"])
+    def _gains(self, share: float) -> bool:
+        if share not in self.measured:
+            return False
+        return self._gain(share) > 0 and self.measured[share]["choosing"]["games"] >= FEWEST_GAMES
 
     def _gain(self, share: float) -> float:
         return float(self.measured[share]["choosing"]["gain"]["value"]) if share in self.measured else -math.inf

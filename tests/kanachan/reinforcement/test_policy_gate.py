@@ -4,19 +4,17 @@ from collections.abc import Mapping
 
 import pytest
 
-from kanachan.evaluation.bootstrap import Estimate
-from kanachan.evaluation.verdicts import verdict_on_gain
+from kanachan.evaluation.bootstrap import FEWEST_GAMES
 from kanachan.reinforcement.policy_gate import Gate
 
 TOO_FAR: dict[str, object] = {"gain": None, "unit": "ranks"}
 
 
-def reported(value: float, low: float) -> dict[str, object]:
+def reported(value: float, games: int = 100) -> dict[str, object]:
     """A gain in all games and, for the choice, in half of them; it is 0.001 in the other half."""
-    gain = {"value": value, "low": low, "high": 2 * value - low}
-    choosing = {"gain": gain, "verdict": {"is_better": low > 0}}
+    gain = {"value": value, "low": value - 0.02, "high": value + 0.02}
     reporting = {"gain": {"value": 0.001, "low": -0.002, "high": 0.004}}
-    return {"gain": gain, "unit": "ranks", "choosing": choosing, "reporting": reporting}
+    return {"gain": gain, "unit": "ranks", "choosing": {"gain": gain, "games": games}, "reporting": reporting}
 
 
 def searched(reports: Mapping[float, Mapping[str, object]]) -> Gate:
@@ -28,23 +26,22 @@ def searched(reports: Mapping[float, Mapping[str, object]]) -> Gate:
     return gate
 
 
-BETTER = {1.0: reported(0.01, 0.005), 2.0: reported(0.02, 0.01)}
-UNSURE = reported(0.02, -0.01)
-SMALL = {0.5: reported(0.01, -0.01), 0.25: reported(0.008, 0.001)}
+BETTER = {1.0: reported(0.01), 2.0: reported(0.02)}
+WORSE = reported(-0.01)
+SMALL = {0.5: reported(-0.002), 0.25: reported(0.001)}
 
 
 @pytest.mark.parametrize(
     ("reports", "measured", "chosen"),
     [
-        ({**BETTER, 4.0: reported(0.015, 0.001)}, [1, 2, 4], 2),  # doubled as long as that gains more
-        ({1.0: reported(0.01, 0.005), 2.0: reported(0.009, 0.001)}, [1, 2], 1),
-        ({**BETTER, 4.0: reported(0.04, 0.02)}, [1, 2, 4], 4),  # at most four times the update
-        ({1.0: BETTER[1.0], 2.0: UNSURE, 4.0: reported(0.015, -0.01)}, [1, 2, 4], 1),
-        ({**BETTER, 4.0: TOO_FAR, 3.0: reported(0.028, 0.012)}, [1, 2, 4, 3], 3),  # the middle, if that is too far
+        ({**BETTER, 4.0: reported(0.015)}, [1, 2, 4], 2),  # doubled as long as that gains more
+        ({1.0: reported(0.01), 2.0: reported(0.009)}, [1, 2], 1),
+        ({**BETTER, 4.0: reported(0.04)}, [1, 2, 4], 4),  # at most four times the update
+        ({**BETTER, 4.0: TOO_FAR, 3.0: reported(0.028)}, [1, 2, 4, 3], 3),  # the middle, if that is too far
         ({**BETTER, 4.0: TOO_FAR, 3.0: TOO_FAR}, [1, 2, 4, 3], 2),
-        ({1.0: UNSURE, 0.5: reported(0.012, 0.002)}, [1, 0.5], 0.5),  # halved until it is better for sure
-        ({1.0: TOO_FAR, 0.5: reported(0.012, 0.002)}, [1, 0.5], 0.5),
-        ({1.0: UNSURE, **SMALL}, [1, 0.5, 0.25], 0.25),
+        ({1.0: WORSE, 0.5: reported(0.012)}, [1, 0.5], 0.5),  # halved until it gains
+        ({1.0: TOO_FAR, 0.5: reported(0.012)}, [1, 0.5], 0.5),
+        ({1.0: WORSE, **SMALL}, [1, 0.5, 0.25], 0.25),
         ({1.0: TOO_FAR, **SMALL}, [1, 0.5, 0.25], 0.25),
     ],
 )
@@ -56,25 +53,21 @@ def test_the_share_with_the_highest_gain_is_searched(
 
 
 def test_the_gain_that_is_reported_is_of_games_that_did_not_choose() -> None:
-    gate = searched({1.0: reported(0.01, 0.005), 2.0: reported(0.009, 0.001)})
+    gate = searched({1.0: reported(0.01), 2.0: reported(0.009)})
     assert gate.gain == {"value": 0.001, "low": -0.002, "high": 0.004}
     assert gate.in_words() == (
         "gate: 100% of the update is taken: +0.0010 [-0.0020, +0.0040] ranks a game in the games that did not choose it"
     )
 
 
-def test_the_policy_stays_where_no_share_is_better_for_sure() -> None:
-    gate = searched(dict.fromkeys((1.0, 0.5, 0.25), reported(0.02, -0.001)))
+def test_the_policy_stays_where_no_share_gains() -> None:
+    gate = searched(dict.fromkeys((1.0, 0.5, 0.25), reported(-0.001)))
     assert (list(gate.reports), gate.chosen) == ([1, 0.5, 0.25], None)
     assert gate.in_words() == (
-        "gate: no share of the update is better for sure (25% of it: +0.0200 [-0.0010, +0.0410] ranks a game): "
-        "the policy stays"
+        "gate: no share of the update gains in the games that choose (25% of it, in all games: "
+        "-0.0010 [-0.0210, +0.0190] ranks a game): the policy stays"
     )
 
 
 def test_a_gain_of_too_few_games_for_a_verdict_is_not_taken() -> None:
-    """The interval of a single game has no width."""
-    verdict = verdict_on_gain(Estimate(0.02, 0.02, 0.02, 50), "ranks", 1)
-    report = reported(0.02, 0.02)
-    report["choosing"] = {"gain": report["gain"], "verdict": verdict._asdict()}
-    assert searched(dict.fromkeys((1.0, 0.5, 0.25), report)).chosen is None
+    assert searched(dict.fromkeys((1.0, 0.5, 0.25), reported(0.02, games=FEWEST_GAMES - 1))).chosen is None

@@ -20,9 +20,9 @@ from tests.support.packed import packed
 from tests.support.tiny_weights import written
 
 
-def reported(value: float, low: float) -> dict[str, object]:
-    gain = {"value": value, "low": low, "high": 2 * value - low, "decisions": 100}
-    half = {"gain": gain, "verdict": {"is_better": low > 0}}
+def reported(value: float) -> dict[str, object]:
+    gain = {"value": value, "low": value - 0.1, "high": value + 0.1, "decisions": 100}
+    half = {"gain": gain, "games": 100}
     halves = {"choosing": half, "reporting": half}
     return {"gain": gain, "divergence": {**gain, "value": 0.001}, "unit": "ranks", **halves}
 
@@ -162,12 +162,12 @@ def test_a_share_that_the_gate_has_chosen_plays_in_the_next_iteration(tmp_path: 
         assert process.poll() is None
         time.sleep(0.02)
     (first / "gate").mkdir()  # while the games are played: the iteration finds its gains estimated already
-    for share, low in ((1.0, -0.1), (0.5, 0.1)):
-        (first / f"gate/share-{share:g}.json").write_text(json.dumps(reported(0.2, low)))
+    for share, gain in ((1.0, -0.1), (0.5, 0.1)):
+        (first / f"gate/share-{share:g}.json").write_text(json.dumps(reported(gain)))
     assert process.wait() == 0
     paths = (tmp_path / "weights", first / "update", first / POLICY_NAME)
     old, update, taken = (read_weights(path).tensors for path in paths)
     for name, tensor in taken.items():
-        torch.testing.assert_close(tensor, (old[name] + update[name]) / 2)
+        torch.testing.assert_close(tensor, ((old[name] + update[name]) / 2).to(tensor.dtype))
     assert read_weights(first / POLICY_NAME).card["iterations"][0]["share"] == 0.5
     assert f"{RUN}/iteration-000/{POLICY_NAME}@0.7" in (tmp_path / RUN / "iteration-001/commands.txt").read_text()
