@@ -9,12 +9,14 @@ import pickle
 import signal
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from itertools import cycle
-from multiprocessing import connection, get_context, parent_process, resource_tracker
+from multiprocessing import Pipe, connection, get_context, parent_process, resource_tracker
+from multiprocessing.context import ForkServerContext
 from multiprocessing.process import BaseProcess
 from queue import SimpleQueue
 from types import FrameType
@@ -24,6 +26,7 @@ from annotate.runtime.signals import StopRequest
 from annotate.runtime.units import AHEAD, Result, Serve, Task, Unit, Waiting, done, print_lost
 
 _WAIT_SECONDS = 0.2  # between two checks for a stop
+_MOST_STARTS = 20  # of a process
 _END_SECONDS = 10.0  # which a process has to close what it has opened
 
 
@@ -113,7 +116,7 @@ class ProcessPool(Generic[Unit, Result]):
         self._start(member.serve)
 
     def _start(self, serve: Serve[Unit, Result]) -> _Member[Unit]:
-        ours, theirs = get_context("spawn").Pipe()
+        ours, theirs = Pipe()
         process = start_process(_work, theirs, serve)
         theirs.close()
         member = _Member[Unit](ours, process, serve)
@@ -128,17 +131,39 @@ class ProcessPool(Generic[Unit, Result]):
         end_processes([member.process for member in members])
 
 
+def fork_server() -> ForkServerContext:
+    """Returns the context whose processes are forked from one that has imported, once, what this process has: they
+    start at once, share its memory, and inherit neither threads nor the pipes of each other."""
+    context = get_context("forkserver")
+    context.set_forkserver_preload(sorted(name for name in sys.modules if name.startswith(("annotate.", "kanachan."))))
+    return context
+
+
 def start_process(target: Callable[..., object], *arguments: Any) -> BaseProcess:
-    """Starts a process that calls a function, and to which Ctrl-C is nothing: it is the parent's."""
-    # inherits neither threads nor the pipes of other processes
-    process = get_context("spawn").Process(target=target, args=arguments, daemon=True)
-    resource_tracker.ensure_running()  # which would unblock Ctrl-C
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # the process inherits this
+    """Starts a process that calls a function. Ctrl-C is nothing to it; SIGTERM, or the end of its parent, ends it by
+    an exception, so that what it has opened is closed."""
+    process = fork_server().Process(target=_begin, args=(target, *arguments), daemon=True)
+    resource_tracker.ensure_running()  # which would unblock the signals
+    # The server inherits this, so that a signal to all processes does not end it, and they from it.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
     try:
+        for _ in range(_MOST_STARTS - 1):
+            try:
+                process.start()
+                return process
+            except (ConnectionError, EOFError):  # the server is being killed; once it has ended, there will be another
+                time.sleep(_WAIT_SECONDS)
         process.start()
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
     return process
+
+
+def _begin(target: Callable[..., object], *arguments: Any) -> None:
+    signal.signal(signal.SIGTERM, leave)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
+    threading.Thread(target=_wait_for_parent, daemon=True).start()
+    target(*arguments)
 
 
 def end_processes(processes: Sequence[BaseProcess]) -> None:
@@ -154,8 +179,6 @@ def end_processes(processes: Sequence[BaseProcess]) -> None:
 
 def _work(pipe: Any, serve: Serve[Unit, Result]) -> None:
     """Sends, in a process, the results of the units that it receives, until it receives None."""
-    signal.signal(signal.SIGTERM, leave)
-    end_with_parent()
     units: SimpleQueue[Any] = SimpleQueue()
     # reads while a result is sent, as the parent may be sending too
     threading.Thread(target=_receive, args=(pipe, units), daemon=True).start()
@@ -187,12 +210,8 @@ def _receive(pipe: Any, units: "SimpleQueue[Any]") -> None:
     units.put(None)
 
 
-def end_with_parent() -> None:
-    """Sends SIGTERM to this process, which another has started, when that one is killed."""
-    threading.Thread(target=_wait_for_parent, daemon=True).start()
-
-
 def _wait_for_parent() -> None:
+    """Sends SIGTERM to this process when its parent has ended."""
     parent = parent_process()
     assert parent is not None
     connection.wait([parent.sentinel])

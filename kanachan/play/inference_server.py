@@ -6,13 +6,12 @@ always has the rows of its shape, some of which may be padding, so outputs do no
 the same, to the last bit, as those of a network of a worker's own on the same device.
 """
 
-import signal
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
-from multiprocessing import AuthenticationError, get_context
+from multiprocessing import AuthenticationError, Pipe
 from multiprocessing.connection import Connection, Listener
 from queue import Empty, SimpleQueue
 from secrets import token_bytes
@@ -22,7 +21,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from annotate.runtime.process_pool import end_processes, end_with_parent, leave, portable, start_process
+from annotate.runtime.process_pool import end_processes, portable, start_process
 from kanachan.inference.policy import Policy
 from kanachan.models.device import chosen_device
 from kanachan.models.kv_cache import CachedNetwork, IncrementalBatch, free_bytes
@@ -47,7 +46,7 @@ def inference_servers(devices: Sequence[str]) -> Iterator[list[ServerAddress]]:
         folder, key = held.enter_context(tempfile.TemporaryDirectory(prefix="kanachan-")), token_bytes(32)
         starting = []
         for number, device in enumerate(devices):
-            ready, theirs = get_context("spawn").Pipe()
+            ready, theirs = Pipe()
             path = f"{folder}/networks-{number}"
             held.callback(end_processes, [start_process(_serve, theirs, path, key, device)])
             theirs.close()
@@ -67,8 +66,6 @@ def _address(path: str, key: bytes, ready: Connection) -> ServerAddress:
 
 def _serve(ready: Connection, path: str, key: bytes, device: str) -> None:
     """Runs a server, in its process, until that is ended."""
-    signal.signal(signal.SIGTERM, leave)
-    end_with_parent()
     try:
         networks = SharedNetworks(chosen_device(device, is_exact=True))
     except ValueError as error:

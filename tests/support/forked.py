@@ -1,5 +1,5 @@
-"""Processes of kanachan-train that start at once: each is forked from one process that has imported what they need, for
-which a new process takes ten seconds. They have a separate environment and may be killed, as any other.
+"""Processes of kanachan-train that start at once, forked from one that has imported what they need. They have an
+environment of their own and may be killed, as any other.
 """
 
 import os
@@ -8,15 +8,14 @@ import socket
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from multiprocessing import get_context
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
+import kanachan.training.trainer  # noqa: F401  # imported by the server too
+from annotate.runtime.process_pool import fork_server
 from kanachan.cli import train
 from tests.support.stopped import signal_after_rows
 
-_CONTEXT = get_context("forkserver")
-_CONTEXT.set_forkserver_preload(["kanachan.training.trainer"])
 _MOST_SECONDS = 300
 
 
@@ -69,12 +68,13 @@ def ended(ranks: Sequence[BaseProcess], folder: Path) -> tuple[list[str], list[i
 
 
 def _forked(runs: Sequence[Run], log: Path, variables: dict[str, str]) -> BaseProcess:
-    process = _CONTEXT.Process(target=_make, args=(runs, log, variables), daemon=True)
+    process = fork_server().Process(target=_make, args=(runs, log, variables), daemon=True)
     process.start()
     return process
 
 
 def _make(runs: Sequence[Run], log: Path, variables: dict[str, str]) -> None:
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())  # the server may have been started with others
     os.environ.update(variables)
     with open(log, "wb") as file:
         os.dup2(file.fileno(), 1)

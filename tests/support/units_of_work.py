@@ -16,20 +16,22 @@ class Squares:
 
     Args:
         folder: remembers what has happened.
-        fails, kills: numbers at which it raises, or ends its process.
+        fails, kills: numbers at which it raises, or ends its process, and the one that has forked it if `with_server`.
     """
 
     folder: Path
     fails: tuple[int, ...] = ()
     kills: tuple[int, ...] = ()
     is_once: bool = True
+    with_server: bool = False
     seconds: float = 0.0
 
     def __call__(self, units: Iterator[int], stop: StopRequest) -> Generator[tuple[int, int]]:
         (self.folder / f"{os.getpid()}.pid").touch()
         for number in units:
             if number in self.kills and self._is_due(f"killed {number}"):
-                os.kill(os.getpid(), signal.SIGKILL)
+                for process in (os.getppid(), os.getpid())[not self.with_server :]:
+                    os.kill(process, signal.SIGKILL)
             if number in self.fails:
                 raise ValueError(f"number {number}: the engine has stopped")
             time.sleep(self.seconds)

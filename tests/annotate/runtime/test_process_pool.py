@@ -54,6 +54,12 @@ def test_the_units_of_a_killed_process_are_done_by_another(tmp_path: Path, capsy
     assert len(list(tmp_path.glob("*.pid"))) <= 3
 
 
+def test_a_server_of_processes_that_is_killed_is_replaced(tmp_path: Path) -> None:
+    pool = ProcessPool([Squares(tmp_path, kills=(3,), with_server=True, seconds=0.05)], 2)
+    assert sorted(pool.results(range(12), StopRequest())) == SQUARES
+    assert results_of(Squares(tmp_path)) == SQUARES
+
+
 def test_a_unit_that_always_kills_its_process_ends_the_run_and_is_named(tmp_path: Path) -> None:
     with pytest.raises(UnitError, match=r"^3: 3 workers were lost that had it \(killed, out of memory\?\)"):
         results_of(Squares(tmp_path, kills=(3,), is_once=False))

@@ -1,6 +1,5 @@
 """kanachan-arena: processes that hang or are killed, or are told to end while they do."""
 
-import atexit
 import multiprocessing
 import os
 import signal
@@ -9,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Generator, Iterator
+from multiprocessing.util import Finalize
 from pathlib import Path
 
 import pytest
@@ -58,15 +58,15 @@ def test_the_games_of_a_killed_process_are_played_again(tmp_path: Path, capfd: p
 def ends_slowly(units: Iterator[str], stop: StopRequest) -> Generator[tuple[str, None]]:
     """Makes, at the exit of its process, a file of that name, and then takes time."""
     for unit in units:
-        atexit.register(time.sleep, 2.0)
-        atexit.register(Path(unit).touch)  # the last one registered is the first one called
+        Finalize(None, Path(unit).touch, exitpriority=2)
+        Finalize(None, time.sleep, (2.0,), exitpriority=1)
         yield unit, None
 
 
 def test_a_process_that_is_ended_while_it_exits_prints_nothing(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    ours, theirs = multiprocessing.get_context("spawn").Pipe()
+    ours, theirs = multiprocessing.Pipe()
     process = start_process(_work, theirs, ends_slowly)
     for unit in (str(tmp_path / "exits"), None):
         ours.send(unit)
