@@ -54,12 +54,6 @@ def test_the_units_of_a_killed_process_are_done_by_another(tmp_path: Path, capsy
     assert len(list(tmp_path.glob("*.pid"))) <= 3
 
 
-def test_a_server_of_processes_that_is_killed_is_replaced(tmp_path: Path) -> None:
-    pool = ProcessPool([Squares(tmp_path, kills=(3,), with_server=True, seconds=0.05)], 2)
-    assert sorted(pool.results(range(12), StopRequest())) == SQUARES
-    assert results_of(Squares(tmp_path)) == SQUARES
-
-
 def test_a_unit_that_always_kills_its_process_ends_the_run_and_is_named(tmp_path: Path) -> None:
     with pytest.raises(UnitError, match=r"^3: 3 workers were lost that had it \(killed, out of memory\?\)"):
         results_of(Squares(tmp_path, kills=(3,), is_once=False))
@@ -76,22 +70,32 @@ def test_a_stop_request_ends_the_results_and_the_workers(tmp_path: Path) -> None
     assert not multiprocessing.active_children()
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
-def test_processes_end_with_the_driver(number: signal.Signals, tmp_path: Path) -> None:
+def started(folder: Path, squares: str, units: int) -> subprocess.Popen[bytes]:
+    """Starts a program that prints the results of a pool of its own."""
     program = (
         "import signal; from pathlib import Path; from annotate.runtime.signals import StopRequest, stopping_at_once\n"
         "from annotate.runtime.process_pool import ProcessPool; from tests.support.units_of_work import Squares\n"
         "if __name__ == '__main__':\n"
         "  signal.signal(signal.SIGINT, signal.default_int_handler)  # which shells ignore in the background\n"
         "  with stopping_at_once():\n"
-        f"    pool = ProcessPool([Squares(Path({str(tmp_path)!r}), seconds=0.2)], 2)\n"
-        "    list(pool.results(range(10**9), StopRequest()))"
+        f"    pool = ProcessPool([Squares(Path({str(folder)!r}), {squares})], 2)\n"
+        f"    print(sorted(pool.results(range({units}), StopRequest())))"
     )
-    (tmp_path / "driver.py").write_text(program)
+    (folder / "driver.py").write_text(program)
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, str(tmp_path / "driver.py")]
-    with open(tmp_path / "stderr", "w") as stderr:
-        driver = subprocess.Popen(command, env=environment, start_new_session=True, stderr=stderr)
+    command = [sys.executable, str(folder / "driver.py")]
+    with open(folder / "stdout", "w") as stdout, open(folder / "stderr", "w") as stderr:
+        return subprocess.Popen(command, env=environment, start_new_session=True, stdout=stdout, stderr=stderr)
+
+
+def test_a_server_of_processes_that_is_killed_is_replaced(tmp_path: Path) -> None:
+    assert started(tmp_path, "kills=(3,), with_server=True, seconds=0.05", 12).wait(60) == 0
+    assert (tmp_path / "stdout").read_text() == f"{SQUARES}\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
+def test_processes_end_with_the_driver(number: signal.Signals, tmp_path: Path) -> None:
+    driver = started(tmp_path, "seconds=0.2", 10**9)
     wait_until(lambda: len(list(tmp_path.glob("*.pid"))) == 2)
     if number == signal.SIGINT:
         os.killpg(driver.pid, number)  # as a terminal does
