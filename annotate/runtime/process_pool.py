@@ -15,8 +15,8 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from itertools import cycle
-from multiprocessing import Pipe, connection, get_context, parent_process, resource_tracker
-from multiprocessing.context import ForkServerContext
+from multiprocessing import Pipe, connection, forkserver, get_context, parent_process, resource_tracker
+from multiprocessing.context import ForkServerContext, SpawnContext
 from multiprocessing.process import BaseProcess
 from queue import SimpleQueue
 from types import FrameType
@@ -26,7 +26,8 @@ from annotate.runtime.signals import StopRequest
 from annotate.runtime.units import AHEAD, Result, Serve, Task, Unit, Waiting, done, print_lost
 
 _WAIT_SECONDS = 0.2  # between two checks for a stop
-_MOST_STARTS = 20  # of a process
+_MOST_STARTS = 5
+_STOPS = {signal.SIGINT, signal.SIGTERM}
 _END_SECONDS = 10.0  # which a process has to close what it has opened
 
 
@@ -131,37 +132,52 @@ class ProcessPool(Generic[Unit, Result]):
         end_processes([member.process for member in members])
 
 
-def fork_server() -> ForkServerContext:
-    """Returns the context whose processes are forked from one that has imported, once, what this process has: they
-    start at once, share its memory, and inherit neither threads nor the pipes of each other."""
+def start_process(target: Callable[..., object], *arguments: Any) -> BaseProcess:
+    """Starts a process that calls a function. Ctrl-C is nothing to it; SIGTERM, or the end of its parent, ends it by
+    an exception, so that what it has opened is closed. Raises OSError: it cannot be started."""
+    tries = 0
+    while True:
+        process = _context().Process(target=_begin, args=(dict(os.environ), target, *arguments), daemon=True)
+        try:
+            process.start()
+            return process
+        except (ConnectionError, EOFError) as error:  # the server is being killed; once it has ended, there is another
+            tries += 1
+            if tries == _MOST_STARTS:
+                raise OSError("the process from which workers are forked has ended at its start") from error
+            time.sleep(_WAIT_SECONDS)
+
+
+def _context() -> ForkServerContext | SpawnContext:
+    """Returns the context whose processes are forked from a server, one that has imported, once, what this process has:
+    they start at once, share its memory, and inherit neither threads nor the pipes of each other."""
     context = get_context("forkserver")
     context.set_forkserver_preload(sorted(name for name in sys.modules if name.startswith(("annotate.", "kanachan."))))
+    resource_tracker.ensure_running()  # which would unblock the signals
+    # The server inherits this: a signal to all processes does not end it, and it finds the modules of this process.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _STOPS)
+    path = {"PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path)), "PYTHONSAFEPATH": "1"}
+    environment = {name: os.environ.get(name) for name in path}
+    os.environ.update(path)
+    try:
+        forkserver.ensure_running()
+    except OSError:  # no folder for its socket, or its path is too long: it has done nothing yet
+        return get_context("spawn")
+    finally:
+        for name, value in environment.items():
+            del os.environ[name]
+            if value is not None:
+                os.environ[name] = value
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
     return context
 
 
-def start_process(target: Callable[..., object], *arguments: Any) -> BaseProcess:
-    """Starts a process that calls a function. Ctrl-C is nothing to it; SIGTERM, or the end of its parent, ends it by
-    an exception, so that what it has opened is closed."""
-    process = fork_server().Process(target=_begin, args=(target, *arguments), daemon=True)
-    resource_tracker.ensure_running()  # which would unblock the signals
-    # The server inherits this, so that a signal to all processes does not end it, and they from it.
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
-    try:
-        for _ in range(_MOST_STARTS - 1):
-            try:
-                process.start()
-                return process
-            except (ConnectionError, EOFError):  # the server is being killed; once it has ended, there will be another
-                time.sleep(_WAIT_SECONDS)
-        process.start()
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-    return process
-
-
-def _begin(target: Callable[..., object], *arguments: Any) -> None:
+def _begin(environment: dict[str, str], target: Callable[..., object], *arguments: Any) -> None:
+    os.environ.clear()
+    os.environ.update(environment)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, leave)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPS)
     threading.Thread(target=_wait_for_parent, daemon=True).start()
     target(*arguments)
 

@@ -12,7 +12,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import kanachan.training.trainer  # noqa: F401  # imported by the server too
-from annotate.runtime.process_pool import fork_server
+from annotate.runtime.process_pool import start_process
 from kanachan.cli import train
 from tests.support.stopped import signal_after_rows
 
@@ -68,13 +68,10 @@ def ended(ranks: Sequence[BaseProcess], folder: Path) -> tuple[list[str], list[i
 
 
 def _forked(runs: Sequence[Run], log: Path, variables: dict[str, str]) -> BaseProcess:
-    process = fork_server().Process(target=_make, args=(runs, log, variables), daemon=True)
-    process.start()
-    return process
+    return start_process(_make, runs, log, variables)
 
 
 def _make(runs: Sequence[Run], log: Path, variables: dict[str, str]) -> None:
-    signal.pthread_sigmask(signal.SIG_SETMASK, ())  # the server may have been started with others
     os.environ.update(variables)
     with open(log, "wb") as file:
         os.dup2(file.fileno(), 1)

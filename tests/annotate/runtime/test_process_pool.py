@@ -70,8 +70,8 @@ def test_a_stop_request_ends_the_results_and_the_workers(tmp_path: Path) -> None
     assert not multiprocessing.active_children()
 
 
-def started(folder: Path, squares: str, units: int) -> subprocess.Popen[bytes]:
-    """Starts a program that prints the results of a pool of its own."""
+def started(folder: Path, squares: str, units: int, **variables: str) -> subprocess.Popen[bytes]:
+    """Starts a program, in the folder `cwd`, that prints the results of a pool of its own."""
     program = (
         "import signal; from pathlib import Path; from annotate.runtime.signals import StopRequest, stopping_at_once\n"
         "from annotate.runtime.process_pool import ProcessPool; from tests.support.units_of_work import Squares\n"
@@ -82,14 +82,31 @@ def started(folder: Path, squares: str, units: int) -> subprocess.Popen[bytes]:
         f"    print(sorted(pool.results(range({units}), StopRequest())))"
     )
     (folder / "driver.py").write_text(program)
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), **variables}
     command = [sys.executable, str(folder / "driver.py")]
-    with open(folder / "stdout", "w") as stdout, open(folder / "stderr", "w") as stderr:
-        return subprocess.Popen(command, env=environment, start_new_session=True, stdout=stdout, stderr=stderr)
+    (folder / "cwd").mkdir(exist_ok=True)
+    with open(folder / "stdout", "w") as out, open(folder / "stderr", "w") as err:
+        return subprocess.Popen(
+            command, cwd=folder / "cwd", env=environment, start_new_session=True, stdout=out, stderr=err
+        )
 
 
 def test_a_server_of_processes_that_is_killed_is_replaced(tmp_path: Path) -> None:
     assert started(tmp_path, "kills=(3,), with_server=True, seconds=0.05", 12).wait(60) == 0
+    assert (tmp_path / "stdout").read_text() == f"{SQUARES}\n"
+
+
+def test_processes_import_what_the_driver_has_and_not_what_lies_in_its_folder(tmp_path: Path) -> None:
+    (tmp_path / "cwd" / "annotate").mkdir(parents=True)
+    (tmp_path / "cwd" / "annotate" / "__init__.py").write_text("raise SystemExit('another version')")
+    assert started(tmp_path, "", 12).wait(60) == 0
+    assert (tmp_path / "stdout").read_text() == f"{SQUARES}\n"
+
+
+def test_processes_start_where_a_socket_has_no_place(tmp_path: Path) -> None:
+    folder = tmp_path / ("long" * 25)
+    folder.mkdir()
+    assert started(tmp_path, "", 12, TMPDIR=str(folder)).wait(60) == 0
     assert (tmp_path / "stdout").read_text() == f"{SQUARES}\n"
 
 
