@@ -107,3 +107,9 @@ def test_a_process_may_be_killed_while_nobody_waits_for_a_result() -> None:
         process.kill()
     time.sleep(1)  # the pool notices it before the next item is given to it
     assert found + list(results) == [number * number for number in range(60)]
+
+
+def test_processes_have_the_environment_of_their_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    for value in ("one", "other"):
+        monkeypatch.setenv("KANACHAN_TEST", value)
+        assert list(in_order(os.getenv, ["KANACHAN_TEST"] * 4, 2)) == [value] * 4
