@@ -52,15 +52,15 @@ class PolicyConfig:
     keep: float = 1.0
     """share of the decisions whose action had a probability above 0.98 that are trained on, with accordingly more
     weight: they have next to no gradient"""
-    clip: float = 0.2
+    clip: float = 0.1
     """where the ratio of the new and the old probability of an action is clipped: 1 - clip and 1 + clip"""
-    kl: float = 0.05
+    kl: float = 0.1
     """weight of the divergence from the policy of --init"""
     magnet: str | None = None
     """weights of imitation, or of stage policy, that the policy is also held near to; without it, those of --init"""
     magnet_kl: float = 0.05
     """weight of the divergence from them"""
-    kl_limit: float = 0.005
+    kl_limit: float = 0.002
     """divergence from --init on the validation split, in nats for each decision, above which the run ends"""
 
     def __post_init__(self) -> None:
