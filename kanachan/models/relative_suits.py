@@ -37,13 +37,13 @@ class RelativeSuits(nn.Module):
     def __init__(self, table_PN: NDArray[np.int64], num_seats: int) -> None:
         super().__init__()
         sorted_PN = np.sort(table_PN, axis=0)
-        is_other_PN = np.diff(sorted_PN, axis=0, prepend=-1) > 0  # the first of equal tokens
-        num_others_N = is_other_PN.sum(axis=0)
-        place_N = (is_other_PN & (sorted_PN < np.arange(table_PN.shape[1]))).sum(axis=0)
+        is_first_PN = np.diff(sorted_PN, axis=0, prepend=-1) > 0  # of equal tokens
+        num_distinct_N = is_first_PN.sum(axis=0)
+        place_N = (is_first_PN & (sorted_PN < np.arange(table_PN.shape[1]))).sum(axis=0)
         # part of the weights, as `Encoder.scale_N`
         self.register_buffer("shared_N", torch.tensor(sorted_PN[0], dtype=torch.int32))
-        self.register_buffer("suit_N", torch.tensor(np.where(num_others_N > 1, place_N, -1), dtype=torch.int32))
-        self.num_suits = int(num_others_N.max())
+        self.register_buffer("suit_N", torch.tensor(np.where(num_distinct_N > 1, place_N, -1), dtype=torch.int32))
+        self.num_suits = int(num_distinct_N.max())
         self._num_seats = num_seats
 
     def shared(self, token: Tensor) -> Tensor:
