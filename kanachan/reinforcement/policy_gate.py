@@ -75,8 +75,8 @@ class Gate:
         numbers = f"{gain['value']:+.4f} [{gain['low']:+.4f}, {gain['high']:+.4f}] {report['unit']} a game"
         if self.chosen is None:
             return (
-                f"gate: no share of the update gains in the games that choose ({smallest:.0%} of it, in all games: "
-                f"{numbers}): the policy stays"
+                f"gate: no share of the update gains in the {report['choosing']['games']} games that choose, of which "
+                f"{FEWEST_GAMES} are needed ({smallest:.0%} of it, in all games: {numbers}): the policy stays"
             )
         return f"gate: {self.chosen:.0%} of the update is taken: {numbers} in the games that did not choose it"
 

@@ -64,8 +64,8 @@ def test_the_policy_stays_where_no_share_gains() -> None:
     gate = searched(dict.fromkeys((1.0, 0.5, 0.25), reported(-0.001)))
     assert (list(gate.reports), gate.chosen) == ([1, 0.5, 0.25], None)
     assert gate.in_words() == (
-        "gate: no share of the update gains in the games that choose (25% of it, in all games: "
-        "-0.0010 [-0.0210, +0.0190] ranks a game): the policy stays"
+        "gate: no share of the update gains in the 100 games that choose, of which 6 are needed (25% of it, in all "
+        "games: -0.0010 [-0.0210, +0.0190] ranks a game): the policy stays"
     )
 
 
