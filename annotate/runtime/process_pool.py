@@ -26,7 +26,7 @@ from annotate.runtime.signals import StopRequest
 from annotate.runtime.units import AHEAD, Result, Serve, Task, Unit, Waiting, done, print_lost
 
 _WAIT_SECONDS = 0.2  # between two checks for a stop
-_MOST_STARTS = 5
+_MOST_STARTS = 5  # of a process, while its server ends
 _STOPS = {signal.SIGINT, signal.SIGTERM}
 _END_SECONDS = 10.0  # which a process has to close what it has opened
 
@@ -135,17 +135,14 @@ class ProcessPool(Generic[Unit, Result]):
 def start_process(target: Callable[..., object], *arguments: Any) -> BaseProcess:
     """Starts a process that calls a function. Ctrl-C is nothing to it; SIGTERM, or the end of its parent, ends it by
     an exception, so that what it has opened is closed. Raises OSError: it cannot be started."""
-    tries = 0
-    while True:
+    for _ in range(_MOST_STARTS):
         process = _context().Process(target=_begin, args=(dict(os.environ), target, *arguments), daemon=True)
         try:
             process.start()
             return process
-        except (ConnectionError, EOFError) as error:  # the server is being killed; once it has ended, there is another
-            tries += 1
-            if tries == _MOST_STARTS:
-                raise OSError("the process from which workers are forked has ended at its start") from error
+        except (ConnectionError, EOFError):  # the server is being killed; once it has ended, there is another
             time.sleep(_WAIT_SECONDS)
+    raise OSError("the process from which workers are forked ends at its start: too little memory?")
 
 
 def _context() -> ForkServerContext | SpawnContext:

@@ -33,7 +33,7 @@ class Run:
 
 def made_by_one(argv: list[str], log: Path) -> BaseProcess:
     """Starts a process that makes a run and prints to a file."""
-    return _forked([Run(argv)], log, {})
+    return start_process(_make, [Run(argv)], log, {})
 
 
 def made_by_two(runs: Sequence[Run], folder: Path) -> str:
@@ -54,7 +54,7 @@ def started_by(runs_of_ranks: Sequence[Sequence[Run]], folder: Path) -> list[Bas
     job |= {"WORLD_SIZE": str(world), "LOCAL_WORLD_SIZE": str(world), "GROUP_RANK": "0"}
     ranks = [{**job, "RANK": str(rank), "LOCAL_RANK": str(rank)} for rank in range(world)]
     return [
-        _forked(runs, folder / f"{of_rank['RANK']}.log", of_rank)
+        start_process(_make, runs, folder / f"{of_rank['RANK']}.log", of_rank)
         for runs, of_rank in zip(runs_of_ranks, ranks, strict=True)
     ]
 
@@ -65,10 +65,6 @@ def ended(ranks: Sequence[BaseProcess], folder: Path) -> tuple[list[str], list[i
         process.join(_MOST_SECONDS)
     printed = [(folder / f"{rank}.log").read_text() for rank in range(len(ranks))]
     return printed, [process.exitcode for process in ranks]
-
-
-def _forked(runs: Sequence[Run], log: Path, variables: dict[str, str]) -> BaseProcess:
-    return start_process(_make, runs, log, variables)
 
 
 def _make(runs: Sequence[Run], log: Path, variables: dict[str, str]) -> None:
