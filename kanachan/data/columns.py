@@ -67,12 +67,8 @@ class Columns(ObservationColumns):
     results: NDArray[np.int32]  # [B, R]
     hidden: Ragged | None = None
     """the hands of the next, the opposite and the previous seat (`hand` of the hidden field), if they are known"""
-    wall: Ragged | None = None
-    """self-play: the live wall in drawing order (`wall` of the hidden field)"""
     log_probability: NDArray[np.float32] | None = None
     """[B], self-play: of the action, by the distribution that it was sampled from; NaN if the player had none"""
-    value: NDArray[np.float32] | None = None
-    """[B], self-play: the expected target of the player's stage before the action; NaN if it predicted none"""
     label: NDArray[np.float32] | None = None
     """[B, L], soft labels in place of the results, if there are any (`kanachan.data.loader.Labeller`); no exchange of
     seats or suits changes them: they count seats from the actor"""
@@ -140,20 +136,11 @@ def columns_of_annotations(annotations: Sequence[Annotation], vocabulary: Vocabu
 
 
 def columns_of_played(
-    annotations: Sequence[Annotation],
-    log_probability: Sequence[float | None],
-    value: Sequence[float | None],
-    vocabulary: Vocabulary,
+    annotations: Sequence[Annotation], log_probability: Sequence[float | None], vocabulary: Vocabulary
 ) -> Columns:
-    """Converts decisions of self-play, with hidden field, to columns, with what is known of the behaviour of each."""
-    first = vocabulary.hidden["wall"].first
-    walls = [tuple(token for token in a.hidden or () if token >= first) for a in annotations]
-    return replace(
-        columns_of_annotations(annotations, vocabulary),
-        wall=_ragged(walls),
-        log_probability=np.array(log_probability, np.float32),  # None becomes NaN
-        value=np.array(value, np.float32),
-    )
+    """Converts decisions of self-play to columns, with the log probability of each action, if it has one."""
+    columns = columns_of_annotations(annotations, vocabulary)
+    return replace(columns, log_probability=np.array(log_probability, np.float32))  # None becomes NaN
 
 
 def _observed(observations: Sequence[Observation], vocabulary: Vocabulary) -> dict[str, Any]:
@@ -168,12 +155,9 @@ def _observed(observations: Sequence[Observation], vocabulary: Vocabulary) -> di
 
 
 def annotations_of_columns(columns: Columns) -> list[Annotation]:
-    """Converts columns back; ids of games become their keys as 16 hexadecimal digits. The hidden field has the wall if
-    the columns have it."""
+    """Converts columns back; ids of games become their keys as 16 hexadecimal digits."""
     sparse, progression, actions = map(_tuples, (columns.sparse, columns.progression, columns.actions))
     hidden = None if columns.hidden is None else _tuples(columns.hidden)
-    if hidden is not None and columns.wall is not None:
-        hidden = [hands + wall for hands, wall in zip(hidden, _tuples(columns.wall), strict=True)]
     return [
         Annotation(
             game=f"{game:016x}",

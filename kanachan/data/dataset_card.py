@@ -25,9 +25,7 @@ _MEANINGS = {
     "numeric": "numbers at the decision, named below",
     "results": "how the round and the game ended, named below",
     HIDDEN: "hands of the next, the opposite and the previous seat, which the player does not see (tokens)",
-    "wall": "the live wall in drawing order, which the player does not see (tokens of the hidden field)",
     "log_probability": "of the action, by the distribution that the player sampled it from; NaN if it had none",
-    "value": "the player's expected target of its stage before the action; NaN if it predicted none",
 }
 _MEANINGS_OF_ROUNDS = {
     "game": "key of the game, as of the decisions",

@@ -37,7 +37,6 @@ def encode_played(
     annotations: Sequence[Annotation],
     summary: GameSummary,
     log_probability: Sequence[float | None],
-    value: Sequence[float | None],
     seed: int,
     vocabulary: Vocabulary,
 ) -> bytes:
@@ -45,7 +44,7 @@ def encode_played(
     `seed`: of the order of rows."""
     if not annotations:
         return b""
-    columns = columns_of_played(annotations, log_probability, value, vocabulary)
+    columns = columns_of_played(annotations, log_probability, vocabulary)
     return encode_game(columns, summary, seed, vocabulary)
 
 

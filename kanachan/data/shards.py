@@ -2,8 +2,8 @@
 
 A split is the files `<split>-00000.arrow`, …, each one record batch (`kanachan.data.shard_file`), with metadata that
 describe what was packed and how. Game ids are stored as 64 bits of their hash (`kanachan.data.columns.game_key`). If
-annotations have the hidden field there is one more column, `hidden`, with its hands. Games of self-play have three
-more: the wall of the hidden field, and the behaviour's log-probability and value.
+annotations have the hidden field there is one more column, `hidden`, with its hands, and games of self-play have the
+log probability of each action, `log_probability`.
 
 Shapes: B rows, N numeric features, R results.
 """
@@ -28,11 +28,8 @@ from kanachan.data.shard_folder import shards_of
 
 RAGGED = ("sparse", "progression", "actions")
 PLAIN = ("game", "chosen", "numeric", "results")
-WALL = "wall"
-_NUMBERS_OF_BEHAVIOUR = ("log_probability", "value")
-BEHAVIOUR = (WALL, *_NUMBERS_OF_BEHAVIOUR)
-"""columns of self-play"""
-OPTIONAL = (HIDDEN, *BEHAVIOUR)
+LOG_PROBABILITY = "log_probability"
+OPTIONAL = (HIDDEN, LOG_PROBABILITY)
 """columns that not every shard has"""
 
 
@@ -46,8 +43,7 @@ def schema(vocabulary: Vocabulary, names: Collection[str] = ()) -> pa.Schema:
         "numeric": pa.list_(pa.int32(), len(vocabulary.numeric)),
         "results": pa.list_(pa.int32(), len(vocabulary.results)),
         HIDDEN: tokens,
-        WALL: tokens,
-        **dict.fromkeys(_NUMBERS_OF_BEHAVIOUR, pa.float32()),
+        LOG_PROBABILITY: pa.float32(),
     }
     found = [name for name in types if name not in OPTIONAL or name in names]
     return pa.schema([pa.field(name, types[name], nullable=False) for name in found])
@@ -98,14 +94,17 @@ def open_shards(
     Args:
         verify: read everything and compare checksums; without it, only structure and lengths are checked.
         hidden: whether the hidden hands are gathered too; None: if there are any.
-        behaviour: whether the columns of self-play are gathered too, if there are any.
+        behaviour: whether the log probabilities of self-play are gathered too, if there are any.
     """
     folder, paths = Path(folder), shards_of(folder, split)
     opened = open_shard_files(split, paths)
     vocabulary = vocabulary_named(opened[0][0]["vocabulary"])
     for path, (_, rows) in zip(paths, opened, strict=True):
         if not rows.schema.equals(schema(vocabulary, rows.schema.names)):
-            raise ValueError(f"{path}: other columns than a shard has: {rows.schema.names}")
+            raise ValueError(
+                f"{path}: other columns than a shard has: {rows.schema.names}; pack the annotations, or play the games, "
+                "again"
+            )
     if hidden is not False:
         without = [path for path, (_, rows) in zip(paths, opened, strict=True) if HIDDEN not in rows.schema.names]
         if hidden and without:
@@ -123,7 +122,7 @@ def open_shards(
         checksum,
         [_ShardBuffers(rows, MappedFile(path, path.stat())) for path, (_, rows) in zip(paths, opened, strict=True)],
         has_hidden=hidden,
-        has_behaviour=behaviour and all(WALL in rows.schema.names for _, rows in opened),
+        has_behaviour=behaviour and all(LOG_PROBABILITY in rows.schema.names for _, rows in opened),
     )
     if verify:
         for path, (description, _), mapped in zip(paths, opened, shards.mapped, strict=True):
@@ -139,13 +138,14 @@ class _ShardBuffers:
         self.file = file
         self.num_rows = rows.num_rows
         names = rows.schema.names
-        ragged = [name for name in (*RAGGED, HIDDEN, WALL) if name in names]
+        ragged = [name for name in (*RAGGED, HIDDEN) if name in names]
         self.values: dict[str, NDArray[np.uint16]] = {n: rows[n].values.to_numpy() for n in ragged}
         self.offsets: dict[str, NDArray[np.int32]] = {n: rows[n].offsets.to_numpy() for n in ragged}
         self.plain: dict[str, NDArray[Any]] = {n: rows[n].to_numpy() for n in ("game", "chosen")}
         for name in ("numeric", "results"):
             self.plain[name] = rows[name].values.to_numpy().reshape(self.num_rows, rows[name].type.list_size)
-        self.plain |= {name: rows[name].to_numpy() for name in _NUMBERS_OF_BEHAVIOUR if name in names}
+        if LOG_PROBABILITY in names:
+            self.plain[LOG_PROBABILITY] = rows[LOG_PROBABILITY].to_numpy()
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,11 +172,11 @@ class Shards:
     has_hidden: bool = False
     """with hidden hands, which all files have"""
     has_behaviour: bool = False
-    """with the columns of self-play, which all files have"""
+    """with the log probabilities of self-play, which all files have"""
 
     def __post_init__(self) -> None:
-        self._plain_names = (*PLAIN, *_NUMBERS_OF_BEHAVIOUR) if self.has_behaviour else PLAIN
-        self._ragged_names = (*RAGGED, *[HIDDEN] * self.has_hidden, *[WALL] * self.has_behaviour)
+        self._plain_names = (*PLAIN, LOG_PROBABILITY) if self.has_behaviour else PLAIN
+        self._ragged_names = (*RAGGED, *[HIDDEN] * self.has_hidden)
         self._first = np.cumsum([0, *(shard.num_rows for shard in self.mapped)])
         self._selected: NDArray[np.int64] | None = None
 

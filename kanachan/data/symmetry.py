@@ -34,7 +34,7 @@ class Tables:
     def apply(self, columns: ColumnsT, which_B: NDArray[np.integer]) -> ColumnsT:
         """Looks up the tokens of row i in permutation `which_B[i]`; the other columns stay."""
         table_of = {"sparse": self.sparse, "progression": self.progression, "actions": self.action}
-        table_of |= {"hidden": self.hidden, "wall": self.hidden}
+        table_of["hidden"] = self.hidden
         found = {name: getattr(columns, name, None) for name in table_of}
         changed: dict[str, Any] = {
             name: _look_up(table_of[name], column, which_B) for name, column in found.items() if column is not None

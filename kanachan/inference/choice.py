@@ -37,8 +37,6 @@ class Action(NamedTuple):
     token: int
     log_probability: float | None = None
     """of the token, by the distribution that it was sampled from; None of agents that have none"""
-    value: float | None = None
-    """the expected target of the stage before the action, in points, where the network predicts it"""
     prediction: Prediction | None = None
     """that the action was chosen by; None of agents without a network"""
 
@@ -58,7 +56,7 @@ def choose(
     if temperature is None:
         assert not explore, "an action of the highest score is not sampled"
         place = int(score_A.argmax())
-        return Action(actions[place], 0.0, prediction.value, prediction)
+        return Action(actions[place], 0.0, prediction)
     assert uniform is not None, "sampling needs a random number"
     weight_A = np.exp((score_A - score_A.max()).astype(np.float64) / temperature)
     if explore:
@@ -67,4 +65,4 @@ def choose(
     below = weight_A.cumsum().searchsorted(uniform * total, side="right")
     place = min(int(below), len(score_A) - 1)
     log_probability = float(np.log(weight_A[place] / total))
-    return Action(actions[place], log_probability, prediction.value, prediction)
+    return Action(actions[place], log_probability, prediction)

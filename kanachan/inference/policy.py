@@ -157,27 +157,23 @@ class Policy:
         return Policy(network, self.objective, actor_first=self.actor_first, card=self.card, device=self.device)
 
     @torch.inference_mode()
-    def output_and_value(self, batch: Batch) -> tuple[Output, Tensor | None]:
-        """Returns the output for `batch`, which must be on the policy's device, at the policy's temperatures; and
-        value_B, the expected target before the action, where it is predicted."""
-        output = scale_logits(self.network(batch), self.temperature, self.summary_temperature)
-        has_value = self.objective.has_value and self.objective.num_summary_outputs > 0
-        return output, self.objective.baseline_value(output, batch) if has_value else None
+    def output(self, batch: Batch) -> Output:
+        """Returns the output for `batch`, which must be on the policy's device, at the policy's temperatures."""
+        return scale_logits(self.network(batch), self.temperature, self.summary_temperature)
 
     def decoded(self, batch: Batch, encoded: Encoded) -> Output:
         """Returns the output for `batch`, encoded by a network with the same encoder, at the policy's temperatures."""
         return scale_logits(self.network.decoded(batch, encoded), self.temperature, self.summary_temperature)
 
-    def output(self, batch: Batch) -> Output:
-        """Returns the first part of `output_and_value`."""
-        return self.output_and_value(batch)[0]
-
     @torch.inference_mode()
     def predict(self, batch: Batch) -> list[Prediction]:
         """Returns a prediction for each row of `batch`, which may be on any device."""
-        output, value_B = self.output_and_value(batch.to(self.device))
+        batch = batch.to(self.device)
+        output = self.output(batch)
         num_candidates_B = output.mask_BA.sum(dim=1).tolist()
-        values = [None] * len(num_candidates_B) if value_B is None else value_B.tolist()
+        values: list[float | None] = [None] * len(num_candidates_B)
+        if self.objective.has_value and self.objective.num_summary_outputs:
+            values = self.objective.baseline_value(output, batch).tolist()
         found = self.objective.predictions(output)
         columns = (_rows(found.get(name), num_candidates_B) for name in _FIELDS)
         return [Prediction(*row) for row in zip(*columns, values, strict=True)]

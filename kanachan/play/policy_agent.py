@@ -42,7 +42,7 @@ class _Seat:
 class CachedPolicy(Policy):
     """A policy that caches the events of each seat, and computes only the new ones.
 
-    Its predictions have scores and values; the other fields are None, for speed.
+    Its predictions have scores; the other fields are None, for speed.
 
     Args:
         policy: a copy of its network caches the events.
@@ -89,21 +89,18 @@ class CachedPolicy(Policy):
         ]
         found: list[Prediction | None] = [None] * len(observations)
         of_rows = chain.from_iterable(places.values())
-        for score_BA, value_B in self._scores_and_values(batches):
-            for score_A, value, place in zip(score_BA, value_B, of_rows, strict=False):
-                found[place] = Prediction(score_A[: len(observations[place].actions)], None, None, value)
+        for score_BA in self._scores(batches):
+            for score_A, place in zip(score_BA, of_rows, strict=False):
+                found[place] = Prediction(score_A[: len(observations[place].actions)], None, None, None)
         return [prediction for prediction in found if prediction is not None]
 
-    def _scores_and_values(
-        self, batches: Sequence[tuple[Shape, IncrementalBatch]]
-    ) -> Iterator[tuple[NDArray[np.float32], Sequence[float | None]]]:
-        """Yields score_BA and value_B of each batch."""
+    def _scores(self, batches: Sequence[tuple[Shape, IncrementalBatch]]) -> Iterator[NDArray[np.float32]]:
+        """Yields score_BA of each batch."""
         if isinstance(self._network, RemoteNetwork):
             self._network.request(batches)
         for shape, batch in batches:
-            output, value_B = self.output_and_value(filled([batch], shape.rows).to(self.device))
-            score_BA = self.objective.score(output)[: len(batch)].float().cpu().numpy()
-            yield score_BA, [None] * len(batch) if value_B is None else value_B[: len(batch)].tolist()
+            output = self.output(filled([batch], shape.rows).to(self.device))
+            yield self.objective.score(output)[: len(batch)].float().cpu().numpy()
 
     def shape(self, observation: Observation, seat: Hashable) -> Shape:
         """Returns the shape of the batch in which an observation of a seat is computed."""

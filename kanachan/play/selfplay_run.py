@@ -51,8 +51,8 @@ def _encoded(order_seed: int, game: Game, events: list[Event]) -> PlayedGame:
     annotations = [
         annotation_of(setup.id, decision, of_rounds[decision.round_index], of_game) for decision, _ in logged
     ]
-    log_probabilities, values = [each.log_probability for _, each in logged], [each.value for _, each in logged]
-    return PlayedGame(encode_played(annotations, summary, log_probabilities, values, order_seed, setup.vocabulary))
+    log_probabilities = [action.log_probability for _, action in logged]
+    return PlayedGame(encode_played(annotations, summary, log_probabilities, order_seed, setup.vocabulary))
 
 
 def _left_out(selfplay: SelfPlay, key: GameKey, error: BaseException) -> PlayedGame:

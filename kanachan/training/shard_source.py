@@ -19,7 +19,7 @@ class ShardSource:
 
     Args:
         hidden: read hidden hands too.
-        behaviour: read the columns of self-play.
+        behaviour: read the log probabilities of self-play.
         selecting: selects the rows of a split, if not all are taken.
         labelling: makes what computes the soft labels of a split, if there are any.
 

@@ -80,30 +80,21 @@ def test_rows_are_those_of_the_records_of_the_same_games(
         rounds, expected_rounds = open_rounds(from_games, split), open_rounds(from_records, split)
         for name in rounds.__slots__:
             assert np.array_equal(getattr(rounds, name), getattr(expected_rounds, name)), name
-    assert pack(["--unpack", str(from_games), "-o", str(tmp_path / "found.txt")]) == 0
-    assert annotate([str(records), "--hidden", "-o", str(tmp_path / "expected.txt"), "-j", "1"]) == 0
+    for folder in (from_games, from_records):
+        assert pack(["--unpack", str(folder), "-o", str(folder.with_suffix(".txt"))]) == 0
     found, expected = (
-        sorted(line.split("\t")[1:] for line in (tmp_path / name).read_text().splitlines())
-        for name in ("found.txt", "expected.txt")
+        sorted(folder.with_suffix(".txt").read_text().splitlines()) for folder in (from_games, from_records)
     )
     assert found == expected and len(found) > 100
 
 
-def test_the_behaviour_of_each_decision_is_stored(tmp_path: Path) -> None:
-    values = str(written(tmp_path / "weights", "rank", layers=1))
-    assert selfplay(tmp_path / "a", players=("random",), games=1) == 0
-    (split,) = splits_in(tmp_path / "a")
-    found = rows(tmp_path / "a", split)
-    assert found.log_probability is not None and found.value is not None
-    assert found.log_probability == pytest.approx(-np.log(found.actions.lengths))
-    assert np.isnan(found.value).all()
-
-    assert selfplay(tmp_path / "b", "--explore", "1", players=(f"{values}@1",), games=1) == 0
-    (split,) = splits_in(tmp_path / "b")
-    found = rows(tmp_path / "b", split)
-    assert found.log_probability is not None and found.value is not None
+@pytest.mark.parametrize("player", ["random", "network"])
+def test_the_log_probability_of_each_action_is_stored(player: str, network: str, tmp_path: Path) -> None:
+    options, of = ((), player) if player == "random" else (("--explore", "1"), f"{network}@1")
+    assert selfplay(tmp_path, *options, players=(of,), games=1) == 0
+    (split,) = splits_in(tmp_path)
+    found = rows(tmp_path, split)
     assert found.log_probability == pytest.approx(-np.log(found.actions.lengths), abs=1e-6)
-    assert np.isfinite(found.value).all()
 
 
 @pytest.mark.parametrize("options", [["-j", "2", "--together", "1"], ["--backend", "processes"]])
@@ -115,17 +106,15 @@ def test_shards_do_not_depend_on_how_they_are_made(options: list[str], whole: Pa
 def test_shards_train_like_those_of_people(whole: Path) -> None:
     plain = open_shards(whole, "train")
     columns = plain.gather(np.arange(len(plain)))
-    assert columns.hidden is columns.wall is columns.log_probability is columns.value is None
+    assert columns.hidden is columns.log_probability is None
 
 
 def test_packing_keeps_the_columns_of_self_play(whole: Path, tmp_path: Path) -> None:
     assert pack([str(whole), "-o", str(tmp_path / "packed"), "--fractions", "0.5,0.5,0"]) == 0
     for split in splits_in(whole):
         ours, theirs = rows(tmp_path / "packed", split), rows(whole, split)
-        assert ours.wall is not None and theirs.wall is not None
-        assert np.array_equal(ours.wall.values, theirs.wall.values)
-        for name in ("log_probability", "value"):
-            assert np.array_equal(getattr(ours, name), getattr(theirs, name), equal_nan=True)
+        assert ours.log_probability is not None and theirs.log_probability is not None
+        assert np.array_equal(ours.log_probability, theirs.log_probability, equal_nan=True)
 
 
 @pytest.mark.parametrize("weights", ["tiny", pytest.param("reference", marks=pytest.mark.slow)])

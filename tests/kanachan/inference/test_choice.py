@@ -8,12 +8,12 @@ import pytest
 from kanachan.inference.choice import Prediction, choose
 
 SCORE = np.array([0.5, -1.0, 2.0, 1.9], np.float32)
-PREDICTION = Prediction(SCORE, None, None, 7.0)
+PREDICTION = Prediction(SCORE, None, None, None)
 ACTIONS = (10, 20, 30, 40)
 
 
 def test_without_a_temperature_the_highest_score_is_chosen_with_certainty() -> None:
-    assert choose(ACTIONS, PREDICTION) == (30, 0.0, 7.0, PREDICTION)
+    assert choose(ACTIONS, PREDICTION) == (30, 0.0, PREDICTION)
 
 
 def test_a_number_near_1_chooses_a_possible_action() -> None:

@@ -94,12 +94,12 @@ def test_acting_without_a_temperature_takes_the_highest_score(
         place = annotation.actions.index(action.token)
         assert score[place] >= score.max() - 1e-4
         assert action.log_probability == 0
-        assert (action.value is None) == (stage == "imitation")
+        assert action.prediction is not None and (action.prediction.value is None) == (stage == "imitation")
 
 
 def test_the_value_is_what_the_summary_predicts(policies: dict[StageName, Policy]) -> None:
     policy = policies["rank"]
     batch = policy.batch(columns_of_annotations(ANNOTATIONS, policy.vocabulary))
     wanted = policy.objective.baseline_value(policy.output(batch), batch)
-    values = [action.value for action in policy.act([annotation.observation for annotation in ANNOTATIONS])]
+    values = [found.value for found in policy.evaluate([annotation.observation for annotation in ANNOTATIONS])]
     np.testing.assert_allclose(values, wanted.numpy(), atol=1e-4)

@@ -31,13 +31,14 @@ def evaluate_elsewhere(policy: Policy, batch: Batch) -> None:
     meter = DecisionMeter(policy.vocabulary)
     meter.measure(policy.objective.score(policy.output(batch)), batch)  # moves its tables
     with CopiesRefused(), ListsRefused():
-        output, value_B = policy.output_and_value(batch)
+        output = policy.output(batch)
         objective, score_BA = policy.objective, policy.objective.score(output)
         found = [score_BA, *objective.predictions(output).values(), *objective.measured(output, batch).values()]
         found += [part for classes in objective.calibratable(output, batch).values() for part in classes]
         log_BA = Behaviour(0.7, 0.05).log_probabilities(score_BA)
         found += [*meter.measure(score_BA, batch), log_BA, divergence(log_BA, log_BA)]
-        found += [] if value_B is None else [value_B]
+        if policy.objective.has_value:
+            found.append(policy.objective.baseline_value(output, batch))
     assert {tensor.device.type for tensor in found} == {ELSEWHERE}
 
 

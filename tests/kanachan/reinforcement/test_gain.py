@@ -43,7 +43,7 @@ def all_actions(recorded: list[Floats]) -> Columns:
         for action in range(len(annotation.actions)):
             taken.append(annotation._replace(game=f"{number}-{action}", chosen=action))
             logs.append(float(np.log(recorded[number][action])))
-    return columns_of_played([a._replace(hidden=()) for a in taken], logs, [None] * len(taken), FOUR_PLAYERS)
+    return columns_of_played(taken, logs, FOUR_PLAYERS)
 
 
 def first_action_pays(columns: Columns) -> NDArray[np.float32]:
