@@ -102,8 +102,8 @@ def open_shards(
     for path, (_, rows) in zip(paths, opened, strict=True):
         if not rows.schema.equals(schema(vocabulary, rows.schema.names)):
             raise ValueError(
-                f"{path}: other columns than a shard has: {rows.schema.names}; pack the annotations, or play the games, "
-                "again"
+                f"{path}: other columns than a shard has: {rows.schema.names}; pack the annotations again, or play the "
+                "games again"
             )
     if hidden is not False:
         without = [path for path, (_, rows) in zip(paths, opened, strict=True) if HIDDEN not in rows.schema.names]

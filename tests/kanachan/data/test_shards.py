@@ -10,6 +10,7 @@ import pytest
 from annotate.annotation import format_line
 from annotate.vocabulary import FOUR_PLAYERS, Vocabulary
 from kanachan.data.columns import columns_of_annotations
+from kanachan.data.shard_file import write_shard_file
 from kanachan.data.shards import open_shards, rows_of_columns, schema, write_shard
 from kanachan.data.text import parse_block
 from tests.support.packed import assert_equal_columns
@@ -69,6 +70,12 @@ def of_another_program(folder: Path) -> None:
         stream.write_batch(rows_of(5, seed=0))
 
 
+def with_one_more_column(folder: Path) -> None:
+    rows = rows_of(40, seed=0)
+    more = rows.append_column(pa.field("wall", pa.uint16()), pa.array(range(40), pa.uint16()))
+    write_shard_file(folder, "train", 0, 3, more, "0", V, MADE)
+
+
 @pytest.mark.parametrize(
     ("damage", "words"),
     [
@@ -83,6 +90,7 @@ def of_another_program(folder: Path) -> None:
         (lambda f: (f / "train-00002.arrow").unlink(), "is one of 3 shards .* but the folder contains 2"),
         (lambda f: rewritten(f, 1, num_rows=5, seed=1), r"train-00001\.arrow.*another packing"),
         (of_another_program, "not a shard made by kanachan-pack"),
+        (with_one_more_column, r"train-00000\.arrow: other columns than a shard has: .*'wall'.*again"),
     ],
 )
 def test_files_that_are_damaged_or_do_not_belong_together_are_refused(
