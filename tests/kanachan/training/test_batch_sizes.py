@@ -5,12 +5,14 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+import yaml
 
 from kanachan.config import DataConfig, TrainConfig
 from kanachan.objectives.stages import trained_stages
 from kanachan.training.batch_sizes import chosen_batch
 from kanachan.training.devices import Devices
 from kanachan.training.processes import World
+from tests.support.paths import CONFIGS
 
 
 def on_cpus(count: int) -> Devices:
@@ -35,6 +37,12 @@ def test_any_number_of_devices_shares_the_batch_of_any_stage(stage: str) -> None
         batch, micro_batch = sizes(on_cpus(count), stage=stage)
         assert batch % (count * micro_batch) == 0 and micro_batch <= 64
         assert default <= batch < default + count * -(-default // (count * micro_batch))
+
+
+@pytest.mark.parametrize("count", [1, 2, 4, 8])
+def test_the_settings_that_check_everything_suit_the_usual_numbers_of_devices(count: int) -> None:
+    given = yaml.safe_load((CONFIGS / "debug.yaml").read_text())["data"]
+    assert sizes(on_cpus(count), given["batch"], given["micro_batch"]) == (given["batch"], given["micro_batch"])
 
 
 def test_one_process_takes_the_defaults() -> None:
