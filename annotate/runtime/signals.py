@@ -1,10 +1,15 @@
-"""Ctrl-C and SIGTERM: deferred, so that a program stops at a safe point, or raised as exceptions."""
+"""Ctrl-C and SIGTERM: deferred, so that a program stops at a safe point, or raised as exceptions; and the end of a
+process with its parent."""
 
+import ctypes
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from types import FrameType
+
+_PR_SET_PDEATHSIG = 1  # of linux/prctl.h
 
 
 class Stopped(BaseException):
@@ -58,3 +63,10 @@ def _handling(signals: Sequence[signal.Signals], handler: Callable[[int, FrameTy
     finally:
         for number, previous in before.items():
             signal.signal(number, previous)
+
+
+def end_with_parent() -> None:
+    """Has the kernel kill this process as soon as its parent has ended, however it did: otherwise it would hold locks
+    and devices. Only Linux can."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

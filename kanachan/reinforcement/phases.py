@@ -1,18 +1,15 @@
 """Phases of a long run, each a command of this package that leaves a file or a folder and can resume by itself."""
 
-import ctypes
 import shlex
-import signal
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from annotate.runtime.signals import StopRequest
+from annotate.runtime.signals import StopRequest, end_with_parent
 
 _SECONDS_BETWEEN_LOOKS = 0.2
-_PR_SET_PDEATHSIG = 1  # of linux/prctl.h
 
 
 class PhaseStopped(Exception):
@@ -45,7 +42,7 @@ def run_phase(phase: Phase, log: Path, stop: StopRequest) -> None:
         file.write(f"{phase.as_typed}\n")
     command = [sys.executable, "-m", "kanachan", phase.module, *phase.arguments]
     # a session of its own, so that Ctrl-C reaches it once, from here
-    process = subprocess.Popen(command, start_new_session=True, preexec_fn=_end_with_parent)
+    process = subprocess.Popen(command, start_new_session=True, preexec_fn=end_with_parent)
     try:
         status = _awaited(process, stop)
     except BaseException:
@@ -56,13 +53,6 @@ def run_phase(phase: Phase, log: Path, stop: StopRequest) -> None:
     if stop.received is not None:
         raise PhaseStopped(f"stopped by {stop.received.name}")
     raise ChildProcessError(f"this command failed with status {status}: {phase.as_typed}")
-
-
-def _end_with_parent() -> None:
-    """Has the kernel kill this process if its parent is killed: otherwise it would hold the lock of its folder, and the
-    resumed run could not start. Only Linux can."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _awaited(process: subprocess.Popen[bytes], stop: StopRequest) -> int:

@@ -152,20 +152,13 @@ def _newest_checkpoint(folder: Path, names: Sequence[str]) -> tuple[Path, dict[s
 
 
 class StopSignals:
-    """Records a signal to stop, from construction until the process ends.
-
-    Lightning's own handler runs a collective operation inside the handler and hangs with several processes; so this
-    handler only sets a flag, on which all processes agree at the end of a step.
-    """
+    """Records a signal to stop, from construction until the process ends: its handler only sets a flag, on which all
+    processes agree at the end of a step."""
 
     NUMBERS = (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT)
 
     def __init__(self) -> None:
         self.received: signal.Signals | None = None
-        self.listen()
-
-    def listen(self) -> None:
-        """Installs the handlers, again if something else has replaced them."""
         for number in self.NUMBERS:
             signal.signal(number, self._record)
 
@@ -257,7 +250,6 @@ class CheckpointCallback(L.Callback):
             checkpoint["loops"] = self._loops_before_validation
 
     def on_train_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
-        self.signals.listen()
         # Lightning would broadcast its own flag with every batch, and wait for the device
         trainer.fit_loop.epoch_loop._broadcast_sigterm_tensor = lambda: None  # type: ignore[method-assign]
         self._due = time.monotonic() + self._seconds

@@ -4,6 +4,7 @@ Whatever the strategy, a checkpoint is one file with all weights and all optimis
 be resumed with another number of processes and another strategy (with Muon: plain or DDP).
 """
 
+import atexit
 import os
 from collections.abc import Mapping
 from datetime import timedelta
@@ -11,6 +12,7 @@ from typing import Literal
 
 import lightning as L
 import torch
+from lightning.fabric.utilities.distributed import _destroy_dist_connection
 from lightning.pytorch.strategies import DDPStrategy, SingleDeviceStrategy, Strategy
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
@@ -78,6 +80,12 @@ def is_lost_process(error: RuntimeError) -> bool:
     """Returns whether the error means that another process is gone; gloo has no class for it."""
     signs = ("Connection closed by peer", "Connection reset by peer", "Timed out waiting", "Broken pipe")
     return isinstance(error, torch.distributed.DistError) or any(sign in str(error) for sign in signs)
+
+
+def leave_processes() -> None:
+    """Lets this process end although the others go on: with NCCL, Lightning would have it wait for them at its exit,
+    while they wait for it, and nothing would end them."""
+    atexit.unregister(_destroy_dist_connection)
 
 
 def network_tensors(trainer: L.Trainer) -> dict[str, Tensor]:

@@ -17,6 +17,7 @@ from lightning.pytorch.strategies import Strategy
 
 from annotate.runtime.files import locking
 from annotate.runtime.garbage import no_search_of_what_is_there
+from annotate.runtime.signals import end_with_parent
 from annotate.runtime.terminal import is_out_of_memory
 from kanachan.config import WEIGHTS_NAME, RunConfig, TrainConfig
 from kanachan.models.card import read_card
@@ -44,12 +45,12 @@ from kanachan.training.learner import StageKind
 from kanachan.training.logged_module import LoggedModule
 from kanachan.training.loggers import MetricsFile
 from kanachan.training.metric_names import METRICS_NAME, in_words
-from kanachan.training.processes import SameChoices, World, placement_of, this_rank
+from kanachan.training.processes import SameChoices, World, is_launched, placement_of, this_rank
 from kanachan.training.profiling import StepProfiler
 from kanachan.training.progress import Progress
 from kanachan.training.run_folder import BEST_NAME, CHECKPOINTS, CONFIG_NAME, save_config
 from kanachan.training.run_length import steps_between_validations, steps_of
-from kanachan.training.strategies import chosen_strategy, is_lost_process, make_strategy
+from kanachan.training.strategies import chosen_strategy, is_lost_process, leave_processes, make_strategy
 from kanachan.training.throughput import matrix_flops_per_second
 from kanachan.training.wandb_run import finish_wandb, wandb_group, wandb_logger, wandb_mode
 from kanachan.training.weights_writer import WeightsWriter
@@ -127,7 +128,7 @@ class _Run:
             if not self.is_zero:
                 return 0
             self.devices = replace(self.devices, world=World(1, 1))
-            placed = replace(config, run=replace(config.run, strategy="plain"))
+            placed = replace(config, run=replace(config.run, strategy="plain", deepspeed=None))
         name, strategy, summary = _strategy(placed, self.devices, stage)
         mode = wandb_mode(config)
         if self.is_zero:
@@ -188,7 +189,7 @@ class _Run:
         placed, num_nodes, environment = placement_of(devices.world, devices.of_this_process.index)
         limit = config.run.validate_batches
         is_mixed = devices.use_bf16 and not isinstance(strategy, ZeroStrategy)  # which mixes precisions itself
-        return L.Trainer(
+        trainer = L.Trainer(
             accelerator="gpu" if devices.is_gpu else "cpu",
             devices=placed,
             num_nodes=num_nodes,
@@ -211,6 +212,9 @@ class _Run:
             enable_progress_bar=False,
             enable_model_summary=False,
         )
+        # its handler of SIGTERM runs a collective operation, wherever the signal comes; `StopSignals` are there already
+        trainer._signal_connector.register_signal_handlers = lambda: None  # type: ignore[method-assign]
+        return trainer
 
     def _announce(self, devices: str) -> None:
         config, data, learner, steps = self.config, self.data, self.learner, self.steps
@@ -248,7 +252,12 @@ def _fit(trainer: L.Trainer, stage: LoggedModule, data: DataSource, checkpoint: 
     """Trains the stage; raises ConnectionError if another process of the run is gone."""
     try:
         trainer.fit(stage, datamodule=SourceData(data), ckpt_path=checkpoint, weights_only=True)
-    except RuntimeError as error:
+    except Stopped:  # as all processes have agreed
+        raise
+    except BaseException as error:
+        leave_processes()
+        if not isinstance(error, RuntimeError):
+            raise
         if is_out_of_memory(error):
             advice = "try a smaller --data.micro_batch, or --run.recompute true"
             raise MemoryError(f"{advice} [{str(error).splitlines()[0]}]") from error
@@ -289,6 +298,8 @@ def _set_up(config: RunConfig) -> Devices:
         torch.set_num_threads(config.threads)
         os.environ["OMP_NUM_THREADS"] = str(config.threads)  # else Lightning divides the cores among its processes
     L.seed_everything(config.seed, verbose=False)
+    if this_rank() and not is_launched():  # Lightning, in the first process, has started this one
+        end_with_parent()
     devices = devices_of(config)
     set_up_kernels(is_exact=config.precision == "fp32" or not devices.is_gpu)
     require_compiler(config, is_gpu=devices.is_gpu)

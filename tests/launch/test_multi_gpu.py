@@ -13,6 +13,8 @@ import pytest
 from kanachan.training.checkpointing import read_checkpoint
 from tests.support.launched import run_module, sbatch, write_program
 from tests.support.paths import ROOT
+from tests.support.processes import is_alive, wait_until
+from tests.support.stopped import wait_for_rows
 from tests.support.tiny_runs import arguments, rows_of
 
 STEPS = 60
@@ -85,6 +87,20 @@ def test_a_run_of_which_a_process_was_killed_is_restarted(machine: Path, shards:
     assert out.count("2 x CPU, ddp") == 2 and "resumed from step" in out
     assert steps_of(run) == list(range(1, STEPS + 1))
     assert (run / "weights.safetensors").is_file()
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="only Linux lists processes in /proc")
+def test_the_processes_that_the_first_one_has_started_end_with_it(machine: Path, shards: Path) -> None:
+    run = machine / "run"
+    endless = ("--run.steps", "1000000", "--run.devices", "2", "--run.accelerator", "cpu")
+    command = [machine / "venv" / "bin" / "kanachan-train", *arguments("imitation", shards, run, *endless)]
+    first = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=subprocess.DEVNULL)
+    wait_for_rows(run, 1)
+    second = second_rank(first.pid)
+    os.kill(second, signal.SIGSTOP)  # as if it waited for a GPU
+    first.kill()
+    first.wait()
+    wait_until(lambda: not is_alive(second), seconds=5)
 
 
 CHECKPOINT = "mkdir -p run/checkpoints; touch run/checkpoints/last.ckpt; "

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -123,6 +124,18 @@ def test_a_run_is_resumed_with_one_process_and_then_with_two_again(
     again = arguments("rank", shards, out, *moving(trained), "--resume", "auto", "--run.strategy", "zero2")
     assert "2 x CPU, zero2" in made_by_two([Run(again)], tmp_path)
     assert losses_of(out) == pytest.approx(losses_of(trained / "rank-plain"), rel=1e-5)
+
+
+def test_a_sharded_run_that_lacks_only_its_weights_file_is_finished_by_one_process(
+    shards: Path, trained: Path, tmp_path: Path
+) -> None:
+    out = Path(shutil.copytree(trained / "rank-zero2", tmp_path / "run"))
+    (out / "weights.safetensors").unlink()
+    (tmp_path / "zero.json").write_text("{}")
+    zero = ("--run.strategy", "zero2", "--run.deepspeed", str(tmp_path / "zero.json"), "--run.devices", "2")
+    assert run("rank", shards, out, *moving(trained), *zero, "--resume", "auto") == 0
+    weights, expected = (load_file(folder / "weights.safetensors") for folder in (out, trained / "rank-zero2"))
+    assert all(tensor.equal(weights[name]) for name, tensor in expected.items())
 
 
 def moving(folder: Path) -> tuple[str, ...]:
