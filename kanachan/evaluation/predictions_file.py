@@ -63,6 +63,8 @@ def held_out_lines(
     texts: list[str] = []
     annotations: list[Annotation] = []
     for first_line, block in read_blocks(path, lambda _: None):
+        if len(texts) == limit:
+            break
         for number, line in enumerate(block.split(b"\n")[:-1], first_line):
             if len(texts) == limit:
                 break

@@ -72,7 +72,7 @@ def verdict_on_gain(gain: Estimate, unit: str, num_games: int) -> GainVerdict:
 def _against(baseline: str, difference: Estimate, measure: Measure, num_games: int) -> tuple[str, str]:
     """Returns the result of a comparison with one of `_BASELINES`, and the sentence."""
     (name, lacks), amount = _BASELINES[baseline], _amount(difference, measure)
-    if difference.high < -1e-6:  # more than rounding
+    if difference.high < -1e-6 and num_games > 1:  # more than rounding, and with an interval
         return (
             f"worse_than_{baseline}",
             f"worse than {name} ({amount}): too few games to learn from, or too many steps on them",

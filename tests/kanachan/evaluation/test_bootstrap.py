@@ -18,6 +18,14 @@ def test_intervals_come_from_resampling_games() -> None:
     assert estimate.high - estimate.low == pytest.approx(2 * 1.96 * error, rel=0.15)
 
 
+@pytest.mark.parametrize("games", [6, 10, 30])
+def test_intervals_of_few_games_contain_the_true_value_as_often_as_they_say(games: int) -> None:
+    rng, game_B, draws = np.random.default_rng(2), np.arange(games), 1000
+    statistics = {str(draw): ratio_statistic(rng.normal(size=games)) for draw in range(draws)}
+    found = cluster_bootstrap(game_B, statistics, replicates=400)
+    assert sum(estimate.low < 0 < estimate.high for estimate in found.values()) / draws == pytest.approx(0.94, abs=0.02)
+
+
 @pytest.mark.parametrize("games", [30, 333, 997])
 @pytest.mark.parametrize("width", [1, 3, 5, 7, 21, 33])
 def test_equal_columns_have_equal_draws_to_the_last_bit(games: int, width: int) -> None:

@@ -16,6 +16,8 @@ from tests.support.packed import packed
 from tests.support.tiny_weights import written
 
 NUM_GAMES, NUM_ROWS, DRAWS = 30, 600, 120
+STUDENT = 2.045230
+"""the 97.5th percentile of Student's distribution with 29 degrees of freedom"""
 GAME_B = np.sort(np.random.default_rng(0).integers(NUM_GAMES, size=NUM_ROWS)) * 7
 OFFERED_BK = np.random.default_rng(1).random((NUM_ROWS, len(KINDS))) < 0.3
 TAKEN_BK = OFFERED_BK & (np.random.default_rng(2).random(OFFERED_BK.shape) < 0.5)
@@ -86,7 +88,10 @@ def test_an_interval_is_that_of_a_plain_bootstrap_over_games(
     everything = np.arange(NUM_ROWS)
     assert (found.reference, found.other) == pytest.approx((plain(a, everything), plain(b, everything)))
     assert found.difference.value == pytest.approx(plain(b, everything) - plain(a, everything), abs=1e-12)
-    assert found.difference[1:3] == pytest.approx(tuple(np.quantile(drawn, (0.025, 0.975))), abs=1e-12)
+    wider = STUDENT / 1.959964 * (NUM_GAMES / (NUM_GAMES - 1)) ** 0.5
+    value = found.difference.value
+    expected = [value + wider * (quantile - value) for quantile in np.quantile(drawn, (0.025, 0.975))]
+    assert found.difference[1:3] == pytest.approx(expected, rel=1e-4)
     assert found.excludes_zero == (found.difference.low > 0 or found.difference.high < 0)
 
 

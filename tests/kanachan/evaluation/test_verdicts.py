@@ -33,6 +33,7 @@ def test_a_few_games_are_enough_for_a_warning_but_not_for_praise() -> None:
     assert verdict_on_imitation(BETTER, few).result == "too_few_games"
     assert verdict_on_values(WORSE, WORSE, "nats", few).result == "worse_than_chance"
     assert verdict_on_imitation(WORSE, few).result == "worse_than_chance"
+    assert verdict_on_imitation(WORSE, 1).result == "too_few_games"
 
 
 @pytest.mark.parametrize(
