@@ -1,6 +1,7 @@
 """kanachan-evaluate --gain: what one policy gains over another, from games that the other played."""
 
 import argparse
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
@@ -166,6 +167,7 @@ def _measured(seats: "LearnerSeats", returns: _Returns, arguments: argparse.Name
 
     shards, device = seats.shards, chosen_device(arguments.device)
     new, old = (Policy.load(path, device) for path in arguments.weights)
+    _require_unseen(arguments.weights[0], new.card, seats)
     for path, policy in zip(arguments.weights, (new, old), strict=True):
         shards.require(policy.vocabulary, path)
     predictor = None if returns.reward is None else RewardPredictor.load(returns.reward)
@@ -181,6 +183,18 @@ def _measured(seats: "LearnerSeats", returns: _Returns, arguments: argparse.Name
             names = f"{arguments.weights[0]} against {arguments.weights[1]}"
             kind = TooFar if isinstance(error, TooFar) else ValueError
             raise kind(f"{names}: {error} (played as {seats.circumstances})") from None
+
+
+def _require_unseen(name: str, card: Mapping[str, Any], seats: "LearnerSeats") -> None:
+    """Raises ValueError if the policy `name` has learned from games that are to tell its gain: of the same self-play,
+    in the train split, or in another one by other shares of the splits."""
+    shards, learned = seats.shards, card.get("data", {}).get("self_play", {})
+    is_same = all(learned.get(key) == value for key, value in seats.selfplay.as_json().items())
+    if is_same and (shards.split == "train" or learned["fractions"] != shards.made["self_play"]["fractions"]):
+        raise ValueError(
+            f"{shards.folder}: {name} has learned from games of its {shards.split} split, which therefore cannot tell "
+            "its gain: give --split test of the shards that it was trained on, or games of another --seed"
+        )
 
 
 def _report(

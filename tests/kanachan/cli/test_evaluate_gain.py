@@ -82,6 +82,16 @@ def test_a_small_change_is_measured_whatever_the_points(
     assert other["gain"]["value"] == pytest.approx(content["gain"]["value"], rel=1e-3)
 
 
+def test_games_that_the_policy_has_learned_from_are_refused(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    weights, shards = read_weights(folder / "near"), open_shards(folder / "games", "test")
+    played = {**shards.made["self_play"], "fractions": [0.5, 0.0, 0.5]}
+    write_weights(tmp_path / "weights.safetensors", weights.tensors, weights.card | {"data": {"self_play": played}})
+    assert main(["--gain", str(tmp_path), str(folder / "old"), str(folder / "games"), "--utility", "round_points"]) == 1
+    assert f"{tmp_path} has learned from games of its test split" in capsys.readouterr().err
+
+
 def test_points_of_rounds_need_no_reward_predictor(folder: Path, tmp_path: Path) -> None:
     policies = (folder / "near", folder / "old", folder / "games")
     command = [*map(str, policies), "--utility", "round_points", "--bootstrap", "50"]
