@@ -89,7 +89,8 @@ class PolicyModule(LoggedModule):
         super().on_before_optimizer_step(optimizer)
         if self._ends_step(self.trainer.fit_loop.epoch_loop.batch_idx):
             gap = mean_over_ranks(torch.stack(self._entropy_gap).mean(), self.trainer)
-            self.entropy_weight = self.entropy_weight + _ENTROPY_RATE * gap
+            # of a step that is skipped, as its loss is not finite, it may not be finite either
+            self.entropy_weight = self.entropy_weight + _ENTROPY_RATE * gap.where(gap.isfinite(), 0.0)
             self._entropy_gap = []
 
     def validation_step(self, batch: Batch, batch_idx: int) -> None:

@@ -1,5 +1,6 @@
 """Stage policy on real decisions with a reward whose answer is known: it prefers the action that is rewarded."""
 
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -121,6 +122,15 @@ def test_rewards_that_are_exchanged_among_the_decisions_change_nothing_in_other_
     assert after == pytest.approx(before, rel=0.2)
     (covariance,) = rows.of("validation/covariance").values()
     assert abs(covariance) < 0.05  # six shuffles: -0.022 to 0.019; the true rewards: 0.190
+
+
+def test_a_step_without_finite_numbers_is_skipped_and_the_run_goes_on(weights: Path, games: list[list[Batch]]) -> None:
+    train, held_out = (with_rewards(batches) for batches in games)
+    train[3] = replace(train[3], numeric_BN=train[3].numeric_BN * torch.nan)
+    stage, rows = trained(weights, train, held_out)
+    assert max(rows.of("train/skipped_steps").values()) == STEPS // len(train) + 1  # of each pass
+    assert math.isfinite(stage.entropy_weight)
+    assert probability_of_reward(stage._policy, held_out) > 2 * probability_of_reward(fixed(weights), held_out)
 
 
 @pytest.mark.parametrize("magnet_seed", [None, 0, 1], ids=["no magnet", "magnet of this encoder", "of another"])
