@@ -16,9 +16,9 @@ DEFAULT_ROOM = 4  # Throne
 DEFAULT_GRADE = 14  # 雀聖3
 
 
-def table_seed(seed: int, index: int) -> int:
-    """Returns 40 bits that differ between games, so that no two games share their walls."""
-    return int.from_bytes(hashlib.sha256(f"{seed}/{index}".encode()).digest()[:5], "big")
+def table_seed(seed: int, index: int, kind: str = "") -> int:
+    """Returns 40 bits that differ between games, so that no two games share their walls, nor do those of two kinds."""
+    return int.from_bytes(hashlib.sha256(f"{kind}{seed}/{index}".encode()).digest()[:5], "big")
 
 
 def id_of_made(kind: str, vocabulary: Vocabulary, number: str) -> str:

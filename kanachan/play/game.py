@@ -38,7 +38,7 @@ class GameSetup:
 
 
 class Game:
-    """A game in progress; if `logs_decisions`, also its decisions, with hidden hands and wall."""
+    """A game in progress; if `logs_decisions`, also its decisions, with the hidden field."""
 
     def __init__(self, setup: GameSetup, *, logs_decisions: bool = False) -> None:
         vocabulary = setup.vocabulary

@@ -107,7 +107,8 @@ class SelfPlay:
             grades=grades_by_seat(self.grades, self.vocabulary.num_seats),
             seats=self.seats(number),
             players=self.letters,
-            table_seed=table_seed(self.seed, number),
+            # other walls than the arena's of the same seed, which may measure what is learned from these
+            table_seed=table_seed(self.seed, number, "selfplay-"),
         )
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from annotate.game.settings import table_seed
 from annotate.vocabulary import FOUR_PLAYERS, THREE_PLAYERS, VOCABULARIES, Vocabulary
 from kanachan.play.selfplay import SelfPlay
 
@@ -24,6 +25,11 @@ def test_a_game_depends_on_the_seed_and_its_number() -> None:
     seeds = {settings.setup(number).table_seed for settings in (MIXED, other) for number in range(50)}
     ids = {settings.setup(number).id for settings in (MIXED, other) for number in range(50)}
     assert len(seeds) == len(ids) == 100
+
+
+def test_its_walls_are_not_those_of_the_arena() -> None:
+    of_arena = {table_seed(MIXED.seed, number) for number in range(50)}
+    assert of_arena.isdisjoint(MIXED.setup(number).table_seed for number in range(50))
 
 
 def test_three_players_have_three_seats_and_ids_of_their_own() -> None:
