@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 
 PROGRAM = "kanachan-selfplay"
 _DESCRIPTION = """Plays games and writes the decisions of all seats into a folder of shards, as kanachan-pack does, with
-hidden hands, the wall, and the log-probability and the value that the player gave its action. The shards are a function
-of players, settings and seed; after an interruption of any kind the same command resumes. A game that its engine cannot
-play to the end is left out and reported."""
+hidden hands and the log probability that the player gave its action. The shards are a function of players, settings and
+seed; after an interruption of any kind the same command resumes. A game that its engine cannot play to the end is left
+out and reported."""
 _MOST_SHOWN = 10
 
 

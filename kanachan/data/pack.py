@@ -72,10 +72,10 @@ def pack(
 
 def unpack(folder: Path, out: str, split: str | None = None, *, force: bool = False) -> int:
     """Writes a split, or all that exist, as annotation text; returns the number of lines. The id of a game becomes its
-    key, 16 hexadecimal digits; the hidden field is written if they have it, with the wall if they are of self-play."""
+    key, 16 hexadecimal digits; the hidden field is written if they have it."""
     check_output(out, may_stream=True, force=force)
     splits = [split] if split else splits_in(folder) or SPLITS[:1]
-    opened = [open_shards(folder, name, hidden=None, behaviour=True) for name in splits]
+    opened = [open_shards(folder, name, hidden=None) for name in splits]
     with writing_text(out) as text:
         for shards in opened:
             for first in range(0, len(shards), 10_000):

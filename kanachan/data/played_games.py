@@ -23,6 +23,8 @@ from kanachan.data.shard_writer import ShardOutput
 from kanachan.data.shards import OPTIONAL
 
 _JOURNAL = ".kanachan-selfplay.part/journal"
+_MOST_SAVES = 100
+"""by which the time of a run so far is divided"""
 
 
 class PlayedGame(NamedTuple):
@@ -80,6 +82,7 @@ class PlayedGames:
         self._new: dict[int, str | None] = {}
         """the failures of games that are not saved yet, if any, by their numbers"""
         self._saved: dict[str, Any] | None = None
+        self._begun = time.monotonic()
 
     @contextmanager
     def opened(self, *, force: bool = False, restart: bool = False) -> Iterator[None]:
@@ -133,7 +136,9 @@ class PlayedGames:
     def add(self, number: int, game: PlayedGame) -> None:
         """Adds a game, which is saved with others a little later."""
         if not self._new:
-            self._next_save = time.monotonic() + ShardOutput.seconds_between_saves
+            # a save takes longer the more there are: of a long run it comes later
+            wait = max(ShardOutput.seconds_between_saves, (time.monotonic() - self._begun) / _MOST_SAVES)
+            self._next_save = time.monotonic() + wait
         try:
             self._output.write(game.rows)
         except OSError:  # of rows that could not be written, whose games are played again

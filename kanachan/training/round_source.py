@@ -19,7 +19,7 @@ from kanachan.data.round_batch import Games, RoundBatch
 from kanachan.data.round_columns import RoundColumns
 from kanachan.data.round_shards import open_rounds
 from kanachan.data.sampler import EpochSampler, batches_of_rank
-from kanachan.data.shard_file import open_shard_file
+from kanachan.data.shard_file import open_shard_files
 from kanachan.data.shard_folder import ROUNDS, splits_in
 from kanachan.models.learned_games import keys_of_games
 
@@ -38,7 +38,8 @@ class RoundSource:
             if split == "train" or split in present
         }
         self._games = {split: Games.of(rounds) for split, rounds in self._rounds.items()}
-        self._shard = open_shard_file(present["train"][0])[0]
+        shards = [description for description, _ in open_shard_files("train", present["train"])]
+        self._shard, self._checksum = shards[0], "".join(shard["checksum"] for shard in shards)
         self.name = config.path
         self.vocabulary = vocabulary_named(self._shard["vocabulary"])
         self.num_train_rows = len(self._games["train"])
@@ -57,7 +58,7 @@ class RoundSource:
         return keys_of_games([] if is_own else [self._rounds["train"].game])
 
     def train_batches(self, share: Share) -> "RoundLoader":
-        identity = {"rows": len(self._rounds["train"]), "checksum": self._shard["checksum"]}
+        identity = {"rows": len(self._rounds["train"]), "checksum": self._checksum}
         return RoundLoader(self._rounds["train"], self._games["train"], self.config, self.seed, share, identity)
 
     def validation_batches(self, share: Share, limit: int | None) -> Iterable[RoundBatch]:
