@@ -39,7 +39,17 @@ def ratio_statistic(value_B: Column, where_B: Column | None = None) -> Statistic
     """Returns the statistic of the mean of values over the rows where `where_B` (0 or 1) is 1, or over all."""
     taken_B = np.ones(len(value_B), dtype=bool) if where_B is None else where_B
     columns = (lambda: np.where(taken_B, value_B, 0.0), lambda: taken_B)
-    return Statistic(columns, lambda sums_RC: sums_RC[:, 0] / sums_RC[:, 1], taken_B)
+    return Statistic(columns, _ratio, taken_B)
+
+
+def ratio_of_sums(numerator_B: Column, denominator_B: Column) -> Statistic:
+    """Returns the statistic of the sum of a column over that of another."""
+    return Statistic((lambda: numerator_B, lambda: denominator_B), _ratio, np.ones(len(numerator_B), bool))
+
+
+def _ratio(sums_RC: Floats) -> Floats:
+    ratio_R: Floats = sums_RC[:, 0] / sums_RC[:, 1]
+    return ratio_R
 
 
 def cluster_bootstrap(

@@ -16,7 +16,7 @@ import numpy as np
 
 from annotate.game.grading import FIRST_DAN, TENHOU_BONUS, TENHOU_PENALTY_STEP
 from annotate.runtime.json_output import plain
-from kanachan.evaluation.bootstrap import REPLICATES, Estimate, Floats, Statistic, cluster_bootstrap
+from kanachan.evaluation.bootstrap import REPLICATES, Estimate, Floats, Statistic, cluster_bootstrap, ratio_of_sums
 from kanachan.evaluation.comparison import difference
 from kanachan.play.match import PLAYERS, GameResult, Match, num_seatings
 
@@ -89,23 +89,18 @@ def _metrics(results: Sequence[GameResult], player: str, points: Sequence[float]
     seats, rounds = total(lambda r: [1] * len(r.players)), total(lambda r: [r.rounds] * len(r.players))
     wins, rank_B = total(lambda r: r.wins), [reached(rank) for rank in range(len(points))]
     return {
-        **{f"rank_{rank}": _ratio(count_B, seats) for rank, count_B in enumerate(rank_B, start=1)},
-        "mean_rank": _ratio(total(lambda r: [1 + rank for rank in r.ranks]), seats),
-        "points": _ratio(total(lambda r: [points[rank] for rank in r.ranks]), seats),
-        "grading_points": _ratio(total(lambda r: r.grading_deltas), seats),
+        **{f"rank_{rank}": ratio_of_sums(count_B, seats) for rank, count_B in enumerate(rank_B, start=1)},
+        "mean_rank": ratio_of_sums(total(lambda r: [1 + rank for rank in r.ranks]), seats),
+        "points": ratio_of_sums(total(lambda r: [points[rank] for rank in r.ranks]), seats),
+        "grading_points": ratio_of_sums(total(lambda r: r.grading_deltas), seats),
         "stable_dan": _stable_dan(rank_B, style),
-        "score": _ratio(total(lambda r: r.scores), seats),
-        "win_rate": _ratio(wins, rounds),
-        "deal_in_rate": _ratio(total(lambda r: r.deal_ins), rounds),
-        "call_rate": _ratio(total(lambda r: r.calls), rounds),
-        "riichi_rate": _ratio(total(lambda r: r.riichis), rounds),
-        "won_points": _ratio(total(lambda r: r.won_points), wins),
+        "score": ratio_of_sums(total(lambda r: r.scores), seats),
+        "win_rate": ratio_of_sums(wins, rounds),
+        "deal_in_rate": ratio_of_sums(total(lambda r: r.deal_ins), rounds),
+        "call_rate": ratio_of_sums(total(lambda r: r.calls), rounds),
+        "riichi_rate": ratio_of_sums(total(lambda r: r.riichis), rounds),
+        "won_points": ratio_of_sums(total(lambda r: r.won_points), wins),
     }
-
-
-def _ratio(numerator_B: Floats, denominator_B: Floats) -> Statistic:
-    columns = (_getter(numerator_B), _getter(denominator_B))
-    return Statistic(columns, lambda sums_RC: sums_RC[:, 0] / sums_RC[:, 1], np.ones(len(numerator_B), bool))
 
 
 def _stable_dan(rank_B: Sequence[Floats], style: int) -> Statistic:
@@ -116,12 +111,8 @@ def _stable_dan(rank_B: Sequence[Floats], style: int) -> Statistic:
     def statistic(sums_RC: Floats) -> Floats:
         return sums_RC[:, :-1] @ np.array(gains) / (step * sums_RC[:, -1]) - (FIRST_DAN - 1 - lowest)
 
-    columns = tuple(map(_getter, rank_B))
+    columns = tuple([lambda of_rank_B=of_rank_B: of_rank_B for of_rank_B in rank_B])
     return Statistic(columns, statistic, np.ones(len(rank_B[0]), bool))
-
-
-def _getter(column_B: Floats) -> Callable[[], Floats]:
-    return lambda: column_B
 
 
 def rank_difference(result: GameResult) -> float:

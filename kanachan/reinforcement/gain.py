@@ -18,7 +18,14 @@ from numpy.typing import NDArray
 from kanachan.data.columns import Columns, round_keys
 from kanachan.data.sampler import by_round
 from kanachan.data.shards import Shards
-from kanachan.evaluation.bootstrap import REPLICATES, Estimate, Floats, Statistic, cluster_bootstrap, ratio_statistic
+from kanachan.evaluation.bootstrap import (
+    REPLICATES,
+    Estimate,
+    Floats,
+    cluster_bootstrap,
+    ratio_of_sums,
+    ratio_statistic,
+)
 from kanachan.inference.policy import DEFAULT_BATCH, Policy
 from kanachan.models.transformer import have_same_encoder
 from kanachan.reinforcement.behaviour import Behaviour, divergence
@@ -261,12 +268,11 @@ def gain_of(rounds: SeatRounds, replicates: int = REPLICATES) -> Gain:
     is_new_R[np.unique(pairs, axis=0, return_index=True)[1]] = True
     total_R = np.where(known_R, rounds.gain_R, 0.0)
     game_R = rounds.game_R.view(np.int64)
-    everywhere_R = np.ones(len(rounds), bool)
-    by_seats = Statistic((lambda: total_R, lambda: is_new_R), lambda s: s[:, 0] / s[:, 1], everywhere_R)
-    by_decisions = Statistic(
-        (lambda: rounds.divergence_R, lambda: rounds.decisions_R), lambda s: s[:, 0] / s[:, 1], everywhere_R
-    )
-    statistics = {"gain": by_seats, "divergence": by_decisions, "weight": ratio_statistic(rounds.weight_R)}
+    statistics = {
+        "gain": ratio_of_sums(total_R, is_new_R),
+        "divergence": ratio_of_sums(rounds.divergence_R, rounds.decisions_R),
+        "weight": ratio_statistic(rounds.weight_R),
+    }
     found = cluster_bootstrap(game_R, statistics, replicates)
     seats, weight_R, decisions = int(is_new_R.sum()), rounds.weight_R, int(rounds.decisions_R.sum())
     games, game_index_R = np.unique(game_R, return_inverse=True)

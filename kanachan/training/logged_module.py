@@ -89,11 +89,8 @@ class LoggedModule(L.LightningModule):
     def configure_optimizers(self) -> OptimizerLRScheduler:
         optimizer = make_optimizer(self.network, self.optim)
         self.optimised = [list(group["params"]) for group in optimizer.param_groups]
-        schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, self._rate_factor())
+        schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, learning_rate_factor(self.optim, self.total_steps))
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
-
-    def _rate_factor(self) -> Callable[[int], float]:
-        return learning_rate_factor(self.optim, self.total_steps)
 
     def transfer_batch_to_device(self, batch: Any, device: torch.device, dataloader_idx: int) -> Any:
         if self.trainer.training:
