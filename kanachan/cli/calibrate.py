@@ -20,7 +20,7 @@ _DESCRIPTION = """Finds the temperature by which a network's logits are to be di
 held-out games best (least negative log-likelihood), and with -o writes the weights with it in their card; of these
 all commands, and ONNX files, divide by it. The tensors do not change. For weights of imitation, and of rank, which have
 a second temperature for the order of the seats. The metrics shown are of the decisions that it was fitted to."""
-_NAMES = {"nll": ("negative log-likelihood", ".4f", 1), "ece": ("calibration error %", ".2f", 100)}
+_NAMES = {"nll": ("negative log-likelihood", 4, 1), "ece": ("calibration error %", 2, 100)}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -102,11 +102,11 @@ def _summary(card: dict[str, Any]) -> str:
 
 def _changes(metrics: dict[str, Any]) -> list[str]:
     """Formats a line for each metric, before and after."""
+    from kanachan.evaluation.bootstrap import estimate_of
+    from kanachan.evaluation.tables import with_interval
+
     lines = []
-    for key, (name, form, unit) in _NAMES.items():
-        before, after = (
-            "{} [{}, {}]".format(*(format(unit * metrics[when][key][part], form) for part in ("value", "low", "high")))
-            for when in ("before", "after")
-        )
+    for key, (name, digits, scale) in _NAMES.items():
+        before, after = (with_interval(estimate_of(metrics[when][key]), digits, scale) for when in ("before", "after"))
         lines.append(f"{name:<24}{before}  ->  {after}")
     return lines

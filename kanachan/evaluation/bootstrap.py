@@ -16,12 +16,18 @@ _REPLICATES_AT_ONCE = 50
 
 
 class Estimate(NamedTuple):
-    """A metric, its 95 % interval by games, and the number of decisions that it is computed over."""
+    """A metric, its 95 % interval by games, NaN if it has none, and the number of decisions that it is computed of."""
 
     value: float
     low: float
     high: float
     decisions: int
+
+
+def estimate_of(entry: Mapping[str, Any]) -> Estimate:
+    """Returns the estimate of an entry of a card or of a command's JSON."""
+    value, low, high = (np.nan if entry[name] is None else entry[name] for name in ("value", "low", "high"))
+    return Estimate(value, low, high, entry["decisions"])
 
 
 class Statistic(NamedTuple):
@@ -33,6 +39,8 @@ class Statistic(NamedTuple):
     """of the sums of these columns"""
     where_B: Column
     """1 for the decisions that the metric is computed over, else 0"""
+    has_interval: bool = True
+    """False where resamples are all too high or too low"""
 
 
 def ratio_statistic(value_B: Column, where_B: Column | None = None) -> Statistic:
@@ -77,10 +85,10 @@ def cluster_bootstrap(
     total_1C = sums_GD.sum(axis=0, keepdims=True)[:, place_C]
     estimates, last, wider = {}, 0, _widening(len(games))
     with np.errstate(invalid="ignore", divide="ignore"):
-        for name, (columns, statistic, where_B) in statistics.items():
+        for name, (columns, statistic, where_B, has_interval) in statistics.items():
             own, last = slice(last, last + len(columns)), last + len(columns)
             value = float(statistic(total_1C[:, own])[0])
-            drawn_R = statistic(sums_RC[:, own])
+            drawn_R = statistic(sums_RC[:, own] if has_interval else sums_RC[:0, own])
             drawn_R = drawn_R[~np.isnan(drawn_R)]  # a rare kind may be missing from all games drawn
             # infinity is a value: of stable dan, where no fourth place was drawn
             method: Literal["linear", "inverted_cdf"] = "linear" if np.isfinite(drawn_R).all() else "inverted_cdf"

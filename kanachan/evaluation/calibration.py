@@ -39,7 +39,8 @@ class Bin(NamedTuple):
 
 def calibration_statistic(confidence_B: Column, is_right_B: Column) -> Statistic:
     """Returns the statistic of the expected calibration error: the mean distance of confidence from accuracy over 15
-    bins of equal width, weighted by their decisions."""
+    bins of equal width, weighted by their decisions. Resamples add errors of their own to each bin, so it has no
+    interval."""
     everywhere_B = np.ones(len(confidence_B), dtype=bool)
     bin_B = np.minimum((confidence_B * CALIBRATION_BINS).astype(int), CALIBRATION_BINS - 1)
     gap_B = confidence_B - is_right_B
@@ -50,7 +51,9 @@ def calibration_statistic(confidence_B: Column, is_right_B: Column) -> Statistic
     def error(sums_RC: Floats) -> Floats:
         return calibration_error(sums_RC[:, :-1], sums_RC[:, -1])
 
-    return Statistic((*map(gap, range(CALIBRATION_BINS)), lambda: everywhere_B), error, everywhere_B)
+    return Statistic(
+        (*map(gap, range(CALIBRATION_BINS)), lambda: everywhere_B), error, everywhere_B, has_interval=False
+    )
 
 
 def calibration_error(gap_RG: Floats, count_R: Floats) -> Floats:

@@ -51,7 +51,7 @@ def with_interval(estimate: Estimate | None, digits: int, scale: float = 1.0, si
         return MISSING
     value, low, high = (f"{number * scale:{sign}z,.{digits}f}" for number in estimate[:3])
     # where all resamples are equal, as with one game, the spread is unknown
-    return value if estimate.low == estimate.high else f"{value} [{low}, {high}]"
+    return f"{value} [{low}, {high}]" if estimate.low < estimate.high else value
 
 
 def _share(estimate: Estimate | None) -> str:

@@ -127,6 +127,7 @@ def _match(match: Mapping[str, Any]) -> str:
     return f"{a} against {b}, {games}: mean rank {ours} against {theirs}, difference {difference}"
 
 
-def _interval(estimate: Mapping[str, float], digits: int, scale: float = 1.0) -> str:
-    value, low, high = (f"{estimate[name] * scale:z,.{digits}f}" for name in ("value", "low", "high"))
-    return f"{value} [{low}, {high}]"
+def _interval(estimate: Mapping[str, float | None], digits: int, scale: float = 1.0) -> str:
+    numbers = (estimate[name] for name in ("value", "low", "high"))
+    value, *interval = (f"{number * scale:z,.{digits}f}" for number in numbers if number is not None)
+    return f"{value} [{', '.join(interval)}]" if interval else value
