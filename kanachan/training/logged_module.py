@@ -162,7 +162,9 @@ class LoggedModule(L.LightningModule):
     def require_finite(self, step: int) -> None:
         """Raises ValueError if too many steps in a row were skipped, or weights are no longer finite."""
         self.skipped.checked_total(step)
-        if not all(bool(torch.isfinite(parameter).all()) for parameter in self.network.parameters()):
+        # with ZeRO 3 a parameter is empty outside of its products, and has the part of this process beside it
+        parts = (getattr(parameter, "ds_tensor", parameter) for parameter in self.network.parameters())
+        if not all(bool(torch.isfinite(part).all()) for part in parts):
             raise ValueError(
                 f"weights are no longer finite after step {step}: lower optim.learning_rate; "
                 "the last checkpoint is from before that"
