@@ -39,7 +39,6 @@ def test_in_play_the_prior_is_added_to_cached_networks(policy: Policy, use_bf16:
     cached = CachedPolicy(policy, use_bf16=use_bf16).evaluate(observations, list(range(len(observations))))
     for ours, theirs in zip(cached, policy.evaluate(observations), strict=True):
         np.testing.assert_allclose(ours.score, theirs.score, atol=3 if use_bf16 else 1e-2)
-        assert ours.value == pytest.approx(theirs.value, abs=3 if use_bf16 else 1e-2)
 
 
 def test_the_graph_of_the_onnx_file_contains_the_prior(policy: Policy) -> None:
