@@ -63,7 +63,7 @@ REFUSALS = [
     (f"{TRAIN} imitation --data.path shards --objective.hidden_hands 1", "train-00000.arrow: holds no hidden hands"),
     (f"{TRAIN} rank --data.path shards --optim.optimizer muon --run.strategy zero1", "use --run.strategy ddp, or"),
     (f"{TRAIN} rank --data.path shards --optim.average 0.9 --run.strategy zero3", "optim.average needs whole weights"),
-    (f"{TRAIN} imitation --data.path shards --run.devices 4", "data.batch=32 cannot be shared equally by 4 devices"),
+    (f"{TRAIN} imitation --data.path shards --run.devices 3", "data.batch=32 cannot be shared equally by 3 devices"),
     (f"{TRAIN} imitation --data.path shards --optim.frozen [summary_head]", "of stage imitation has no summary_head"),
     (f"{TRAIN} imitation --data.path shards --optim.frozen [encodr]", "encodr is none of the parts encoder, decoder"),
     (f"{TRAIN} rank --data.path shards --run.out text.txt/run", "text.txt"),
