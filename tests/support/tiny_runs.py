@@ -39,7 +39,7 @@ def arguments(stage: StageName, shards: Path, out: Path, *more: str) -> list[str
     return [
         *("--stage", stage, "--config", str(CONFIGS / "debug.yaml"), "--data.path", str(shards)),
         *("--run.out", str(out), "--run.threads", "1"),
-        *("--model.dropout", "0.1", *more),
+        *("--data.micro_batch", "16", "--model.dropout", "0.1", *more),
     ]
 
 
