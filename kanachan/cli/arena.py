@@ -350,7 +350,7 @@ def _report(
     elif test.whole_walls < FEWEST_WALLS:
         lines.append(f"{test.whole_walls} whole walls: the number of games needed is not known")
     elif needed is None:
-        lines.append("no wall has a difference: the number of games needed is not known")
+        lines.append("all walls have the same difference: the number of games needed is not known")
     else:
         lines.append(
             f"a difference of {arguments.difference:g} in mean rank needs {needed:,} games (80 % power at 5 %)"

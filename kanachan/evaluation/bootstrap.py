@@ -1,6 +1,7 @@
 """Computes estimates with 95 % intervals by a bootstrap that resamples whole games."""
 
 from collections.abc import Callable, Mapping
+from statistics import NormalDist
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -63,8 +64,7 @@ def _ratio(sums_RC: Floats) -> Floats:
 def cluster_bootstrap(
     game_B: NDArray[np.int64], statistics: Mapping[str, Statistic], replicates: int = REPLICATES
 ) -> dict[str, Estimate]:
-    """Computes statistics with 95 % percentile intervals, all from the same resamples of games with replacement, and
-    widened as few games need it (`_widening`)."""
+    """Computes statistics with 95 % intervals, all from the same resamples of games with replacement."""
     games, game_index_B = np.unique(game_B, return_inverse=True)
     # Columns with equal sums are merged, so that equal metrics have bitwise equal resamples: a matrix product need not
     # round all its columns alike.
@@ -83,7 +83,7 @@ def cluster_bootstrap(
         ]
     )[:, place_C]
     total_1C = sums_GD.sum(axis=0, keepdims=True)[:, place_C]
-    estimates, last, wider = {}, 0, _widening(len(games))
+    estimates, last, levels = {}, 0, _levels(len(games))
     with np.errstate(invalid="ignore", divide="ignore"):
         for name, (columns, statistic, where_B, has_interval) in statistics.items():
             own, last = slice(last, last + len(columns)), last + len(columns)
@@ -92,20 +92,20 @@ def cluster_bootstrap(
             drawn_R = drawn_R[~np.isnan(drawn_R)]  # a rare kind may be missing from all games drawn
             # infinity is a value: of stable dan, where no fourth place was drawn
             method: Literal["linear", "inverted_cdf"] = "linear" if np.isfinite(drawn_R).all() else "inverted_cdf"
-            low, high = np.quantile(drawn_R, (0.025, 0.975), method=method) if len(drawn_R) else (np.nan, np.nan)
-            if np.isfinite(value):
-                low, high = value - wider * (value - low), value + wider * (high - value)
+            low, high = np.quantile(drawn_R, levels, method=method) if len(drawn_R) else (np.nan, np.nan)
             estimates[name] = Estimate(value, float(low), float(high), int(where_B.sum()))
     return estimates
 
 
-def _widening(num_games: int) -> float:
-    """Returns by how much percentile intervals are too narrow: resamples have the variance of the games, not that of
-    the population, which is not known either, so that Student's distribution takes the place of the normal one."""
-    if num_games < 2:
-        return 1.0  # the spread is unknown
+def _levels(num_games: int) -> tuple[float, float]:
+    """Returns the quantiles of the resamples that are the ends of an interval. The 2.5th and the 97.5th percentile
+    would be too near: resamples have the variance of the games, not that of the population, which is not known either,
+    so that Student's distribution takes the place of the normal one. Quantiles stay where a metric can be."""
     freedom, z = num_games - 1, 1.959964
+    if not freedom:
+        return 0.0, 1.0
     # the expansion of its quantile for many degrees of freedom, within 0.2 % from five on
-    excess = (z**3 + z) / (4 * freedom) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
-    excess += (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / (384 * freedom**3)
-    return (1 + excess / z) * (num_games / freedom) ** 0.5
+    student = z + (z**3 + z) / (4 * freedom) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
+    student += (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / (384 * freedom**3)
+    low = NormalDist().cdf(-student * (num_games / freedom) ** 0.5)
+    return low, 1 - low

@@ -43,7 +43,7 @@ class PairedTest(NamedTuple):
 
     def games_for(self, wanted: float, games_per_wall: int) -> int | None:
         """Returns the number of games with which a difference is detected with 80 % power at 5 % significance; None:
-        no wall has a difference, as where a player meets itself."""
+        all walls have the same difference, as where a player meets itself."""
         if self.wall_deviation < _NO_DEVIATION:
             return None
         normal = NormalDist()

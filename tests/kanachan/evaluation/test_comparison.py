@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -88,10 +89,8 @@ def test_an_interval_is_that_of_a_plain_bootstrap_over_games(
     everything = np.arange(NUM_ROWS)
     assert (found.reference, found.other) == pytest.approx((plain(a, everything), plain(b, everything)))
     assert found.difference.value == pytest.approx(plain(b, everything) - plain(a, everything), abs=1e-12)
-    wider = STUDENT / 1.959964 * (NUM_GAMES / (NUM_GAMES - 1)) ** 0.5
-    value = found.difference.value
-    expected = [value + wider * (quantile - value) for quantile in np.quantile(drawn, (0.025, 0.975))]
-    assert found.difference[1:3] == pytest.approx(expected, rel=1e-4)
+    low = NormalDist().cdf(-STUDENT * (NUM_GAMES / (NUM_GAMES - 1)) ** 0.5)
+    assert found.difference[1:3] == pytest.approx(tuple(np.quantile(drawn, (low, 1 - low))), rel=1e-4)
     assert found.excludes_zero == (found.difference.low > 0 or found.difference.high < 0)
 
 
