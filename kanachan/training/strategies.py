@@ -70,7 +70,7 @@ def make_strategy(name: StrategyName, run: RunConfig, devices: Devices, micro_ba
         return _DDP(
             process_group_backend="nccl" if is_gpu else "gloo",
             gradient_as_bucket_view=True,
-            broadcast_buffers=False,  # with every batch; ours are constants
+            forward_sync_buffers=False,  # with every batch; ours are constants
             timeout=_TIMEOUT,
         )
     return zero_strategy(ZERO_STAGES[name], run, devices, micro_batch, _TIMEOUT)
