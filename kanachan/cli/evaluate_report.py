@@ -74,12 +74,13 @@ def report_of(measured: Measured) -> str:
 def _heading(header: Mapping[str, Any]) -> str:
     limited = " (the first)" if header["limit"] == header["decisions"] else ""
     of_split = "" if header["split"] == "lines" else f"{header['split']} split of "
-    return (
-        f"{of_split}{header['shards']}: {header['games']:,} games, "
-        f"{header['decisions']:,} decisions{limited}\n"
-        f"[brackets]: 95 % intervals from {header['bootstrap']:,} resamples of whole games"
-        + ("" if header["baseline"] == FITTED else f"\nscores and round only: {header['baseline']}")
-    )
+    lines = [
+        f"{of_split}{header['shards']}: {header['games']:,} games, {header['decisions']:,} decisions{limited}",
+        f"[brackets]: 95 % intervals from {header['bootstrap']:,} resamples of whole games",
+    ]
+    if header["baseline"] != FITTED:
+        lines.append(f"ranks and grading points by scores and round only: {header['baseline']}")
+    return "\n".join(lines)
 
 
 def side_by_side_report(measured: Sequence[Measured]) -> str:

@@ -75,7 +75,7 @@ def _against(baseline: str, difference: Estimate, measure: Measure, num_games: i
     if difference.high < -1e-6 and num_games > 1:  # more than rounding, and with an interval
         return (
             f"worse_than_{baseline}",
-            f"worse than {name} ({amount}): too few games to learn from, or too many steps on them",
+            f"worse than {name} ({amount}): too few games to learn from, or too few or too many steps",
         )
     if num_games < FEWEST_GAMES:
         return "too_few_games", _too_few(num_games)

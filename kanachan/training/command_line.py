@@ -64,8 +64,9 @@ reward predictor, stage reward; or, on games of self-play, a policy that has pla
 is not given here is read from --config files, else from configs/<stage>.yaml, else from the defaults below."""
 _CONFIG_HELP = "YAML file over the stage's defaults; may be repeated"
 _RESUME_HELP = (
-    "run folder whose run is continued with its own settings; auto: continue the run in --output, if there is one. "
-    "--resume RUN with another run.steps or run.passes trains a run further, also one that has ended. May be changed "
+    "run folder whose run is continued with its own settings; auto: continue the run in --output, if there is one, "
+    "which needs all settings of its command again. --resume RUN with another run.steps or run.passes trains a run "
+    "further, also one that has ended. May be changed "
     f"then: {', '.join(sorted(MAY_CHANGE - {'run.out'}))}"
 )
 _SHORT = {"-o": "--run.out", "--output": "--run.out"}
