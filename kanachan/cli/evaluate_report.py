@@ -79,7 +79,7 @@ def _heading(header: Mapping[str, Any]) -> str:
         f"[brackets]: 95 % intervals from {header['bootstrap']:,} resamples of whole games",
     ]
     if header["baseline"] != FITTED:
-        lines.append(f"ranks and grading points by scores and round only: {header['baseline']}")
+        lines.append(f"ranks and grading by scores and round only: {header['baseline']}")
     return "\n".join(lines)
 
 
