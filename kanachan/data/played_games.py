@@ -18,13 +18,14 @@ from kanachan.config import SPLITS
 from kanachan.data.columns import columns_of_played
 from kanachan.data.external_sort import encode_game
 from kanachan.data.pack_options import Packing, Tally
-from kanachan.data.shard_file import FORMAT_VERSION
 from kanachan.data.shard_writer import ShardOutput
 from kanachan.data.shards import OPTIONAL
 
 _JOURNAL = ".kanachan-selfplay.part/journal"
-_MOST_SAVES = 100
-"""by which the time of a run so far is divided"""
+_GAMES_FORMAT = 2
+"""of the walls of games and the columns of their rows: a run of another one is not resumed"""
+_SHARE_BETWEEN_SAVES = 0.01
+"""of the time of a run so far"""
 
 
 class PlayedGame(NamedTuple):
@@ -71,7 +72,7 @@ class PlayedGames:
             "fractions": list(packing.fractions),
             "rows per shard": packing.rows_per_shard,
             "version": version("kanachan"),
-            "format": FORMAT_VERSION,
+            "format": _GAMES_FORMAT,
         }
         self.failures: dict[int, str] = {}
         """why games are missing, by their numbers"""
@@ -137,7 +138,7 @@ class PlayedGames:
         """Adds a game, which is saved with others a little later."""
         if not self._new:
             # a save takes longer the more there are: of a long run it comes later
-            wait = max(ShardOutput.seconds_between_saves, (time.monotonic() - self._begun) / _MOST_SAVES)
+            wait = max(ShardOutput.seconds_between_saves, _SHARE_BETWEEN_SAVES * (time.monotonic() - self._begun))
             self._next_save = time.monotonic() + wait
         try:
             self._output.write(game.rows)
