@@ -78,7 +78,6 @@ class PlayedSource(ShardSource):
         super().__init__(
             config.data,
             config.run.seed,
-            world=devices.world.size,
             varlen=devices.use_varlen,
             behaviour=True,
             selecting=played.select,

@@ -29,7 +29,6 @@ def open_data(config: TrainConfig, devices: Devices) -> DataSource:
     return ShardSource(
         config.data,
         config.run.seed,
-        world=devices.world.size,
         varlen=devices.use_varlen,
         hidden=config.objective.hidden_hands > 0,
         labelling=RoundLabelling(config.stage, config.objective) if config.objective.target == "round" else None,

@@ -15,7 +15,7 @@ from kanachan.models.learned_games import keys_of_games
 
 
 class ShardSource:
-    """The train and validation splits of `config.path`, shared by `world` processes.
+    """The train and validation splits of `config.path`.
 
     Args:
         hidden: read hidden hands too.
@@ -32,7 +32,6 @@ class ShardSource:
         config: DataConfig,
         seed: int,
         *,
-        world: int = 1,
         varlen: bool = False,
         hidden: bool = False,
         behaviour: bool = False,
@@ -59,7 +58,7 @@ class ShardSource:
             self._labellers = {split: labelling(shards) for split, shards in self._shards.items()}
         self.num_train_rows = len(self._shards["train"])
         self.num_validation_rows = len(self._shards["validation"]) if "validation" in self._shards else 0
-        self.steps_per_epoch = self.train_batches(Share(0, world)).steps_per_epoch
+        self.steps_per_epoch = self.train_batches(Share(0, 1)).steps_per_epoch
 
     @cached_property
     def learned_games(self) -> NDArray[np.uint64]:
