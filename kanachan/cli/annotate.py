@@ -78,7 +78,7 @@ def _explain(conversion: Conversion, number: int) -> str:
         hint = "" if conversion.keeps_incomplete else " (see --keep-incomplete)"
         raise ValueError(f"{problem}{hint}")
     if number > len(lines):
-        raise ValueError(f"{record.name}: --explain {number} is not in 1 ... {len(lines)}")
+        raise ValueError(f"{record.name}: --explain {number}: it has {len(lines)} decisions")
     try:
         vocabulary = vocabulary_of_line(lines[number - 1])
         return describe(parse_line(lines[number - 1], vocabulary), vocabulary)

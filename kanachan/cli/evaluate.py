@@ -102,9 +102,7 @@ def _parser() -> argparse.ArgumentParser:
         f"and round; {FITTED}: a small model fitted to the train split, as for the points of the round (default: "
         f"{shipped_name(REWARD, 4)})",
     )
-    parser.add_argument(
-        "--split", choices=SPLITS, default="test", help="decisions to measure on (default: %(default)s)"
-    )
+    parser.add_argument("--split", choices=SPLITS, help="decisions of folders of SHARDS to measure on (default: test)")
     parser.add_argument("--json", metavar="FILE", help="where to write all metrics (default: nowhere)")
     add_force_option(parser)
     parser.add_argument("--limit", type=int, metavar="N", help="measure on the first N decisions (default: all)")
@@ -121,6 +119,9 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _evaluate(arguments: argparse.Namespace, folders: Sequence[str]) -> None:
+    if arguments.split is not None and all(Path(folder).is_file() for folder in folders):
+        raise ValueError("--split has no effect on annotation lines; leave it out")
+    arguments.split = arguments.split or "test"
     if len(folders) > 1 and (arguments.gain or arguments.predictions):
         name = "--gain" if arguments.gain else "--predictions"
         raise ValueError(f"{name} is for one folder of SHARDS or file of lines, not for {len(folders)}")
@@ -181,7 +182,7 @@ def _measured(subjects: list[Subject], arguments: argparse.Namespace, baseline: 
     }
     by_letter = {s.letter: games for s, games in learned.items()}
     notes = [in_words(by_letter, held_out.game_X, left_out=arguments.unseen)] if learned else []
-    if held_out.train is None and held_out.baseline is None:
+    if held_out.baseline is None and held_out.train is None:
         notes.append("no baseline: it is fitted to a train split of two games or more")
     return Measured(header, notes, evaluations, comparisons)
 

@@ -208,7 +208,7 @@ def _game(path: str, number: int | None) -> tuple[Game, str]:
         raise ValueError(f"{name} holds {len(games)} games: choose one with --game 1 ... {len(games)}")
     number = number or 1
     if number > len(games):
-        raise ValueError(f"{name}: --game {number} is not in 1 ... {len(games)}")
+        raise ValueError(f"{name}: --game {number}: it has {len(games)} games")
     return games[number - 1], name
 
 

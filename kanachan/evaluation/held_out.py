@@ -16,7 +16,7 @@ from kanachan.config import StageName
 from kanachan.data.columns import Columns, token_value
 from kanachan.data.loader import held_out_columns
 from kanachan.data.shard_folder import splits_in
-from kanachan.data.shards import open_shards
+from kanachan.data.shards import Shards, open_shards
 from kanachan.evaluation.baselines import ScoreBaseline, actor_orders
 from kanachan.evaluation.bootstrap import REPLICATES, Estimate, Floats
 from kanachan.evaluation.calibration import Mask, is_last_round
@@ -37,8 +37,8 @@ class HeldOut:
 
     columns: Columns
     """as annotated, sorted by length"""
-    train: Columns | None
-    """decisions that baselines are fitted to; None: none are fitted"""
+    train_shards: Shards | None
+    """what baselines are fitted to, where they are needed; None: none are fitted"""
     vocabulary: Vocabulary
     replicates: int
     baseline: RewardPredictor | None
@@ -50,6 +50,14 @@ class HeldOut:
     @cached_property
     def num_games(self) -> int:
         return len(np.unique(self.columns.game))
+
+    @cached_property
+    def train(self) -> Columns | None:
+        """The decisions that baselines are fitted to; None without a train split of two games or more."""
+        if self.train_shards is None:
+            return None
+        train = self.train_shards.gather(np.arange(min(len(self.train_shards), MOST_TRAIN_ROWS)))
+        return train if len(np.unique(train.game)) > 1 else None
 
     @property
     def game_B(self) -> NDArray[np.int64]:
@@ -117,10 +125,7 @@ def held_out_rows(
     columns = held_out_columns(folder, split, vocabulary, limit, partial(any_learned, without) if without else None)
     shards = open_shards(folder, split)
     game_X = np.unique(shards.games(np.arange(len(shards))))
-    train = None
-    if "train" in splits_in(Path(folder)):
-        train_shards = open_shards(folder, "train")
+    train_shards = open_shards(folder, "train") if "train" in splits_in(Path(folder)) else None
+    if train_shards is not None:
         train_shards.require(vocabulary, "the weights")
-        train = train_shards.gather(np.arange(min(len(train_shards), MOST_TRAIN_ROWS)))
-        train = train if len(np.unique(train.game)) > 1 else None
-    return HeldOut(columns, train, vocabulary, replicates, baseline, game_X)
+    return HeldOut(columns, train_shards, vocabulary, replicates, baseline, game_X)

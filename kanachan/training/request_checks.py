@@ -198,7 +198,7 @@ def warnings_of(config: TrainConfig, config_files: Iterable[tuple[Path, Mapping[
     if config.data.path and "validation" not in _splits(config.stage, config.data.path):
         found.append(
             f"{config.data.path} has no validation split, so nothing shows whether the run learns more than its own "
-            "games, and run.early_stopping has no effect: kanachan-pack --fractions 0.8,0.1,0.1 makes one"
+            "games, and nothing ends it early: kanachan-pack --fractions 0.8,0.1,0.1 makes one"
         )
     return found
 
