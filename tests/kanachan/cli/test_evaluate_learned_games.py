@@ -76,8 +76,8 @@ def test_where_no_game_is_left_the_message_says_so(
     split = open_shards(shards, "validation")
     of_shards = split.games(np.arange(len(split)))
     weights = having_learned(tmp_path / "weights", np.concatenate([GAME_X, of_shards]))
-    for path in (lines, shards):
-        assert evaluate([weights, str(path), "--split", "validation", "--unseen"]) == 1
+    for path, split_of in ((lines, []), (shards, ["--split", "validation"])):
+        assert evaluate([weights, str(path), *split_of, "--unseen"]) == 1
         assert f"{path}: all games" in capsys.readouterr().err
 
 
@@ -85,9 +85,10 @@ def test_several_shards_are_measured_side_by_side(
     lines: Path, shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     weights = [str(written(tmp_path / stage, stage)) for stage in ("imitation", "rank")]
-    given = ["--split", "validation", "--bootstrap", "10", "--json"]
-    for number, folders in enumerate(([lines], [shards], [lines, shards])):
-        assert evaluate([*weights, *map(str, folders), *given, str(tmp_path / f"{number}.json")]) == 0
+    split = ["--split", "validation"]
+    for number, (folders, of) in enumerate((([lines], []), ([shards], split), ([lines, shards], split))):
+        given = [*of, "--bootstrap", "10", "--json", str(tmp_path / f"{number}.json")]
+        assert evaluate([*weights, *map(str, folders), *given]) == 0
     alone, both = [json.loads((tmp_path / f"{i}.json").read_text()) for i in range(2)], tmp_path / "2.json"
     assert json.loads(both.read_text())["evaluations"] == alone
     shown = capsys.readouterr().out
