@@ -118,6 +118,14 @@ def test_the_length_is_also_given_in_passes(copy: Path) -> None:
     assert last["global_step"] == read_weights(copy).card["steps"] == 15
 
 
+def test_a_run_whose_rate_falls_from_the_first_step_keeps_its_length(
+    shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("rank", shards, tmp_path, "--run.steps", "3", "--optim.cooldown", "3") == 0
+    assert extended(tmp_path, *LONGER) == 1
+    assert "has fallen from the first step on" in capsys.readouterr().err
+
+
 def test_a_run_of_its_full_length_is_not_trained_further(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert extended(copy, "--run.steps", "10") == 0
     assert "has ended already" in capsys.readouterr().out
