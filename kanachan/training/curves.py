@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 _COLUMNS = 3
 _INCHES = (5.2, 3.1)  # of a panel
+_DASHES = ("-", "--", ":", "-.")  # of several columns of a run in one panel
+_STYLES: tuple[tuple[float, dict[str, Any]], ...] = ((0.7, {}), (1.6, {"marker": "o", "markersize": 3}))
+"""line width and marks of training and of validation"""
 _COLOURS = ("#2f6fd0", "#c0392b", "#0f8a6a", "#7b3fb5", "#b7791f", "#556070", "#c2377f", "#2a93a8")
 
 
@@ -33,7 +36,8 @@ class Curve(NamedTuple):
     """One column of one run over the decisions seen."""
 
     run: int
-    label: str
+    part: str
+    """what distinguishes its column from the others of its panel; empty: nothing"""
     is_validation: bool
     points: list[tuple[float, float]]
 
@@ -67,16 +71,23 @@ def read_runs(folders: Sequence[Path]) -> list[Run]:
 
 
 def panels_of(runs: Sequence[Run]) -> list[Panel]:
-    """Returns the panels that have curves, and one for each column without a panel; metrics by kind of decision, which
-    are many, are left out."""
+    """Returns the panels of curves that are not all level, each curve once, and one for each column without a panel;
+    metrics by kind of decision, which are many, are left out."""
     columns = sorted({column for run in runs for row in run.rows for column in row} - {"step", AXIS})
     unknown = [column for column in columns if not column.startswith("kind/")]
-    panels = []
+    panels: list[Panel] = []
     for title, wanted in PANELS.items():
         chosen = [c for c in columns if (re.search(wanted, c) if isinstance(wanted, str) else c in wanted)]
         unknown = [column for column in unknown if column not in chosen]
         panels += _panels(title, chosen, runs)
-    return panels + [panel for column in unknown for panel in _panels(column, [column], runs)]
+    panels += [panel for column in unknown for panel in _panels(column, [column], runs)]
+    shown: list[list[tuple[float, float]]] = []
+    for panel in [*panels]:
+        points = [curve.points for curve in panel.curves]
+        if all(len({y for _, y in each}) == 1 < len(each) or each in shown for each in points):
+            panels.remove(panel)
+        shown += points
+    return panels
 
 
 def _runs_in(path: Path) -> list[Path]:
@@ -124,16 +135,15 @@ def _panels(title: str, columns: Sequence[str], runs: Sequence[Run]) -> list[Pan
         for column in columns:
             points = [(row[AXIS], row[column]) for row in run.rows if AXIS in row and column in row]
             if points:
-                curve = Curve(number, _label(run, column, columns), not column.startswith("train/"), points)
+                curve = Curve(number, _part(column, columns), not column.startswith("train/"), points)
                 by_stage.setdefault(run.stage if title in BY_STAGE else "", []).append(curve)
     stages = len(by_stage) > 1
     return [Panel(f"{title} ({stage})" if stages else title, curves) for stage, curves in by_stage.items()]
 
 
-def _label(run: Run, column: str, columns: Sequence[str]) -> str:
-    part = column.rpartition("/")[2].replace("_", " ") if len({c.rpartition("/")[2] for c in columns}) > 1 else ""
-    split = column.partition("/")[0] if {c.partition("/")[0] for c in columns} == {"train", "validation"} else ""
-    return " ".join(word for word in (run.name, split.replace("train", "training"), part) if word)
+def _part(column: str, columns: Sequence[str]) -> str:
+    last = [c.rpartition("/")[2] for c in columns]
+    return column.rpartition("/")[2].replace("_", " ") if len({*last}) > 1 else ""
 
 
 def draw_picture(runs: Sequence[Run], path: Path, kind: str) -> None:
@@ -151,17 +161,22 @@ def draw_picture(runs: Sequence[Run], path: Path, kind: str) -> None:
         _draw_panel(figure.add_subplot(rows, _COLUMNS, number + 1), panel)
     lines = [figure.axes[0].plot([], [], color=_COLOURS[n % len(_COLOURS)], linewidth=3)[0] for n in range(len(runs))]
     names = [f"{run.name}, {run.stage}{'' if run.has_ended else ', has not ended'}" for run in runs]
-    figure.legend(lines, names, loc="outside upper left", ncols=4, fontsize=9, frameon=False)
+    kinds = [figure.axes[0].plot([], [], "k", linewidth=width, **mark)[0] for width, mark in _STYLES]
+    names += ["training", "validation"]
+    figure.legend([*lines, *kinds], names, loc="outside upper left", ncols=4, fontsize=9, frameon=False)
     figure.savefig(path, format=kind, dpi=90)
 
 
 def _draw_panel(axes: "Axes", panel: Panel) -> None:
+    parts = list(dict.fromkeys(curve.part for curve in panel.curves))
     for curve in panel.curves:
         x, y = zip(*curve.points, strict=True)
-        style: dict[str, Any] = (
-            {"linewidth": 1.6, "marker": "o", "markersize": 3} if curve.is_validation else {"linewidth": 0.7}
-        )
-        axes.plot(x, y, color=_COLOURS[curve.run % len(_COLOURS)], **style)
+        width, mark = _STYLES[curve.is_validation]
+        dashes = _DASHES[parts.index(curve.part) % len(_DASHES)]
+        axes.plot(x, y, color=_COLOURS[curve.run % len(_COLOURS)], linestyle=dashes, linewidth=width, **mark)
+    if len(parts) > 1:
+        lines = [axes.plot([], [], "k", linestyle=_DASHES[n % len(_DASHES)])[0] for n in range(len(parts))]
+        axes.legend(lines, parts, fontsize=7)
     axes.set_title(panel.title, fontsize=10)
     axes.set_xlabel("decisions seen", fontsize=8)
     axes.tick_params(labelsize=8)

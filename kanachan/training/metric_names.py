@@ -22,6 +22,7 @@ PANELS: dict[str, tuple[str, ...] | str] = {
     "weight of the entropy": ("train/entropy_weight",),
     "probability of the action over that of the games": ("train/importance", "validation/importance"),
     "share of the decisions that are clipped": ("train/clipped", "validation/clipped"),
+    "policy gradient, without its other terms": ("train/gradient", "validation/gradient"),
     "mean advantage": ("train/advantage", "validation/advantage"),
     "covariance of advantage and change of log probability": ("validation/covariance",),
     "divergence from objective.teacher, nats": ("train/teacher_divergence",),

@@ -25,8 +25,10 @@ def write_run(folder: Path, stage: str, rows: list[dict[str, float]], *, ended: 
 def rows_of(loss: float) -> list[dict[str, float]]:
     rows: list[dict[str, float]] = []
     for step in range(1, 5):
-        rows.append({"step": step, "train/samples": 32 * step, "train/loss": loss / step, "train/learning_rate": 1e-3})
-        rows.append({"step": step, "train/samples": 32 * step, "validation/loss": loss / step, "validation/top1": 0.5})
+        seen = {"step": step, "train/samples": 32 * step}
+        of_batch = {"train/loss": loss / step, "train/cross_entropy": loss / step, "train/skipped_steps": 0}
+        rows.append({**seen, **of_batch, "train/learning_rate": 1e-3 / step})
+        rows.append({**seen, "validation/loss": loss / step, "validation/top1": 0.1 * step})
     return rows
 
 
@@ -47,6 +49,8 @@ def test_the_picture_has_the_panels_and_the_runs_by_stage(runs: Path, tmp_path: 
     titles = [panel.title for panel in panels_of(read_runs(find_runs([str(runs)])))]
     assert titles[:2] == ["loss (imitation)", "loss (rank)"]
     assert {"learning rate", "accuracy: top choice is the action taken", "new/column"} <= set(titles)
+    # neither the curves of the loss under another name nor a level line
+    assert not any("cross-entropy" in title or "skipped" in title for title in titles)
     assert main([str(runs), "-o", str(tmp_path / "curves.svg")]) == 0
     assert "<svg" in (tmp_path / "curves.svg").read_text()
 
