@@ -7,7 +7,8 @@ function draw() {
   document.body.dataset.decision = state.decision;
   document.body.dataset.ending = isEnd ? state.ending : '';
   document.body.dataset.seat = data.seat;
-  byId('place').replaceChildren(html('strong', {}, roundName(round)), html('span', {}, isEnd
+  const names = [html('span', { class: 'wide' }, roundName(round)), html('span', { class: 'narrow' }, roundName({ ...round, honba: 0 }))];
+  byId('place').replaceChildren(html('strong', {}, names), html('span', {}, isEnd
     ? t('place.end') : t('place.decision', { number: state.decision - round.first + 1, all: round.decisions })));
   drawTable(decision, round, isEnd);
   byId('decision').hidden = isEnd;
