@@ -50,9 +50,12 @@ class SimulatedGame:
     """in the order of play, with the choices that a record does not show; empty if not requested"""
 
 
-def game_id(seed: int, index: int, vocabulary: Vocabulary) -> str:
-    """Returns the id of game number `index` of `seed`."""
-    return id_of_made("sim", vocabulary, f"{seed}-{index:06}")
+def game_id(vocabulary: Vocabulary, seed: int, index: int, style: int, rules: Rules, room: int | None) -> str:
+    """Returns the id of a game, as `sim-0-000001`, of other settings than the usual ones `sim-east-room4-0-000001`."""
+    settings = "" if style == STYLES.index("south") else f"{STYLES[style]}-"
+    settings += "" if rules == DEFAULT_RULES else f"{rules}-"
+    settings += "" if room is None else f"room{room}-"
+    return id_of_made("sim", vocabulary, f"{settings}{seed}-{index:06}")
 
 
 def simulate_game(
@@ -69,6 +72,7 @@ def simulate_game(
     """Plays game number `index` of `seed`. What is None is drawn: the room, 0 Bronze ... 4 Throne, and the grades by
     seat from those of the room, 0 ... 15; lower ones play more carelessly. `annotated`: whether to write annotations.
     """
+    id_ = game_id(vocabulary, seed, index, style, rules, room)
     rng = random.Random(f"{seed}/{index}")
     # given settings must not change what is drawn for the others
     drawn_room = rng.choice(mjsoul_rooms(style, vocabulary.num_seats))
@@ -85,7 +89,6 @@ def simulate_game(
     decisions = play(table, encoder, choose).decisions
     scores = table.scores
     deltas = list(mjsoul_deltas(scores, room, grades, style))
-    id_ = game_id(seed, index, vocabulary)
     header = {"id": id_, "rules": rules, "style": style, "room": room, "grades": grades}
     events = recorded_events(table, {**header, "grading_deltas": deltas})
     round_parts = [round_part(events_of_round) for events_of_round in rounds_of(events)]
@@ -128,7 +131,7 @@ class Options:
 
 def run(options: Options) -> Counter[str]:
     """Simulates games into `options.folder`; files that exist are kept. Returns counts: games, kept, rounds. Raises
-    ValueError if a file is damaged or holds a game of other settings; OSError as `in_order`."""
+    ValueError if a file is damaged; OSError as `in_order`."""
     counts = Counter[str]()
     task = partial(_simulate_one, options)
     with closing(in_order(task, range(options.num_games), options.num_processes)) as results:
@@ -139,7 +142,8 @@ def run(options: Options) -> Counter[str]:
 
 def _simulate_one(options: Options, index: int) -> Counter[str]:
     """Writes the record of one game unless it exists; returns its counts."""
-    path = Path(options.folder, f"{game_id(options.seed, index, options.vocabulary)}{SUFFIX}")
+    id_ = game_id(options.vocabulary, options.seed, index, options.style, options.rules, options.room)
+    path = Path(options.folder, f"{id_}{SUFFIX}")
     if path.exists():
         try:
             with reading_text(str(path)) as lines:
@@ -148,7 +152,6 @@ def _simulate_one(options: Options, index: int) -> Counter[str]:
                 raise ValueError("it is empty")
         except ValueError as error:
             raise ValueError(f"{path}: damaged: delete it to simulate it again ({error})") from None
-        _require_settings(path, recorded[0], options)
         return Counter(games=1, kept=1, rounds=len(rounds_of(recorded)))
     game = simulate_game(
         options.vocabulary,
@@ -161,16 +164,6 @@ def _simulate_one(options: Options, index: int) -> Counter[str]:
     )
     write_record(str(path), game.events)
     return Counter(games=1, rounds=len(rounds_of(game.events)))
-
-
-def _require_settings(path: Path, start: Event, options: Options) -> None:
-    header = start.get("kanachan", {})
-    for name, value in {"style": options.style, "rules": options.rules, "room": options.room}.items():
-        if value is not None and header.get(name) != value:
-            raise ValueError(
-                f"{path}: simulated with {name} {header.get(name)}, not {value}: "
-                "use another folder or the same settings"
-            )
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -83,7 +83,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def options(folder: Path, **settings) -> Options:
-    return Options(vocabulary=V, folder=str(folder), **{"num_games": 3, "seed": 1, "style": 0, **settings})
+    return Options(folder=str(folder), **{"vocabulary": V, "num_games": 3, "seed": 1, "style": 0, **settings})
 
 
 @pytest.fixture(scope="module")
@@ -97,11 +97,11 @@ def simulated(tmp_path_factory) -> Path:
 def test_files_do_not_depend_on_the_number_of_processes(simulated: Path, tmp_path: Path) -> None:
     run(options(tmp_path, num_processes=2))
     assert contents(tmp_path) == contents(simulated)
-    assert list(contents(tmp_path)) == [f"sim-1-00000{index}.jsonl.gz" for index in range(3)]
+    assert list(contents(tmp_path)) == [f"sim-east-1-00000{index}.jsonl.gz" for index in range(3)]
 
 
 def test_a_second_run_makes_only_what_is_missing(simulated: Path, tmp_path: Path) -> None:
-    first = simulated / "sim-1-000000.jsonl.gz"
+    first = simulated / "sim-east-1-000000.jsonl.gz"
     kept = tmp_path / first.name
     kept.write_bytes(first.read_bytes())
     os.utime(kept, (1, 1))
@@ -111,18 +111,18 @@ def test_a_second_run_makes_only_what_is_missing(simulated: Path, tmp_path: Path
     assert contents(tmp_path) == contents(simulated)
 
 
-@pytest.mark.parametrize("other", [{"style": 1}, {"rules": "mjsoul"}])
-def test_games_of_other_settings_are_refused(simulated: Path, other: dict) -> None:
-    (name,) = other
-    with pytest.raises(ValueError, match=rf"sim-1-000000.jsonl.gz: simulated with {name} .*another folder"):
-        run(options(simulated, **other))
+def test_games_of_other_settings_have_other_ids(tmp_path: Path) -> None:
+    others = [{}, {"style": 1}, {"rules": "mjsoul"}, {"room": 2}, {"vocabulary": V3}]
+    for other in others:
+        assert run(options(tmp_path, num_games=1, **other))["kept"] == 0
+    assert len(contents(tmp_path)) == len(others)
 
 
 @pytest.mark.parametrize("damaged", [lambda content: content[: len(content) // 2], lambda _: b"", lambda _: b"{"])
 def test_a_damaged_file_is_named(damaged: Callable[[bytes], bytes], simulated: Path, tmp_path: Path) -> None:
-    content = (simulated / "sim-1-000001.jsonl.gz").read_bytes()
-    (tmp_path / "sim-1-000001.jsonl.gz").write_bytes(damaged(content))
-    with pytest.raises(ValueError, match="sim-1-000001.jsonl.gz: damaged: delete it"):
+    content = (simulated / "sim-east-1-000001.jsonl.gz").read_bytes()
+    (tmp_path / "sim-east-1-000001.jsonl.gz").write_bytes(damaged(content))
+    with pytest.raises(ValueError, match="sim-east-1-000001.jsonl.gz: damaged: delete it"):
         run(options(tmp_path))
 
 
@@ -131,5 +131,5 @@ def test_the_command_simulates_three_players_beside_four(tmp_path: Path) -> None
     assert simulate([*command, "--players", "3"]) == 0
     assert simulate(command) == 0
     games = [game for path in sorted(tmp_path.iterdir()) for game in read_games(str(path))]
-    assert [game.vocabulary for game in games] == [V, V3]
+    assert [game.vocabulary for game in games] == [V3, V]
     assert len({game.id for game in games}) == 2
