@@ -19,12 +19,15 @@ def evaluate_reward_predictors(arguments: argparse.Namespace) -> None:
     """Measures the predictors, prints the tables, and writes the metrics."""
     check_json_option(arguments)
     # Heavy imports come only now, after the arguments have been found valid.
+    import numpy as np
+
     from kanachan.data.round_batch import Games
     from kanachan.data.round_shards import open_rounds
     from kanachan.evaluation.reward_evaluation import evaluate_rewards, rows_of
     from kanachan.evaluation.tables import reward_tables
     from kanachan.inference.reward_predictor import RewardPredictor
     from kanachan.models.device import chosen_device
+    from kanachan.models.learned_games import LearnedGames, in_words
 
     device = chosen_device(arguments.device)
     predictors = {path: RewardPredictor.load(path, device) for path in arguments.weights}
@@ -39,6 +42,8 @@ def evaluate_reward_predictors(arguments: argparse.Namespace) -> None:
         path: evaluate_rewards(of_path, rounds, vocabulary, None if path == first else rows[first], arguments.bootstrap)
         for path, of_path in rows.items()
     }
+    game_X = np.unique(rounds.game)
+    learned = {path: LearnedGames.of_card(predictor.card, path) for path, predictor in predictors.items()}
     header = {
         "format_version": FORMAT_VERSION,
         "shards": arguments.shards,
@@ -46,12 +51,14 @@ def evaluate_reward_predictors(arguments: argparse.Namespace) -> None:
         "fingerprint": vocabulary.fingerprint,
         "games": len(Games.of(rounds)),
         "rounds": len(rounds),
+        "learned_games": {path: int(games.has(game_X).sum()) for path, games in learned.items()},
         "bootstrap": arguments.bootstrap,
     }
     letters = {path: "" if len(found) == 1 else letter(i) for i, path in enumerate(found)}
     tables = reward_tables({letters[path]: evaluation for path, evaluation in found.items()}, vocabulary.num_seats)
     entries = [_entry(path, predictors[path], evaluation) for path, evaluation in found.items()]
-    text = f"{_heading(header, predictors, letters)}\n{tables}"
+    note = in_words({letters[path]: games for path, games in learned.items()}, game_X)
+    text = f"{_heading(header, predictors, letters)}\n{note}\n\n{tables}"
     print_report(text, arguments.json, {**header, "weights": entries})
 
 

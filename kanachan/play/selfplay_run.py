@@ -5,11 +5,12 @@ from collections.abc import Callable
 from contextlib import closing
 from functools import partial
 
-from annotate.game.decisions import annotation_of
+from annotate.game.decisions import Decision, annotation_of
 from annotate.game.record import Event
 from annotate.game.record_writer import rounds_of
 from annotate.game.results import GameSummary, game_part, round_part, round_summary
 from annotate.runtime.signals import StopRequest
+from annotate.vocabulary import Vocabulary
 from kanachan.data.played_games import PlayedGame, PlayedGames, encode_played
 from kanachan.play.agent import GameKey
 from kanachan.play.game import Game
@@ -46,13 +47,19 @@ def _encoded(order_seed: int, game: Game, events: list[Event]) -> PlayedGame:
     summaries = [round_summary(events[0], part[0][1:]) for events, part in zip(rounds, of_rounds, strict=True)]
     summary = GameSummary(setup.room, setup.style, setup.grades, summaries, scores, grading_deltas)
     assert game.log is not None
-    # a choice that another seat's call or ron hid had no effect, and a record would not show it
-    logged = [(decision, action) for decision, action in game.log if not decision.is_preempted]
+    logged = [(decision, action) for decision, action in game.log if _has_effect(decision, setup.vocabulary)]
     annotations = [
         annotation_of(setup.id, decision, of_rounds[decision.round_index], of_game) for decision, _ in logged
     ]
     log_probabilities = [action.log_probability for _, action in logged]
     return PlayedGame(encode_played(annotations, summary, log_probabilities, order_seed, setup.vocabulary))
+
+
+def _has_effect(decision: Decision, vocabulary: Vocabulary) -> bool:
+    """Returns whether another choice could have changed the game: not where another seat's call or ron hid the choice,
+    as from a record, unless the seat could win too. So whether a decision is kept never depends on what was chosen."""
+    may_win = any(vocabulary.action.block_of(token).name == "ron" for token in decision.observation.actions)
+    return may_win or not decision.is_preempted
 
 
 def _left_out(selfplay: SelfPlay, key: GameKey, error: BaseException) -> PlayedGame:

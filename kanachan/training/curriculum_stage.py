@@ -1,13 +1,13 @@
 """The stages of the curriculum: an encoder-decoder, its objective, and decisions of shards."""
 
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from torch import Tensor
 
 from kanachan.config import ModelConfig, OptimConfig, TrainConfig
 from kanachan.data.batch import Batch
-from kanachan.models.learned_games import NONE
 from kanachan.models.transformer import Network
 from kanachan.models.weights import PRIOR_KEY, TEACHER_KEY
 from kanachan.objectives.objective import Objective
@@ -18,6 +18,7 @@ from kanachan.training.initialization import initial_network
 from kanachan.training.learner import Learner
 from kanachan.training.logged_module import LoggedModule
 from kanachan.training.round_labels import RoundLabelling
+from kanachan.training.run_folder import LABELS
 from kanachan.training.shard_source import ShardSource
 from kanachan.training.tempered_network import Teacher, open_teacher
 from kanachan.training.throughput import FlopCount, count_flops
@@ -26,12 +27,15 @@ from kanachan.training.wandb_run import log_reliability
 
 
 def open_data(config: TrainConfig, devices: Devices) -> DataSource:
+    labels = Path(config.run.out) / LABELS
     return ShardSource(
         config.data,
         config.run.seed,
         varlen=devices.use_varlen,
         hidden=config.objective.hidden_hands > 0,
-        labelling=RoundLabelling(config.stage, config.objective) if config.objective.target == "round" else None,
+        labelling=RoundLabelling(config.stage, config.objective, labels)
+        if config.objective.target == "round"
+        else None,
     )
 
 
@@ -51,7 +55,7 @@ def make_learner(config: TrainConfig, devices: Devices, data: DataSource, steps:
         module,
         initial.origin,
         lineage=initial.lineage,
-        ancestors_games=initial.ancestors_games | (teacher.learned_games if teacher else NONE),
+        ancestors_games=initial.ancestors_games,
         card=card,
         previous_settings=initial.settings,
     )
@@ -84,6 +88,8 @@ class StageModule(LoggedModule):
             if module is None:
                 raise ValueError(f"optim.frozen: the network of stage {objective.stage} has no {part}")
             module.requires_grad_(False)
+        if not any(parameter.requires_grad for parameter in network.parameters()):
+            raise ValueError("optim.frozen and optim.encoder_learning_rate leave nothing to train")
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         if self._teacher is not None:

@@ -1,6 +1,8 @@
 """The network that a run starts with: new, or with parts of earlier weights (--init)."""
 
 from collections.abc import Mapping
+from functools import reduce
+from operator import or_
 from typing import Any, NamedTuple
 
 from annotate.vocabulary import Vocabulary
@@ -30,7 +32,7 @@ class InitialNetwork(NamedTuple):
     prior: dict[str, Any] | None
     """the entry `PRIOR_KEY` of the card of its weights, if it has a prior"""
     ancestors_games: LearnedGames
-    """the games that the networks of --init and objective.prior have learned from"""
+    """the games that all networks which it starts or learns with have learned from"""
     origin: str
     """which of its parts come from where, in words"""
     settings: Mapping[str, Any] | None = None
@@ -47,7 +49,7 @@ def initial_network(config: TrainConfig, vocabulary: Vocabulary, *, inherits: bo
     network, objective = build_network(config.stage, config.model, config.objective, vocabulary, prior)
     if frozen is not None:
         load_prior(network, frozen)
-    games = NONE if frozen is None else frozen.learned_games
+    games = _games_of_others(config)
     if config.init is None or not inherits:
         return InitialNetwork(network, objective, [], prior, games, f"encoder from {config.init or 'scratch'}")
     weights = read_weights(config.init)
@@ -73,6 +75,14 @@ def initial_network(config: TrainConfig, vocabulary: Vocabulary, *, inherits: bo
     return InitialNetwork(
         network, objective, lineage, prior, games | weights.learned_games, origin, weights.card.get("config")
     )
+
+
+def _games_of_others(config: TrainConfig) -> LearnedGames:
+    """Returns the games that the networks which the run learns with, besides --init, have learned from."""
+    objective, policy = config.objective, config.policy
+    names = (objective.prior, objective.reward, objective.teacher, policy.reward, policy.magnet)
+    learned = [read_weights(name).learned_games for name in names if name is not None]
+    return reduce(or_, learned, NONE)
 
 
 def inherited_lineage(

@@ -4,15 +4,13 @@ A reward predictor sees no tiles. So its prediction at the start of the next rou
 has a fraction of the variance of the outcome of the game, which many later rounds decide. After the last round the
 outcome itself is known.
 
-The labels of all rounds are computed once for a folder of shards, into a file next to the rounds that all processes of
-a machine map into their memory.
+The labels of all rounds are computed once for a run, into a file in its folder that all processes of a machine map into
+their memory.
 
 Shapes: N rounds, S seats, B decisions, L numbers of a soft label.
 """
 
 import hashlib
-import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -37,15 +35,14 @@ from kanachan.objectives.prior import require_reward_predictor
 from kanachan.objectives.targets import Results
 
 _ROUNDS_AT_ONCE = 1 << 16
-_LABELS_VERSION = 1  # of what is in a file of labels
 
 
 class RoundLabelling:
     """Computes the soft labels of decisions, those of each split once. `stage`: of `config`, whose reward predictor
-    computes them. Raises ValueError: it is not a reward predictor."""
+    computes them; `folder`: of the files. Raises ValueError: it is not a reward predictor."""
 
-    def __init__(self, stage: StageName, config: ObjectiveConfig) -> None:
-        self._stage, self._config = stage, config
+    def __init__(self, stage: StageName, config: ObjectiveConfig, folder: Path) -> None:
+        self._stage, self._config, self._folder = stage, config, folder
         self._name = config.reward or config.prior
         assert self._name is not None, "ObjectiveConfig checks it"
         self._predictor = RewardPredictor.load(self._name)
@@ -58,12 +55,7 @@ class RoundLabelling:
         objective = objective_class(self._stage)(self._config, shards.vocabulary)
         require_reward_predictor(self._predictor.card, objective, f"the reward predictor {self._name}")
         rounds = open_rounds(shards.folder, shards.split)
-        folder = Path(shards.folder) / ROUNDS
-        if not os.access(folder, os.W_OK):
-            print(f"{folder} may not be written into: each process keeps the labels of rounds itself", file=sys.stderr)
-            label_NSL = np.concatenate(list(self._labels(rounds, objective)))
-        else:
-            label_NSL = self._labels_in_file(self._file(folder, shards.split), rounds, objective)
+        label_NSL = self._labels_in_file(self._file(Path(shards.folder) / ROUNDS, shards.split), rounds, objective)
         index, is_followed_N = RoundIndex(rounds), rounds.is_whole & ~rounds.is_last
 
         def labels_of(columns: Columns) -> NDArray[np.float32]:
@@ -75,15 +67,17 @@ class RoundLabelling:
 
         return Labeller(self._fingerprint, labels_of)
 
-    def _file(self, folder: Path, split: str) -> Path:
-        """Returns the name of the file of the labels, which depends on all that they are computed from."""
-        checksums = [open_shard_file(path)[0]["checksum"] for path in splits_in(folder)[split]]
-        made_from = (_LABELS_VERSION, self._stage, self._fingerprint, checksums)
-        return folder / f"{split}-labels-{hashlib.sha256(repr(made_from).encode()).hexdigest()[:16]}.npy"
+    def _file(self, rounds: Path, split: str) -> Path:
+        """Returns the file of the labels, whose name depends on all that they are computed from, as an earlier run of
+        this folder that was not resumed may have left one."""
+        checksums = [open_shard_file(path)[0]["checksum"] for path in splits_in(rounds)[split]]
+        made_from = (self._stage, self._fingerprint, checksums)
+        return self._folder / f"{split}-{hashlib.sha256(repr(made_from).encode()).hexdigest()[:16]}.npy"
 
     def _labels_in_file(self, path: Path, rounds: RoundColumns, objective: Objective) -> NDArray[np.float32]:
         """Returns the labels in a file, which the first process to come here writes."""
-        with locking(path.with_name(".labels.lock")):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with locking(path.with_name(".lock")):
             if not path.exists():
                 with replacing(path) as temporary:
                     self._write(temporary, rounds, objective)

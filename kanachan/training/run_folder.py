@@ -25,6 +25,8 @@ from kanachan.policy_config import PolicyConfig, SelfPlayConfig
 
 CONFIG_NAME = "config.yaml"
 CHECKPOINTS = "checkpoints"
+LABELS = "labels"
+"""folder of the labels of rounds (`kanachan.training.round_labels`)"""
 BEST_NAME = "best.safetensors"
 """file in CHECKPOINTS: the weights with the lowest validation loss so far"""
 ITERATION = "iteration-"

@@ -15,7 +15,6 @@ from annotate.vocabulary import Vocabulary
 from kanachan.config import ModelConfig, TrainConfig
 from kanachan.data.batch import Batch
 from kanachan.models.card import weights_file
-from kanachan.models.learned_games import LearnedGames
 from kanachan.models.transformer import Encoded, Network
 from kanachan.models.weights import lineage_of, read_weights
 from kanachan.objectives.networks import has_same_heads, load_network
@@ -86,7 +85,6 @@ class Teacher:
     """its sizes"""
     card: dict[str, Any]
     """which weights it has, for the cards of those that learn from it"""
-    learned_games: LearnedGames
 
     @torch.no_grad()
     def labelled(self, batch: Batch) -> Batch:
@@ -106,4 +104,4 @@ def open_teacher(config: TrainConfig, vocabulary: Vocabulary) -> Teacher | None:
     with torch.random.fork_rng(devices=[]):  # the run initialises the same weights with and without it
         network, _ = open_tempered("objective.teacher", path, config, vocabulary)
     weights = read_weights(path)
-    return Teacher(network, weights.model, lineage_of(weights)[-1], weights.learned_games)
+    return Teacher(network, weights.model, lineage_of(weights)[-1])

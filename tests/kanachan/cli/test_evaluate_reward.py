@@ -57,6 +57,16 @@ def test_two_predictors_are_measured_on_rounds_and_compared(
     assert "gain of the log-likelihood" in printed and "B - A" in printed and "skill %" in printed
 
 
+def test_the_games_that_a_predictor_has_learned_from_are_counted(
+    predictors: dict[str, str], shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = predictors["first"]
+    for split, number in (("train", 60), ("test", 0)):
+        content = evaluated([path, str(shards), "--split", split], tmp_path / f"{split}.json")
+        assert content["learned_games"] == {path: number}
+        assert f"learned from: {number} of {content['games']}\n" in capsys.readouterr().out
+
+
 def test_the_likelihood_is_that_of_the_order_in_which_the_games_ended(
     predictors: dict[str, str], shards: Path, tmp_path: Path
 ) -> None:

@@ -65,6 +65,7 @@ REFUSALS = [
     (f"{TRAIN} rank --data.path shards --optim.average 0.9 --run.strategy zero3", "optim.average needs whole weights"),
     (f"{TRAIN} imitation --data.path shards --run.devices 3", "data.batch=32 cannot be shared equally by 3 devices"),
     (f"{TRAIN} imitation --data.path shards --optim.frozen [summary_head]", "of stage imitation has no summary_head"),
+    (f"{TRAIN} imitation --data.path shards --optim.frozen [encoder,decoder,head]", "leave nothing to train"),
     (f"{TRAIN} imitation --data.path shards --optim.frozen [encodr]", "encodr is none of the parts encoder, decoder"),
     (f"{TRAIN} rank --data.path shards --run.out text.txt/run", "text.txt"),
     (f"{TRAIN} rank --data.path shards --objective.reward reward --objective.target round", "holds no rounds of the"),

@@ -1,6 +1,5 @@
 """Soft labels after the round: from the shards of rounds to the weights of a run."""
 
-import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -39,14 +38,18 @@ def columns(shards: Shards) -> Columns:
     return shards.gather(np.arange(len(shards)))
 
 
-def settings(reward: Path, **more: str) -> ObjectiveConfig:
-    return ObjectiveConfig(target="round", reward=str(reward), **more)
+def settings(reward: Path) -> ObjectiveConfig:
+    return ObjectiveConfig(target="round", reward=str(reward))
+
+
+def labelling(stage: StageName, reward: Path, folder: Path) -> RoundLabelling:
+    return RoundLabelling(stage, settings(reward), folder / "labels")
 
 
 def test_a_decision_is_labelled_with_the_outcome_predicted_at_the_start_of_the_next_round(
-    rule_games: Path, shards: Shards, columns: Columns, reward: Path
+    rule_games: Path, shards: Shards, columns: Columns, reward: Path, tmp_path: Path
 ) -> None:
-    label_BL = RoundLabelling("rank", settings(reward))(shards).labels_of(columns)
+    label_BL = labelling("rank", reward, tmp_path)(shards).labels_of(columns)
     rounds = open_rounds(rule_games, "train")
     predicted_NSO = RewardPredictor.load(reward).of_rounds(rounds).order_log_probability.exp().numpy()
     round_B = RoundIndex(rounds).rows_of(columns, FOUR_PLAYERS)
@@ -60,10 +63,10 @@ def test_a_decision_is_labelled_with_the_outcome_predicted_at_the_start_of_the_n
 
 
 def test_after_the_last_round_the_label_is_the_outcome_itself(
-    rule_games: Path, shards: Shards, columns: Columns, reward: Path
+    rule_games: Path, shards: Shards, columns: Columns, reward: Path, tmp_path: Path
 ) -> None:
     objective = objective_class("rank")(settings(reward), FOUR_PLAYERS)
-    label_BL = RoundLabelling("rank", settings(reward))(shards).labels_of(columns)
+    label_BL = labelling("rank", reward, tmp_path)(shards).labels_of(columns)
     true_BL = objective.label_of_results(Results.of_columns(columns, FOUR_PLAYERS)).numpy()
     rounds = open_rounds(rule_games, "train")
     is_last_B = rounds.is_last[RoundIndex(rounds).rows_of(columns, FOUR_PLAYERS)]
@@ -78,7 +81,7 @@ def test_a_decision_of_an_unknown_round_is_labelled_with_the_outcome(tmp_path: P
     shards = open_shards(folder, "train")
     columns = shards.gather(np.arange(len(shards)))
     objective = objective_class("grading")(settings(reward), FOUR_PLAYERS)
-    label_BL = RoundLabelling("grading", settings(reward))(shards).labels_of(columns)
+    label_BL = labelling("grading", reward, tmp_path)(shards).labels_of(columns)
     expected_BL = objective.label_of_results(Results.of_columns(columns, FOUR_PLAYERS)).numpy()
     np.testing.assert_array_equal(label_BL, expected_BL)
 
@@ -91,15 +94,17 @@ def test_labels_of_grading_points_have_the_predicted_mean(shards: Shards, reward
     torch.testing.assert_close(points_NS, outcome.grading_points, rtol=1e-4, atol=1e-2)
 
 
-def source(folder: Path, reward: Path, *, actor_first: bool = True) -> ShardSource:
+def source(folder: Path, reward: Path, labels: Path, *, actor_first: bool = True) -> ShardSource:
     config = DataConfig(path=str(folder), batch=16, micro_batch=8, validation_batch=16, actor_first=actor_first)
-    return ShardSource(config, 0, labelling=RoundLabelling("rank", settings(reward)))
+    return ShardSource(config, 0, labelling=labelling("rank", reward, labels))
 
 
-def test_the_targets_are_the_same_whether_seats_are_rotated_or_not(rule_games: Path, reward: Path) -> None:
+def test_the_targets_are_the_same_whether_seats_are_rotated_or_not(
+    rule_games: Path, reward: Path, tmp_path: Path
+) -> None:
     objective = objective_class("rank")(settings(reward), FOUR_PLAYERS)
     of = {
-        rotated: next(iter(source(rule_games, reward, actor_first=rotated).train_batches(Share(0, 1))))
+        rotated: next(iter(source(rule_games, reward, tmp_path, actor_first=rotated).train_batches(Share(0, 1))))
         for rotated in (False, True)
     }
     rank_BR, order_BO = objective._targets(of[False])
@@ -111,35 +116,27 @@ def test_the_targets_are_the_same_whether_seats_are_rotated_or_not(rule_games: P
     torch.testing.assert_close(objective.orders.rank_probability(rotated_order_BO, zero_B), rank_BR)
 
 
-def test_labels_are_computed_once_in_a_file_and_again_for_another_predictor(rule_games: Path, tmp_path: Path) -> None:
-    copy = Path(shutil.copytree(rule_games, tmp_path / "shards", ignore=shutil.ignore_patterns("*.npy")))
-    shards = open_shards(copy, "train")
-    columns = shards.gather(np.arange(len(shards)))
+def test_labels_are_computed_once_in_a_file_and_again_for_another_predictor(
+    shards: Shards, columns: Columns, tmp_path: Path
+) -> None:
     made = []
     for seed in (0, 0, 1):
         reward = written_reward(tmp_path / "reward.safetensors", seed=seed)
-        made.append(RoundLabelling("rank", settings(reward))(shards).labels_of(columns))
-        files = {path: path.stat().st_mtime_ns for path in (copy / "rounds").glob("train-labels-*.npy")}
+        made.append(labelling("rank", reward, tmp_path)(shards).labels_of(columns))
+        files = {path: path.stat().st_mtime_ns for path in (tmp_path / "labels").glob("train-*.npy")}
         assert len(files) == 1 + seed
     np.testing.assert_array_equal(made[0], made[1])
     assert (made[0] != made[2]).any()
-    assert {np.load(path).shape[0] for path in files} == {len(open_rounds(copy, "train"))}
-    assert sorted(path.suffix for path in (copy / "rounds").iterdir() if "train" in path.name) == [
-        ".arrow",
-        *2 * [".npy"],
-    ]
+    assert {np.load(path).shape[0] for path in files} == {len(open_rounds(shards.folder, "train"))}
 
 
 def test_labels_computed_in_parts_are_those_computed_at_once(
-    rule_games: Path, columns: Columns, reward: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    shards: Shards, columns: Columns, reward: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    copy = Path(shutil.copytree(rule_games, tmp_path / "shards", ignore=shutil.ignore_patterns("*.npy")))
-    labelling, shards = RoundLabelling("grading", settings(reward)), open_shards(copy, "train")
-    at_once = labelling(shards).labels_of(columns)
-    for path in (copy / "rounds").glob("train-labels-*.npy"):
-        path.unlink()
+    at_once = labelling("grading", reward, tmp_path / "1")(shards).labels_of(columns)
     monkeypatch.setattr("kanachan.training.round_labels._ROUNDS_AT_ONCE", 3)
-    np.testing.assert_allclose(labelling(shards).labels_of(columns), at_once, rtol=1e-5, atol=1e-6)
+    in_parts = labelling("grading", reward, tmp_path / "2")(shards).labels_of(columns)
+    np.testing.assert_allclose(in_parts, at_once, rtol=1e-5, atol=1e-6)
 
 
 def test_a_run_is_not_resumed_with_another_reward_predictor(

@@ -8,6 +8,7 @@ from kanachan.cli import train
 from kanachan.data.shards import open_shards
 from kanachan.models.learned_games import GAMES_KEY, LearnedGames, truncated
 from kanachan.models.weights import CARD_NAME, read_weights, write_weights
+from tests.support.tiny_rewards import written_reward
 from tests.support.tiny_runs import run
 from tests.support.tiny_weights import written
 
@@ -49,6 +50,14 @@ def test_the_games_of_initial_weights_and_of_a_teacher_count_in_a_resumed_run_to
     games = learned(out)
     assert games.is_complete
     assert games.key_G.tolist() == sorted({*train_games(shards), *OF_INIT, *OF_TEACHER})
+
+
+def test_the_games_of_the_predictor_of_labels_count(rule_games: Path, tmp_path: Path) -> None:
+    reward = of_games(written_reward(tmp_path / "reward.safetensors"), OF_INIT)
+    given = ("--objective.target", "round", "--objective.reward", str(reward), "--objective.prior", "null")
+    assert run("rank", rule_games, tmp_path / "run", *given, "--run.steps", "1") == 0
+    games = learned(tmp_path / "run")
+    assert games.is_complete and games.key_G.tolist() == OF_INIT  # those of the run itself are of no record
 
 
 def test_games_are_incomplete_where_earlier_weights_have_none(shards: Path, tmp_path: Path) -> None:
