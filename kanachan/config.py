@@ -17,6 +17,7 @@ WEIGHTS_NAME = "weights.safetensors"
 """file of the weights in the folder of a finished run"""
 RETIRED: dict[str, Any] = {
     "model.relative_suits": True,
+    "objective.conservative": 0.0,
     "reward.network": "round",
     "reward.last_leads": True,
     "reward.dropout": 0.0,
@@ -80,8 +81,6 @@ MODEL_SIZES = {
 class ObjectiveConfig:
     """The loss of the stage; a setting that the stage does not use must keep its default."""
 
-    conservative: float = 0.0
-    """round_delta, rank, grading: weight of the CQL regulariser, which lowers the scores of actions not taken"""
     baseline: float = 0.5
     """round_delta, rank, grading: weight of the loss of the value predicted from the summary token alone"""
     teacher: str | None = None
@@ -113,7 +112,7 @@ class ObjectiveConfig:
     """all stages: weight of an auxiliary target, the winner of the round"""
 
     def __post_init__(self) -> None:
-        require_each(self, "objective", 0, "conservative", "baseline", "hidden_hands", "round_winner")
+        require_each(self, "objective", 0, "baseline", "hidden_hands", "round_winner")
         require(
             self.target == "game" or not (self.prior is None and self.reward is None),
             "objective.target=round needs a reward predictor: --objective.reward WEIGHTS, or --objective.prior WEIGHTS",

@@ -104,10 +104,10 @@ _NUM_BATCHES = 400
 
 
 def measure_data(lines: list[str], shards: Path, repeats: int) -> Estimate:
-    """Measures shards to augmented batches, against parsing as many lines of text."""
+    """Measures shards to batches, against parsing as many lines of text."""
     size = DEFAULT_BATCH
     plain_batches = min(_NUM_BATCHES // 20, len(lines) // size)
-    batches = batches_of(shards, size, size, actor_first=False)
+    batches = batches_of(shards, size, size)
 
     def parse() -> None:
         for first in range(0, plain_batches * size, size):
@@ -118,19 +118,19 @@ def measure_data(lines: list[str], shards: Path, repeats: int) -> Estimate:
             pass
 
     ours, plain = in_turns([read, parse], repeats)
-    what, parsed = f"shards to batches of {size}, suits permuted", plain_batches * size / plain
+    what, parsed = f"shards to batches of {size}", plain_batches * size / plain
     return Estimate("data", what, _NUM_BATCHES * size / ours, "parsing the lines of text", parsed)
 
 
-def batches_of(shards: Path, batch: int, micro_batch: int, *, actor_first: bool) -> Iterator[Batch]:
+def batches_of(shards: Path, batch: int, micro_batch: int) -> Iterator[Batch]:
     """Yields the micro-batches of training, epoch after epoch."""
-    config = DataConfig(batch=batch, micro_batch=micro_batch, actor_first=actor_first)
+    config = DataConfig(batch=batch, micro_batch=micro_batch)
     return chain.from_iterable(repeat(TrainLoader(open_shards(shards, "train"), config, 0, Share(0, 1))))
 
 
 # A training step, data included, next to a plain implementation: lines of text parsed again in each epoch,
 # `default_collate`, every row padded to one fixed length, and torch's `nn.TransformerEncoder` over situation and
-# candidates together. Its situations are not augmented.
+# candidates together.
 
 LENGTH = 184
 """tokens of a row of the plain network: numbers, sparse features, events, candidates, padding"""
@@ -216,7 +216,7 @@ def _fresh_steps(shards: Path, model: ModelConfig, *, use_bf16: bool) -> tuple[i
     batch, micro_batch = DEFAULT_BATCH, MOST_AT_ONCE_ON_CPU
 
     def losses() -> Iterator[Tensor]:
-        for micro in batches_of(shards, batch, micro_batch, actor_first=True):
+        for micro in batches_of(shards, batch, micro_batch):
             with torch.autocast("cpu", torch.bfloat16, enabled=use_bf16):
                 loss = objective.loss(network(micro), micro)["loss"] * micro_batch / batch
             yield loss

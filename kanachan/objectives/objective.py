@@ -68,7 +68,7 @@ class Objective(nn.Module, ABC):
     temperatures: tuple[str, ...] = ()
     """the names that `calibratable` may return; a stage without any predicts nothing that can be calibrated"""
     scale: float = 1.0
-    """unit of the CQL regulariser; a score divided by it is of order one"""
+    """a score divided by it is of order one"""
     num_candidate_outputs: int
     """width of the head of each candidate"""
     num_summary_outputs: int
@@ -165,15 +165,10 @@ class Objective(nn.Module, ABC):
         return found
 
     def _value_loss(self, output: Output, batch: Batch, target: Tensor, target_before: Tensor) -> dict[str, Tensor]:
-        """Returns the loss and its parts: `cross_entropy` given the action taken, `conservative`, and `baseline`, the
-        cross-entropy before the action, where the settings give them a weight."""
+        """Returns the loss and its parts: `cross_entropy` given the action taken, and `baseline`, the cross-entropy
+        before the action, where the settings give it a weight."""
         loss = F.cross_entropy(of_chosen(output.candidate_BAK, batch.chosen_B).float(), target)
         parts = {"cross_entropy": loss.detach()}
-        if self.config.conservative:
-            # CQL(H) of Kumar et al. 2020 (arXiv:2006.04779): lowers the scores of actions that were not taken
-            regularizer = F.cross_entropy(self.score(output) / self.scale, batch.chosen_B)
-            loss = loss + self.config.conservative * regularizer
-            parts["conservative"] = regularizer.detach()
         if self.config.baseline:
             baseline = F.cross_entropy(output.summary_BK.float(), target_before)
             loss = loss + self.config.baseline * baseline

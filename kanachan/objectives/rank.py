@@ -27,7 +27,7 @@ class Rank(Objective):
         "rank_probabilities": PredictionField(f"{PER_CANDIDATE} × ranks", "of the final ranks, the first one first"),
     }
     temperatures = ("temperature", "summary_temperature")
-    uses = frozenset({"conservative", "baseline", "keep_decoder", "rank_points", "prior", "target", "reward"})
+    uses = frozenset({"baseline", "keep_decoder", "rank_points", "prior", "target", "reward"})
 
     points_R: Tensor
 
@@ -46,7 +46,7 @@ class Rank(Objective):
         self.num_summary_outputs = self.orders.num_orders if config.baseline else 0
 
     def loss(self, output: Output, batch: Batch) -> dict[str, Tensor]:
-        """Returns the loss and its parts: `cross_entropy` of the rank, `conservative`, `baseline` (of the order)."""
+        """Returns the loss and its parts: `cross_entropy` of the rank, and `baseline`, of the order."""
         return self._value_loss(output, batch, *self._targets(batch))
 
     def _targets(self, batch: Batch) -> tuple[Tensor, Tensor]:

@@ -24,7 +24,7 @@ class ValueObjective(Objective):
     and sigma 0.75 that is 0.28 % for the round delta (25 points of 8000) and 0.07 % for grading points.
     """
 
-    uses = frozenset({"conservative", "baseline", "keep_decoder"})
+    uses = frozenset({"baseline", "keep_decoder"})
     unit: float
     reach: float
     bins: "HLGauss"
@@ -36,7 +36,7 @@ class ValueObjective(Objective):
         self.num_summary_outputs = HLGauss.COUNT if config.baseline else 0
 
     def loss(self, output: Output, batch: Batch) -> dict[str, Tensor]:
-        """Returns the loss and its parts: `cross_entropy`, `conservative`, `baseline`."""
+        """Returns the loss and its parts: `cross_entropy` and `baseline`."""
         target_BK = self.bins.smooth(self.target(batch)) if batch.label_BL is None else batch.label_BL
         return self._value_loss(output, batch, target_BK, target_BK)
 

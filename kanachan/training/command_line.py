@@ -31,7 +31,6 @@ from kanachan.training.request_checks import (
     without_needless_stopping,
 )
 from kanachan.training.run_folder import (
-    BEST_NAME,
     CHECKPOINTS,
     CONFIG_NAME,
     LENGTH,
@@ -229,11 +228,6 @@ def _saved_file(resume: str | None) -> Path | None:
     file = Path(resume) / CONFIG_NAME
     if not file.is_file():
         raise ValueError(f"--resume {resume}: {file} does not exist, so this is not a run folder")
-    if "final_factor" in settings_in(file).get("optim", {}):
-        raise ValueError(
-            f"--resume {resume}: begun by a version of kanachan in which the learning rate fell on a cosine; continue "
-            f"with a new run: --init {Path(resume) / CHECKPOINTS / BEST_NAME}"
-        )
     convert_config(file)
     return file
 

@@ -14,7 +14,6 @@ PANELS: dict[str, tuple[str, ...] | str] = {
     "accuracy: top choice is the action taken": ("validation/top1",),
     "explained variance of the value": ("validation/explained_variance",),
     "value of the situation alone: loss": ("train/baseline", "validation/baseline"),
-    "CQL regulariser": ("train/conservative", "validation/conservative"),
     "calibration error": ("calibration/error",),
     "divergence from --init, nats": ("train/divergence", "validation/divergence"),
     "divergence from policy.magnet, nats": ("train/magnet_divergence", "validation/magnet_divergence"),
@@ -54,7 +53,6 @@ BY_STAGE = (
     "loss",
     "cross-entropy",
     "value of the situation alone: loss",
-    "CQL regulariser",
     "calibration error",
 )
 """panels whose unit depends on the stage"""
@@ -63,7 +61,6 @@ _LOSS = "loss"
 _SHARES = {"top1": "accuracy", "explained_variance": "explained variance"}
 _PARTS = {
     "cross_entropy": "cross-entropy",
-    "conservative": "conservative term",
     "baseline": "value of the situation",
     "hidden_hands": "hidden hands",
     "round_winner": "winner of the round",

@@ -9,7 +9,7 @@ from kanachan.data.batch import Batch
 from kanachan.models.transformer import Output
 from kanachan.objectives.networks import objective_class
 from kanachan.objectives.stages import STAGES
-from tests.support.random_outputs import log_softmax, random_output
+from tests.support.random_outputs import random_output
 
 VALUE_STAGES = ("round_delta", "rank", "grading")
 
@@ -38,22 +38,10 @@ def test_gradients_are_finite_and_none_reach_padding(batch: Batch, stage: str) -
 
 @pytest.mark.parametrize("stage", VALUE_STAGES)
 def test_the_loss_is_the_weighted_sum_of_its_parts(batch: Batch, stage: str) -> None:
-    objective = objective_class(stage)(ObjectiveConfig(conservative=0.3, baseline=0.7), FOUR_PLAYERS)
+    objective = objective_class(stage)(ObjectiveConfig(baseline=0.7), FOUR_PLAYERS)
     parts = objective.loss(random_output(objective, batch), batch)
-    expected = parts["cross_entropy"] + 0.3 * parts["conservative"] + 0.7 * parts["baseline"]
+    expected = parts["cross_entropy"] + 0.7 * parts["baseline"]
     torch.testing.assert_close(parts["loss"], expected)
-
-
-@pytest.mark.parametrize("stage", VALUE_STAGES)
-def test_the_cql_regularizer_is_logsumexp_minus_the_score_of_the_action_taken(batch: Batch, stage: str) -> None:
-    objective = objective_class(stage)(ObjectiveConfig(conservative=0.1), FOUR_PLAYERS)
-    output = random_output(objective, batch)
-    score_BA = objective.score(output)
-    terms = []
-    for row in range(len(batch)):
-        scores = [s / objective.scale for s in score_BA[row, batch.candidate_BA[row] != 0].tolist()]
-        terms.append(-log_softmax(scores)[int(batch.chosen_B[row])])
-    assert float(objective.loss(output, batch)["conservative"]) == pytest.approx(sum(terms) / len(terms), rel=1e-4)
 
 
 def test_rank_and_grading_take_their_targets_from_the_results(batch: Batch) -> None:
@@ -66,7 +54,7 @@ def test_rank_and_grading_take_their_targets_from_the_results(batch: Batch) -> N
 @pytest.mark.parametrize(
     "stage, changed",
     [
-        ("imitation", {"conservative": 0.5}),
+        ("imitation", {"rank_points": (1.0, 0.0, 0.0, -1.0)}),
         ("round_delta", {"rank_points": (1.0, 0.0, 0.0, -1.0)}),
         ("rank", {"teacher": "reference"}),
         ("grading", {"rank_points": (1.0, 0.0, 0.0, -1.0)}),

@@ -27,7 +27,7 @@ from tests.support.paths import GOLDEN
 from tests.support.tiny_runs import CLOCKED, rows_of
 
 EARLIER = GOLDEN / "earlier_run"
-LOSSES = {"train/loss", "train/cross_entropy", "train/baseline", "train/conservative", "validation/loss"}
+LOSSES = {"train/loss", "train/cross_entropy", "train/baseline", "validation/loss"}
 """of what is logged: the norms of gradients and the calibration error depend far more on how a CPU rounds"""
 
 pytestmark = pytest.mark.usefixtures("threads")

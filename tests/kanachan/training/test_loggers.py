@@ -26,7 +26,7 @@ CORE = Path(wandb.__file__).parent / "bin" / "wandb-core"
 LENGTH = ("--run.steps", "4", "--run.validation_interval", "64", "--run.checkpoint_minutes", "0")
 WHOLE = ("--data.validation_batch", "64", "--run.validate_batches", "null")
 BOTH = ("loss", "cross_entropy")
-OF_VALUES = ("conservative", "baseline")
+OF_VALUES = ("baseline",)
 KINDS = tuple(kind for kind in ALL_KINDS if kind != "kita")
 COSTS = ("samples_per_second", "tokens_per_second", "flops_per_second", "data_wait", "memory_peak_gb")
 
@@ -63,7 +63,6 @@ def curriculum(shards: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[S
     for number, stage in enumerate(STAGES):
         more = ["--init", str(folder / list(STAGES)[number - 1])] if number else []
         more += ["--optim.encoder_learning_rate", "1e-4"] if stage == "grading" else []
-        more += ["--objective.conservative", "0.1"] if stage != "imitation" else []
         assert run(stage, shards, folder / stage, "--run.wandb", "offline", *LENGTH, *WHOLE, *more) == 0
     return {stage: folder / stage for stage in STAGES}
 
