@@ -142,12 +142,13 @@ class _Run:
             raise Stopped(stop.received, what)
 
     def _take(self, record: Record, games: list[AnnotatedGame], report: Report) -> None:
+        other = next((game for game in games if game.num_players != self._conversion.num_players), None)
+        if other is not None and not self._conversion.skips_others:
+            self._refuse(other, record.name)
         keys_of_record: list[str] = []
         self._new["records"].append((record.name, record.size, record.modified, keys_of_record))
         self._add(report)
         for game in games:
-            if game.num_players != self._conversion.num_players and not self._conversion.skips_others:
-                self._refuse(game, record.name)
             if not game.report.decisions:  # it must not block a better copy
                 self._add(game.report)
                 continue
@@ -167,12 +168,13 @@ class _Run:
                 self._add(repeated)
 
     def _refuse(self, game: AnnotatedGame, file: str) -> NoReturn:
-        """Raises ValueError for a game of another number of players; nothing of the run is kept."""
-        self._discard()
+        """Raises ValueError for a game of another number of players; what was done before its record is kept."""
+        self._save()
+        num, other = self._conversion.num_players, game.num_players
         raise ValueError(
-            f"{file}: game {game.id} is for {game.num_players} players, the first one read for "
-            f"{self._conversion.num_players}: annotations of both cannot be mixed; --players 3 or --players 4 takes "
-            "one kind and skips the other"
+            f"{file}: game {game.id} is for {other} players, the first one read for {num}: annotations of both cannot "
+            f"be mixed; --players {num} skips such games, and goes on from here; --players {other} --restart takes "
+            "them instead"
         )
 
     def _add(self, report: Report) -> None:

@@ -57,6 +57,7 @@ def _parser() -> argparse.ArgumentParser:
         "weights",
         metavar="WEIGHTS",
         nargs="*",
+        default=[],
         help=f"{WEIGHTS_HELP}; one or several, of any stages, for as many players as the game has (default: {NAME}, "
         f"for three players {shipped_name(FIRST_STAGE, 3)})",
     )

@@ -31,7 +31,7 @@ def ending_of(
     indicators += [name_of(event["dora_marker"]) for event in recorded.events if event["type"] == "dora"]
     reason = None
     if last["type"] == "ryukyoku":
-        reason = last.get("reason") or (EXHAUSTIVE[0] if tenpai is not None else None)
+        reason = EXHAUSTIVE[0] if tenpai is not None else last.get("reason")  # which dialects name differently
     moment = course.moment(course.end)
     hands = [
         {

@@ -8,7 +8,7 @@ it is its seat's last decision of a round in which that seat dealt in. Discards 
 they are no decisions. The coefficients are not fitted to the games that the network has learned, about which it is too
 sure.
 
-Shapes: N discards against each seat that could win on them, W decisions, O outcomes of a round, F features.
+Shapes: N discards against each seat that could win on them, D discards, W decisions, O outcomes of a round, F features.
 """
 
 import argparse
@@ -43,7 +43,8 @@ from kanachan.objectives.auxiliary import RoundWinner
 _TITLES = ("who wins", "tenpai", "dealing in")
 _COPIES = 4
 _CHUNK = 256
-_BINS = 8
+_EDGES = (0.0, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.25, 0.4, 0.6)
+"""the chances at which groups of similar ones begin"""
 _NEWTON_STEPS = 30
 
 
@@ -52,6 +53,8 @@ class Samples(NamedTuple):
 
     feature_NF: NDArray[np.float64]
     dealt_in_N: NDArray[np.bool_]
+    discard_N: NDArray[np.int64]
+    """the number of the discard; those of one are adjacent"""
     tenpai_feature_TF: NDArray[np.float64]
     is_tenpai_T: NDArray[np.bool_]
     win_feature_WOF: NDArray[np.float32]
@@ -104,27 +107,40 @@ def report(weights: str, shards: Path, decisions: int | None, output: Path | Non
         write_weights(output, read.tensors, {**read.card, CHANCES_KEY: split | chances})
     lines += _lines(test, fitted, used)
     for name, bins in chances.items():
-        lines += ["", f"{name:<12}{'predicted %':>12}{'observed %':>12}{'pairs':>11}"]
-        lines += [f"{100 * p:24.2f}{100 * happened:12.2f}{count:11,}" for p, happened, count in bins]
+        lines += ["", f"{name:<12}{'predicted %':>12}{'observed %':>12}{'cases':>11}"]
+        lines += [f"{100 * p:24.2f}{100 * happened:12.2f}{count:11,}" for _, p, happened, count in bins]
     return "\n".join(lines)
 
 
-def chances_of(test: Samples, used: Coefficients) -> dict[str, list[tuple[float, float, int]]]:
-    """Returns chance, frequency and number of cases in equal parts from the lowest to the highest chance."""
+def chances_of(test: Samples, used: Coefficients) -> dict[str, list[tuple[float, float, float, int]]]:
+    """Returns of groups of similar chances the lowest possible one, mean, frequency and number of cases."""
     win_WO = win_probability(test.win_feature_WOF, np.array(used.win))[:, :-1]
     won_WO = test.winner_W[:, None] == np.arange(win_WO.shape[1])
     found = {
         "win": (win_WO.ravel(), won_WO.ravel()),
         "tenpai": (predicted(test.tenpai_feature_TF, np.array(used.tenpai)), test.is_tenpai_T),
-        "deal_in": (predicted(test.feature_NF, np.array(used.deal_in)), test.dealt_in_N),
+        "deal_in": _by_discard(test, predicted(test.feature_NF, np.array(used.deal_in))),
     }
-    return {
-        name: [
-            (round(float(probability[part].mean()), 5), round(float(happened[part].mean()), 5), len(part))
-            for part in np.array_split(probability.argsort(), _BINS)
-        ]
-        for name, (probability, happened) in found.items()
-    }
+    return {name: _groups(*pair) for name, pair in found.items()}
+
+
+def _by_discard(test: Samples, danger_N: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Returns the chance that a discard deals in to anybody [D], as a review shows it, and whether it did [D]."""
+    first_D = np.flatnonzero(np.diff(test.discard_N, prepend=-1))
+    return 1 - np.multiply.reduceat(1 - danger_N, first_D), np.logical_or.reduceat(test.dealt_in_N, first_D)
+
+
+def _groups(chance: NDArray[np.float64], happened: NDArray[np.bool_]) -> list[tuple[float, float, float, int]]:
+    group = np.searchsorted(_EDGES, chance, side="right") - 1
+    found = []
+    for number, lowest in enumerate(_EDGES):
+        of_group = group == number
+        if of_group.any():
+            mean, share = float(chance[of_group].mean()), float(happened[of_group].mean())
+            found.append((lowest, round(mean, 5), round(share, 5), int(of_group.sum())))
+        else:
+            found.append((lowest, lowest, 0.0, 0))
+    return found
 
 
 def _coefficients(title: str, names: Sequence[str], new_F: Sequence[float], used_F: Sequence[float]) -> list[str]:
@@ -166,6 +182,7 @@ def samples(policy: Policy, columns: Columns, limit: int | None) -> Samples:
             Samples(
                 inputs.feature_BHKF.numpy()[row, :, kind][may_win_NH].astype(np.float64),
                 dealt_in_NH[may_win_NH],
+                start + np.repeat(row, may_win_NH.sum(axis=1)),
                 inputs.tenpai_feature_BHF.numpy()[quiet_BH].astype(np.float64),
                 _is_tenpai(policy, rows)[quiet_BH],
                 inputs.win_feature_BOF.numpy(),

@@ -36,7 +36,7 @@ def test_the_fit_of_who_wins_finds_the_coefficients_too() -> None:
     true_F = np.array([1.2, -0.4, 0.3])
     probability_WO = program("danger").win_probability(feature_WOF, true_F)
     winner_W = (probability_WO.cumsum(axis=1) < rng.random((len(feature_WOF), 1))).sum(axis=1)
-    unused = (np.zeros((1, 1)), np.zeros(1, bool)) * 2
+    unused = (np.zeros((1, 1)), np.zeros(1, bool), np.zeros(1, np.int64), np.zeros((1, 1)), np.zeros(1, bool))
     samples = program("danger").Samples(*unused, feature_WOF, winner_W)
     assert program("danger").fit_winner(samples) == pytest.approx(true_F, abs=0.03)
 
@@ -54,5 +54,15 @@ def test_the_report_has_both_coefficients_and_a_table(tmp_path: Path) -> None:
     chances = read_card(tmp_path / "with-chances.safetensors")["chances"]
     assert chances["decisions"] >= 100 and chances["games"] > 0
     for name in ("win", "tenpai", "deal_in"):
-        predicted = [chance for chance, _, _ in chances[name]]
-        assert predicted == sorted(predicted) and all(0 <= happened <= 1 for _, happened, _ in chances[name])
+        lowest = [entry[0] for entry in chances[name]]
+        for (first, mean, happened, number), beyond in zip(chances[name], [*lowest[1:], 1.0], strict=True):
+            assert first <= mean <= beyond and 0 <= happened <= (number > 0)
+
+
+def test_the_chance_of_a_discard_is_that_of_dealing_in_to_anybody() -> None:
+    none = np.zeros((1, 1)), np.zeros(1, bool), np.zeros((1, 1, 1), np.float32), np.zeros(1, np.int64)
+    pairs = (np.zeros((3, 1)), np.array([False, True, False]), np.array([7, 7, 2]))
+    chance_D, dealt_in_D = program("danger")._by_discard(
+        program("danger").Samples(*pairs, *none), np.array([0.1, 0.2, 0.3])
+    )
+    assert chance_D == pytest.approx([0.28, 0.3]) and dealt_in_D.tolist() == [True, False]

@@ -51,6 +51,8 @@ def with_empty_rounds() -> list[Event]:
     for oya, honba, script, hands, draws in rounds:
         played = play_round(script, hands, draws, start=start_of_round(oya, honba=honba, scores=scores)).events
         scores = [score + delta for score, delta in zip(scores, round_delta(played, NUM_SEATS), strict=True)]
+        if played[-1].get("reason") == "exhaustive_draw":
+            played[-1] = {**played[-1], "reason": "fanpai"}  # as the reference server of mjai names it
         events += [*played, {"type": "end_kyoku"}]
     return events
 

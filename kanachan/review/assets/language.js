@@ -63,9 +63,9 @@ function share(value) {
 
 // How often chances like this one came true in games that the network had not seen, in brackets.
 function cameTrue(kind, chance) {
-  const bins = file.chances?.[kind];
-  if (!bins) return '';
-  const [, happened, number] = bins.reduce((best, bin) => (Math.abs(bin[0] - chance) < Math.abs(best[0] - chance) ? bin : best));
+  const bin = file.chances?.[kind].findLast(([lowest]) => lowest <= chance);
+  if (!bin?.[3]) return '';
+  const [, , happened, number] = bin;
   return t('chance.happened', { happened: share(happened), number: grouped(number) });
 }
 

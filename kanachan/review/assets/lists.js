@@ -88,7 +88,8 @@ function ratingOf(decisions, model) {
 // The ratings of all players in the file, side by side.
 function playersTable(model) {
   const rows = reviews.map((review) => {
-    const { rating, differing } = review.models[model];
+    const { rating } = review.models[model];
+    const differing = review.decisions.filter((decision) => isDifferent(decision, model)).length;
     return html('tr', { class: review.seat === data.seat ? 'current' : null },
       html('th', { scope: 'row' }, html('button', { class: 'link', onclick: () => switchTo(review.seat) }, seatName(review.seat))),
       html('td', {}, rating === null ? '' : rating.toFixed(1)),

@@ -55,9 +55,9 @@ function remember() {
 // Shows what an address names; false if it names nothing on this page.
 function follow(address) {
   const place = placeOf(address);
-  if (!place || !reviews.some((review) => review.seat === place.seat)) return false;
+  const review = place && reviews.find((each) => each.seat === place.seat);
+  if (!review || (place.ending !== null ? !review.rounds[place.ending] : !review.decisions[place.decision])) return false;
   selectSeat(place.seat);
-  if (place.ending !== null ? !data.rounds[place.ending] : !data.decisions[place.decision]) return false;
   show(place);
   return true;
 }

@@ -124,6 +124,19 @@ def test_players_selects_the_games_of_three_or_of_four(
     assert lines and all(parse_line(line, vocabulary) for line in lines)
 
 
+def test_a_run_ended_by_a_game_of_the_other_kind_goes_on_from_there_without_it(
+    both_kinds: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = [str(both_kinds), "-j", "1", "-o", str(tmp_path / "lines.txt")]
+    assert annotate(command) == 1
+    assert "--players 3 skips such games, and goes on from here" in capsys.readouterr().err
+    assert annotate([*command, "--players", "3"]) == 0
+    assert "resuming" in capsys.readouterr().err
+    alone = ["-o", str(tmp_path / "alone.txt"), "--players", "3"]
+    assert annotate([str(both_kinds / "1-three.mjlog"), *alone]) == 0
+    assert (tmp_path / "lines.txt").read_bytes() == (tmp_path / "alone.txt").read_bytes()
+
+
 def test_standard_output_holds_lines_alone(games: Path) -> None:
     run = subprocess.run(
         [sys.executable, "-c", "import sys; from kanachan.cli.annotate import main; sys.exit(main())"]
