@@ -12,7 +12,6 @@ from annotate.runtime.terminal import run_cleanly
 from kanachan.cli.environment import set_environment
 from kanachan.cli.options import WEIGHTS_HELP, require_policies
 from kanachan.config import WEIGHTS_NAME
-from kanachan.data.shard_folder import shards_of
 from kanachan.extras import require
 
 if TYPE_CHECKING:
@@ -31,8 +30,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser.parse_args(argv)
     if arguments.output is None and arguments.onnx is None and arguments.push_to_hub is None:
         parser.error("nothing to write: give -o, --onnx or --push-to-hub")
-    if arguments.check is not None and arguments.onnx is None:
-        parser.error("--check means something only with --onnx")
     for folder in (arguments.output, arguments.onnx):
         if folder == "":
             parser.error("the name of a folder to write to is empty")
@@ -55,19 +52,11 @@ def _parser() -> argparse.ArgumentParser:
         "hf:ORG/NAME",
     )
     add_force_option(parser)
-    parser.add_argument(
-        "--check",
-        metavar="SHARDS",
-        help="with --onnx: folder made by kanachan-pack, on whose validation split the files are compared with the "
-        "network (default: a game between rule-based players)",
-    )
     return parser
 
 
 def _export(arguments: argparse.Namespace) -> None:
     require_policies(arguments.weights)
-    if arguments.check is not None:
-        shards_of(arguments.check, "validation")
     for folder, own in ((arguments.output, "model.safetensors"), (arguments.onnx, "policy.onnx")):
         there = {path.name for path in Path(folder).glob("*")} if folder is not None else set()
         if there and not arguments.force:
@@ -90,7 +79,7 @@ def _export(arguments: argparse.Namespace) -> None:
         number, width = export_encoder(policy, Path(arguments.output)), policy.card["model"]["width"]
         print(f"{arguments.output}: encoder of stage {policy.stage}, {number:,} parameters, width {width}")
     if arguments.onnx is not None:
-        _to_onnx(policy, Path(arguments.onnx), arguments.check)
+        _to_onnx(policy, Path(arguments.onnx))
         write_card(Path(arguments.onnx, CARD_NAME), policy.card)
     if arguments.push_to_hub is not None:
         _push(policy, arguments.weights, arguments.push_to_hub)
@@ -122,13 +111,9 @@ def _push(policy: "Policy", weights: str, repository: str) -> None:
     print(f"{address}: {HUB_PREFIX}{repository} names these weights")
 
 
-def _to_onnx(policy: "Policy", folder: Path, shards: str | None) -> None:
-    from kanachan.data.loader import held_out_columns
-    from kanachan.inference.onnx_export import MOST_CHECKED, export_onnx, simulated_situations
+def _to_onnx(policy: "Policy", folder: Path) -> None:
+    from kanachan.inference.onnx_export import export_onnx, simulated_situations
 
-    if shards is None:
-        columns = simulated_situations(policy.vocabulary)
-    else:
-        columns = held_out_columns(shards, "validation", policy.vocabulary, MOST_CHECKED)
+    columns = simulated_situations(policy.vocabulary)
     for path, difference in export_onnx(policy, folder, columns).items():
         print(f"{path}: equals the network on {len(columns):,} decisions, within {difference:.1e}")

@@ -70,7 +70,6 @@ CASES = [
     ("selfplay nope -n 4 -o games", "nope: no player of this name"),
     ("export nope -o out", MISSING),
     ("export other.safetensors -o out", "other.safetensors: a safetensors file without a card"),
-    ("export reference --onnx out --check empty", NO_SHARDS),
     ("review game.jsonl reference/reward -o out.html", REWARD),
     ("bot reference/reward 0", REWARD),
     ("arena reference/reward rule -n 4", REWARD),

@@ -154,7 +154,6 @@ REFUSALS = [
     ("bot imitation 0 --connect ws://localhost --token-file token", "SEAT has no effect with --connect"),
     ("bot imitation", "SEAT is missing"),
     ("export imitation", "--onnx"),
-    ("export imitation -o out --check shards", "--check"),
     ("export imitation -o imitation", "imitation: the folder of a run"),
     ("export imitation -o readme --force", "README.md is not of an export, and would be overwritten"),
     ("export imitation --onnx readme --force", "README.md is not of an export, and would be overwritten"),
