@@ -35,9 +35,10 @@ MOST_DIVERGENCE = 0.005
 MOST_DISAGREEMENT = 0.05
 """mean difference of recomputed log-probabilities from the recorded ones, beyond which another policy has played"""
 LARGE_WEIGHT = 10.0
-_EARLY_SLACK = 1.5
-"""factor of `MOST_DIVERGENCE` while there are few decisions"""
 _ROWS_AT_ONCE = 8192
+_EARLY_SLACK = 0.5
+"""the share by which the divergence may be above `MOST_DIVERGENCE` on the first `_ROWS_AT_ONCE` decisions; of n times
+as many its error, and with it this share, is the square root of n smaller"""
 
 
 class TooFar(ValueError):
@@ -157,7 +158,8 @@ class GainMeter:
             if len(columns):
                 parts.append(self.measure(columns))
                 totals += parts[-1].totals
-                _check(totals, at_most=_EARLY_SLACK * MOST_DIVERGENCE)
+                slack = _EARLY_SLACK * math.sqrt(_ROWS_AT_ONCE / max(totals[0], _ROWS_AT_ONCE))
+                _check(totals, at_most=(1 + slack) * MOST_DIVERGENCE)
             progress(num_rows)
         if not parts:
             raise ValueError("the old policy has no decisions in this split")
