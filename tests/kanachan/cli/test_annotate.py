@@ -129,7 +129,9 @@ def test_a_run_ended_by_a_game_of_the_other_kind_goes_on_from_there_without_it(
 ) -> None:
     command = [str(both_kinds), "-j", "1", "-o", str(tmp_path / "lines.txt")]
     assert annotate(command) == 1
-    assert "--players 3 skips such games, and goes on from here" in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert "is for 4 players, the first one read for 3" in error
+    assert "--players 3 skips such games, and goes on from here" in error
     assert annotate([*command, "--players", "3"]) == 0
     assert "resuming" in capsys.readouterr().err
     alone = ["-o", str(tmp_path / "alone.txt"), "--players", "3"]

@@ -40,7 +40,6 @@ REFUSALS = [
     ("annotate text.txt --pack out", "no decision point"),
     ("annotate text.txt -o out.txt", "no decision point"),
     ("annotate game.jsonl -o out.txt --by Suphx LuckyJ", "no decision point by LuckyJ or Suphx in any of the records"),
-    ("annotate three.jsonl game.jsonl -o out.txt", "is for 4 players, the first one read for 3"),
     ("annotate lines.txt --explain 99999", "--explain 99999: it has 20 decisions"),
     ("annotate lines.txt --explain 0", "--explain must be at least 1, not 0"),
     ("annotate game.jsonl -o out.txt --shard 3/2", "'3/2' is not I/N with I from 1 to N, such as 1/4"),

@@ -14,7 +14,6 @@ from annotate.vocabulary import FOUR_PLAYERS, NUM_TILES34
 from kanachan.config import MODEL_SIZES, ObjectiveConfig, OptimConfig, RewardConfig, StageName
 from kanachan.data.batch import Batch, TokenLayout, with_varlen_layout
 from kanachan.data.round_batch import Games, RoundBatch
-from kanachan.models.learned_games import NONE
 from kanachan.models.weights import read_weights
 from kanachan.objectives.networks import build_network, load_network
 from kanachan.objectives.reward import build_reward_predictor
@@ -116,7 +115,7 @@ def test_packed_batches(stage: StageName, batch: Batch) -> None:
 
 
 def test_distillation(batch: Batch, tmp_path: Path) -> None:
-    teacher = Teacher(tempered(written(tmp_path)), TINY, {"sha256": ""}, NONE)
+    teacher = Teacher(tempered(written(tmp_path)), TINY, {"sha256": ""})
     train_elsewhere(stage_module("imitation", teacher=teacher), batch)
 
 
