@@ -171,10 +171,10 @@ class _Run:
         """Raises ValueError for a game of another number of players; what was done before its record is kept."""
         self._save()
         num, other = self._conversion.num_players, game.num_players
+        and_goes_on, restart = (", and goes on from here", " --restart") if self._output.journal else ("", "")
         raise ValueError(
             f"{file}: game {game.id} is for {other} players, the first one read for {num}: annotations of both cannot "
-            f"be mixed; --players {num} skips such games, and goes on from here; --players {other} --restart takes "
-            "them instead"
+            f"be mixed; --players {num} skips such games{and_goes_on}; --players {other}{restart} takes them instead"
         )
 
     def _add(self, report: Report) -> None:
