@@ -111,7 +111,7 @@ def checkpoint_to_resume(folder: Path, schedule: Schedule) -> tuple[Path, dict[s
     """
     path, checkpoint = _newest_checkpoint(folder, (LAST_NAME, PREVIOUS_NAME))
     if (was := Schedule(*checkpoint["schedule"])) != schedule and checkpoint["global_step"] > was.cooldown_start:
-        if not (folder / UNCOOLED_NAME).exists():
+        if was.cooldown_start == 0:
             raise ValueError(
                 f"{folder.parent}: its learning rate has fallen from the first step on (optim.cooldown), so that it "
                 "cannot be given another length: start a new one"
