@@ -161,7 +161,7 @@ class DataConfig:
     the next larger number that the devices can share"""
     micro_batch: int | None = None
     """decisions in one forward pass on one device; must divide the batch. Without it, the largest number that does: on
-    a CPU up to 64, on a GPU up to 512, fewer on one of less than 43 GB"""
+    a CPU up to 64, on a GPU as many as its memory holds of this network, up to 2,048"""
     validation_batch: int = 256
     """decisions in one forward pass of a validation"""
     actor_first: bool = True

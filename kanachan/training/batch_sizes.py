@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import torch
 
-from kanachan.config import DataConfig, TrainConfig
+from kanachan.config import DataConfig, ModelConfig, TrainConfig
 from kanachan.objectives.stages import POLICY, REWARD
 from kanachan.training.devices import Devices
 
@@ -14,8 +14,8 @@ _BATCH_OF_STAGE = {
     POLICY: 4096,  # the outcomes of few decisions are noise
 }
 MOST_AT_ONCE_ON_CPU = 64  # sorted by length, small micro-batches compute less padding
-_MOST_AT_ONCE_ON_GPU = 512  # beyond, a GPU computes hardly faster
-_DECISIONS_PER_GB = 12  # of `large` in bf16, in the stages that need the most memory (docs/training.md)
+_MOST_AT_ONCE_ON_GPU = 2048  # of `small`, which waits for the processor with fewer (docs/benchmarks.md)
+_ROWS_PER_GB = 300_000  # decisions x width x layers in bf16, in the stages that need the most memory (docs/training.md)
 
 
 def chosen_batch(config: TrainConfig, devices: Devices, *, is_resumed: bool) -> tuple[DataConfig, str]:
@@ -25,7 +25,7 @@ def chosen_batch(config: TrainConfig, devices: Devices, *, is_resumed: bool) -> 
     ValueError, which names the nearest batches that they can share, if they cannot share it equally."""
     data, world = config.data, devices.world.size
     batch, micro_batch = data.batch, data.micro_batch
-    most, reason = _most_at_once(devices)
+    most, reason = _most_at_once(devices, config.model)
     default = _BATCH_OF_STAGE.get(config.stage, DEFAULT_BATCH)
     if batch is None:
         at_once = world * (micro_batch or most)
@@ -54,15 +54,15 @@ def chosen_batch(config: TrainConfig, devices: Devices, *, is_resumed: bool) -> 
     return replace(data, batch=batch, micro_batch=micro_batch), chosen
 
 
-def _most_at_once(devices: Devices) -> tuple[int, str]:
+def _most_at_once(devices: Devices, model: ModelConfig) -> tuple[int, str]:
     """Returns the limit of a micro-batch that is not given, and the reason for it."""
     if not devices.is_gpu:
         return MOST_AT_ONCE_ON_CPU, f"at most {MOST_AT_ONCE_ON_CPU} on a CPU"
     memory = torch.cuda.get_device_properties(devices.of_this_process).total_memory / 1e9
-    per_gb = _DECISIONS_PER_GB if devices.use_bf16 else _DECISIONS_PER_GB / 2
+    per_gb = _ROWS_PER_GB / (model.width * model.layers) / (1 if devices.use_bf16 else 2)
     fits = 1 << (max(1, int(memory * per_gb)).bit_length() - 1)
     most = min(_MOST_AT_ONCE_ON_GPU, fits)
-    return most, f"at most {most} on a GPU of {memory:.0f} GB"
+    return most, f"at most {most:,} of this network on a GPU of {memory:.0f} GB"
 
 
 def _largest_divisor(number: int, most: int) -> int:

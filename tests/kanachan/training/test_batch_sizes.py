@@ -7,7 +7,7 @@ import pytest
 import torch
 import yaml
 
-from kanachan.config import DataConfig, TrainConfig
+from kanachan.config import MODEL_SIZES, DataConfig, TrainConfig
 from kanachan.objectives.stages import trained_stages
 from kanachan.training.batch_sizes import chosen_batch
 from kanachan.training.devices import Devices
@@ -25,8 +25,10 @@ def sizes(
     micro_batch: int | None = None,
     stage: str = "rank",
     resumed: bool = False,
+    size: str = "small",
 ) -> tuple[int, int]:
-    config = TrainConfig(stage=stage, data=DataConfig(path=".", batch=batch, micro_batch=micro_batch))
+    data = DataConfig(path=".", batch=batch, micro_batch=micro_batch)
+    config = TrainConfig(stage=stage, model=MODEL_SIZES[size], data=data)
     return chosen_batch(config, devices, is_resumed=resumed)[0].sizes
 
 
@@ -56,14 +58,16 @@ def test_one_process_takes_the_defaults() -> None:
 def test_a_gpu_takes_what_its_memory_holds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 8)
     gpus = Devices(is_gpu=True, use_bf16=True, use_varlen=True, world=World(8, 1))
-    for gigabytes, expected, exactly in ((8, 64, 32), (24, 256, 128), (80, 512, 256), (141, 512, 512)):
+    for gigabytes, of_large, of_base, exactly in ((8, 64, 256, 128), (24, 256, 512, 256), (80, 512, 2048, 1024)):
         memory = SimpleNamespace(total_memory=gigabytes * 10**9)
         monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device, memory=memory: memory)
-        assert sizes(gpus, batch=8192) == (8192, expected)
-        assert sizes(replace(gpus, use_bf16=False), batch=8192) == (8192, exactly)
+        assert sizes(gpus, batch=16384, size="large") == (16384, of_large)
+        assert sizes(gpus, batch=16384, size="base") == (16384, of_base)
+        assert sizes(replace(gpus, use_bf16=False), batch=16384, size="base") == (16384, exactly)
+        assert sizes(gpus, batch=16384, size="small") == (16384, 2048)
     assert sizes(gpus) == (256, 32)
     config = TrainConfig(stage="rank", data=DataConfig(path="."))
-    assert chosen_batch(config, gpus, is_resumed=False)[1].endswith("--data.batch 4096 would keep all GPUs busy")
+    assert chosen_batch(config, gpus, is_resumed=False)[1].endswith("--data.batch 16384 would keep all GPUs busy")
 
 
 @pytest.mark.parametrize(
