@@ -1,7 +1,6 @@
 """kanachan-bot: a player at an mjai table, over standard input and output, with the protocol of Mortal's program."""
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,23 +15,19 @@ from kanachan.cli.environment import set_environment
 from kanachan.cli.options import WEIGHTS_HELP, add_device_option, add_table_options, require_policies
 from kanachan.cli.player_options import report_int8
 from kanachan.extras import require
-from kanachan.models.reference import shipped_name
-from kanachan.objectives.stages import REWARD
 from kanachan.play.agent_spec import AgentSpec, parse_weights
 from kanachan.play.mjai_agent import made_up_game
-from kanachan.play.mjai_server import PROGRAM, Bot, serve, write_answer
+from kanachan.play.mjai_server import PROGRAM, Bot, serve
 
 if TYPE_CHECKING:
     from kanachan.inference.policy import Policy
     from kanachan.play.mjai_bot import MjaiBot
 
-REVIEW_MODE = "MORTAL_REVIEW_MODE"
-_DESCRIPTION = f"""Plays at an mjai table: reads one event a line from standard input, and writes one answer a line to
-standard output, {{"type":"none"}} where the seat cannot act or passes. Tiles that the seat cannot see may be "?". An
+_DESCRIPTION = """Plays at an mjai table: reads one event a line from standard input, and writes one answer a line to
+standard output, {"type":"none"} where the seat cannot act or passes. Tiles that the seat cannot see may be "?". An
 answer has "meta" with Mortal's fields, and for all candidates probabilities, expected_points and rank_probabilities
 where the weights predict them. A line that is not an event, or cannot follow the lines before it, is answered by
-{{"type":"error","message":...}}, as are all others until the next round or game starts. With {REVIEW_MODE}=1 in the
-environment it answers as mjai-reviewer expects of Mortal."""
+{"type":"error","message":...}, as are all others until the next round or game starts."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -67,7 +62,6 @@ def _run(arguments: argparse.Namespace) -> None:
         torch.set_num_threads(1)  # more are slower for one decision
         policy = _policy(arguments, named)
         style = STYLES.index(arguments.style)
-        is_reviewing = os.environ.get(REVIEW_MODE) == "1"
         num_seats = policy.vocabulary.num_seats
         if seat >= num_seats:
             raise ValueError(
@@ -82,16 +76,7 @@ def _run(arguments: argparse.Namespace) -> None:
 
         play(Arena(Bot(player, is_seated=True)), arguments.connect, token)
         return
-    bot = Bot(player, is_reviewing)
-    serve(bot, sys.stdin.buffer, sys.stdout)
-    if is_reviewing:
-        from kanachan.inference.reward_predictor import RewardPredictor
-        from kanachan.play.mjai_bot import final_ranks
-
-        predictor = RewardPredictor.load(shipped_name(REWARD, policy.vocabulary.num_seats))
-        matrices = [final_ranks(predictor, start, arguments.room, style, grades) for start in bot.starts]
-        tag = f"kanachan-{policy.card['stage']}-{policy.card['steps']}"
-        write_answer({"model_tag": tag, "phi_matrix": matrices}, sys.stdout)
+    serve(Bot(player), sys.stdin.buffer, sys.stdout)
 
 
 def _token(arguments: argparse.Namespace) -> str:

@@ -9,9 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from annotate.annotation import Observation
 from annotate.game.engine.hand_evaluator import shanten
@@ -20,12 +18,9 @@ from annotate.game.features import ObservationEncoder
 from annotate.game.mjai_actions import events_of_option
 from annotate.game.record import Event, Rules
 from annotate.game.seat_view import SeatTable
-from annotate.game.tiles import WINDS
 from annotate.runtime.json_output import rounded
-from kanachan.data.round_state import RoundState
 from kanachan.inference.choice import Prediction, choose
 from kanachan.inference.policy import Policy
-from kanachan.inference.reward_predictor import RewardPredictor
 from kanachan.play.mortal_meta import mask_values
 
 _LEAST_LOG_PROBABILITY = -1_000.0  # JSON cannot represent infinity
@@ -160,29 +155,6 @@ class MjaiBot:
         if prediction.rank_probability is not None:
             meta["rank_probabilities"] = [[rounded(p) for p in row] for row in prediction.rank_probability.tolist()]
         return meta
-
-
-def final_ranks(
-    predictor: RewardPredictor, start: Event, room: int, style: int, grades: Sequence[int]
-) -> list[list[float]]:
-    """Predicts the probabilities of the final ranks of every seat at the start of a round, mjai's start_kyoku."""
-
-    def tensor(value: int) -> Tensor:
-        return torch.tensor([value])
-
-    state = RoundState(
-        score_XS=torch.tensor([start["scores"]]),
-        grade_XS=torch.tensor([grades]),
-        wind_X=tensor(WINDS[start["bakaze"]]),
-        dealer_X=tensor(start["kyoku"] - 1),
-        honba_X=tensor(start["honba"]),
-        deposits_X=tensor(start["kyotaku"]),
-        room_X=tensor(room),
-        style_X=tensor(style),
-    )
-    order_SO = predictor.of_states(state).order_log_probability[0].exp()  # place 0 is the seat
-    rank_SR = predictor.network.orders.rank_probability(order_SO, torch.zeros(len(order_SO), dtype=torch.int64))
-    return rank_SR.tolist()
 
 
 def _candidate(events: Sequence[Event], after_reach: bool) -> Event:

@@ -1,14 +1,12 @@
 """Serves one seat of an mjai table: an event a line in, an answer a line out."""
 
 import json
-import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TextIO
 
 from annotate.game.record import Event
 from annotate.records.mjai.dialects import ERROR, HELLO, NO_MOVES, Completion, events_of_line, require_red_fives
 from annotate.records.mjai.events import require_seats, seen_event
-from kanachan.play.mortal_meta import NOTHING_TO_DO
 
 if TYPE_CHECKING:
     from kanachan.play.mjai_bot import MjaiBot
@@ -20,24 +18,13 @@ _JOIN: Event = {"type": "join", "name": "kanachan", "room": "default"}
 
 class Bot:
     """Answers every line of a game, invalid ones included; a line may hold an array of events, of which the last one is
-    answered.
+    answered. `is_seated`: whether the server assigns the seat, by start_game."""
 
-    Args:
-        is_reviewing: every answer has `meta`, and none is an error, at which the review would end.
-        is_seated: whether the server assigns the seat, by start_game.
-    """
-
-    def __init__(self, player: "MjaiBot", is_reviewing: bool = False, *, is_seated: bool = False) -> None:
+    def __init__(self, player: "MjaiBot", *, is_seated: bool = False) -> None:
         self._player = player
-        self._is_reviewing = is_reviewing
-        self._has_failed = False
-        """whether all lines since the last error were errors too"""
-        self._nothing: Event = {"type": "none", "meta": NOTHING_TO_DO} if is_reviewing else {"type": "none"}
         self._is_in_game = False
         self._is_seated = is_seated
         self._completion = Completion(player.num_seats)
-        self.starts: list[Event] = []
-        """mjai's start_kyoku of each round so far"""
 
     def answer(self, line: str) -> Event:
         """Returns the answer to one line."""
@@ -51,17 +38,11 @@ class Bot:
                 answer = self._answer(event, is_last=event is events[-1])
             except ValueError as error:
                 return self._refused(f"{event['type'][:40]}: {error}")
-        self._has_failed = False
-        return answer or self._nothing
+        return answer or {"type": "none"}
 
     def _refused(self, message: str) -> Event:
         self._player.leave_round()
-        if not self._is_reviewing:
-            return {"type": "error", "message": message}
-        if not self._has_failed:
-            print(f"{PROGRAM}: {message}; the rest of the round is skipped", file=sys.stderr)
-        self._has_failed = True
-        return self._nothing
+        return {"type": "error", "message": message}
 
     def _answer(self, event: Event, is_last: bool) -> Event | None:
         kind = event["type"]
@@ -76,9 +57,7 @@ class Bot:
         elif kind == "start_kyoku":
             if not self._is_in_game:
                 raise ValueError("before any start_game")
-            start = seen_event(event, self._player.num_seats, self._completion)
-            self.starts.append(start)
-            self._player.start_round(start)
+            self._player.start_round(seen_event(event, self._player.num_seats, self._completion))
         elif kind not in NO_MOVES:
             if not self._player.is_in_round:
                 raise ValueError("outside of a round, or after an error in it: start_kyoku or start_game expected")

@@ -13,7 +13,6 @@ from typing import Any
 from annotate.runtime.json_output import rounded
 from annotate.vocabulary import CHI_TILES, TILES_PER_SUIT, Vocabulary, is_red, tile34_of
 
-NOTHING_TO_DO = {"mask_bits": 0}
 _FIRST_RED = 34
 _OF_KIND = {
     4: {"pon": 41, "daiminkan": 42, "ankan": 42, "kakan": 42, "tsumo": 43, "ron": 43, "kyushu": 44, "skip": 45},

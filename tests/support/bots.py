@@ -16,10 +16,10 @@ START = {"type": "start_game", "names": ["a", "b", "c", "d"]}
 END_OF_ROUND = {"type": "end_kyoku"}
 
 
-def bot_of(weights: Path, seat: int, *, style: int = 1, is_reviewing: bool = False, **settings: Any) -> Bot:
+def bot_of(weights: Path, seat: int, *, style: int = 1, **settings: Any) -> Bot:
     policy = Policy.load(weights)
     writer = ObservationEncoder(policy.vocabulary, 4, style, (14,) * policy.vocabulary.num_seats)
-    return Bot(MjaiBot(policy, seat, "mjsoul", writer, **settings), is_reviewing)
+    return Bot(MjaiBot(policy, seat, "mjsoul", writer, **settings))
 
 
 def answers(bot: Bot, events: Sequence[Event]) -> list[Event]:

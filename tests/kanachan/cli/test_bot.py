@@ -2,20 +2,17 @@
 games; and what it refuses."""
 
 import gzip
-import io
 import json
 import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from annotate.game.record import Event
 from annotate.simulation.simulate import rounds_of, simulate_game
 from annotate.vocabulary import FOUR_PLAYERS, THREE_PLAYERS, Vocabulary
 from kanachan.cli import arena
-from kanachan.cli.bot import main
 from kanachan.config import StageName
 from tests.support.bots import stream
 from tests.support.paths import ROOT
@@ -56,26 +53,6 @@ def test_games_over_pipes_are_the_games_of_the_network_itself(
     assert len(games_in(tmp_path / "bot")) == games
     assert games_in(tmp_path / "bot") == games_in(tmp_path / "network")
     assert json.loads((tmp_path / "bot.json").read_text())["illegal_actions"] == 0
-
-
-def test_the_program_reviews_a_game(
-    weights: dict[StageName, Path],
-    rounds: list[list[Event]],
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    lines = [json.dumps(event) for event in stream(1, rounds[:2], is_open=True)]
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO("\n".join(lines).encode())))
-    monkeypatch.setenv("MORTAL_REVIEW_MODE", "1")
-    options = ["--rules", "mjsoul", "--grades", "9,10,11,12", "--room", "3"]
-    assert main([str(weights["imitation"]), "1", *options]) == 0
-    *found, last = map(json.loads, capsys.readouterr().out.splitlines())
-    assert len(found) == len(lines) and "error" not in {answer["type"] for answer in found}
-    assert last["model_tag"] == "kanachan-imitation-20"
-    matrix = np.array(last["phi_matrix"])
-    assert matrix.shape == (2, 4, 4)
-    np.testing.assert_allclose(matrix.sum(axis=1), 1, atol=1e-5)
-    np.testing.assert_allclose(matrix.sum(axis=2), 1, atol=1e-5)
 
 
 @pytest.mark.slow
