@@ -30,7 +30,7 @@ def test_the_smaller_networks_are_imitations_that_a_reference_taught(size: str) 
     smaller, reference = read_weights(f"reference/{size}"), read_weights("reference")
     for weights, name in ((smaller, size), (reference, "small")):
         assert weights.model == MODEL_SIZES[name]
-    assert smaller.card["teacher"]["name"] == "reference"
+    assert smaller.card["teacher"]["sha256"] in {run["sha256"] for run in reference.card["lineage"]}
     ours, theirs = (w.card["evaluation"]["agreement"]["top1"]["value"] for w in (smaller, reference))
     assert 0 < theirs - ours < 0.05
 
