@@ -15,7 +15,9 @@ _BATCH_OF_STAGE = {
 }
 MOST_AT_ONCE_ON_CPU = 64  # sorted by length, small micro-batches compute less padding
 _MOST_AT_ONCE_ON_GPU = 2048  # of `small`, which waits for the processor with fewer (docs/benchmarks.md)
-_ROWS_PER_GB = 300_000  # decisions x width x layers in bf16, in the stages that need the most memory (docs/training.md)
+# decisions x width x layers in bf16: with it the stages that need the most memory (docs/training.md) fill three fifths
+# at most, and the rest is for weights and the optimiser
+_ROWS_PER_GB = 200_000
 
 
 def chosen_batch(config: TrainConfig, devices: Devices, *, is_resumed: bool) -> tuple[DataConfig, str]:

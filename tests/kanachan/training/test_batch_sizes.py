@@ -58,7 +58,7 @@ def test_one_process_takes_the_defaults() -> None:
 def test_a_gpu_takes_what_its_memory_holds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 8)
     gpus = Devices(is_gpu=True, use_bf16=True, use_varlen=True, world=World(8, 1))
-    for gigabytes, of_large, of_base, exactly in ((8, 64, 256, 128), (24, 256, 512, 256), (80, 512, 2048, 1024)):
+    for gigabytes, of_large, of_base, exactly in ((8, 64, 128, 64), (24, 128, 512, 256), (80, 512, 1024, 512)):
         memory = SimpleNamespace(total_memory=gigabytes * 10**9)
         monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device, memory=memory: memory)
         assert sizes(gpus, batch=16384, size="large") == (16384, of_large)
