@@ -1,7 +1,7 @@
-"""One decision as one line of text: seven fields, tab-separated, their elements comma-separated.
+"""A decision as a line of text: seven fields separated by tabs, whose elements are separated by commas.
 
-Field 0 the game, 1 sparse, 2 numeric, 3 progression, 4 possible actions, 5 index of the action taken, 6 results. An
-eighth, 7 hidden, may follow: what only a player with perfect information would see.
+Fields: 0 game, 1 sparse, 2 numeric, 3 progression, 4 possible actions, 5 index of the action taken, 6 results. An
+optional eighth field, 7 hidden, has the tiles that only a player with perfect information would see.
 """
 
 import re
@@ -16,22 +16,22 @@ _ALL_FIELDS = (*FIELDS, HIDDEN)
 
 
 class Observation(NamedTuple):
-    """A seat's view of the table and the actions that it may take, without what it chose or what followed."""
+    """A seat's view of the table and its possible actions, without its choice and the results."""
 
     sparse: tuple[int, ...]
     numeric: tuple[int, ...]
     progression: tuple[int, ...]
     actions: tuple[int, ...]
-    """ascending"""
+    """possible actions, in ascending order"""
 
 
 class Annotation(NamedTuple):
-    """A decision point of a game, the action taken, and how the round and the game ended."""
+    """A decision point of a game, the action taken, and the results of the round and the game."""
 
     game: str
     observation: Observation
     chosen: int
-    """index of the action taken, into those of the observation"""
+    """index of the action taken among the observation's actions"""
     results: tuple[int, ...]
     hidden: tuple[int, ...] | None = None
 
@@ -60,8 +60,8 @@ def format_line(annotation: Annotation) -> str:
 
 
 def parse_line(line: str, vocabulary: Vocabulary) -> Annotation:
-    """Parses and checks one line. Raises ValueError, which names the field, the value and what was expected. The caller
-    adds file and line number."""
+    """Parses and checks one line. Raises ValueError, which names the field, the value and the expected value. The
+    caller adds file and line number."""
     texts = _split(line)
     lists = {name: _integers(name, text) for name, text in zip(_ALL_FIELDS[1:], texts[1:], strict=False)}
     if not texts[0]:
@@ -83,8 +83,8 @@ def parse_line(line: str, vocabulary: Vocabulary) -> Annotation:
 
 
 def vocabulary_of_line(line: str) -> Vocabulary:
-    """Returns the vocabulary of an annotation line, recognised by how many numbers field 2 has. Raises ValueError: no
-    vocabulary has that many. The caller adds file and line number."""
+    """Returns the vocabulary of an annotation line, recognised by the number of elements in field 2. Raises ValueError
+    if no vocabulary has that many. The caller adds file and line number."""
     return vocabulary_of_numbers(len(_integers("numeric", _split(line)[2])))
 
 
@@ -96,7 +96,7 @@ def _split(line: str) -> list[str]:
 
 
 def vocabulary_of_numbers(num_numbers: int) -> Vocabulary:
-    """Returns the vocabulary whose decisions have so many numbers; raises ValueError if there is none."""
+    """Returns the vocabulary whose decisions have `num_numbers` numbers. Raises ValueError if there is none."""
     for vocabulary in VOCABULARIES.values():
         if len(vocabulary.numeric) == num_numbers:
             return vocabulary
@@ -143,7 +143,7 @@ def _check_places(sparse: tuple[int, ...], vocabulary: Vocabulary) -> None:
     places = [place for token in sparse if (place := vocabulary.place_of_sparse[token]) >= 0]
     if places == list(range(vocabulary.num_places)):
         return
-    for name in ("seat", *TABLE):  # a wrong seat is reported before what depends on it
+    for name in ("seat", *TABLE):  # report a wrong seat before blocks that depend on it
         block = vocabulary.sparse[name]
         if sum(block.first <= token < block.first + block.size for token in sparse) != 1:
             raise ValueError(
@@ -188,7 +188,7 @@ _INTEGERS = re.compile("-?[0-9]+(?:,-?[0-9]+)*")
 
 
 def _integers(name: str, text: str) -> tuple[int, ...]:
-    if not _INTEGERS.fullmatch(text):  # int() alone would also accept " 5" and "1_0"
+    if not _INTEGERS.fullmatch(text):  # int() would also accept " 5" and "1_0"
         number = _ALL_FIELDS.index(name)
         raise ValueError(f"field {number} ({name}) is not a comma-separated list of integers: {text[:80]!r}")
     return tuple(map(int, text.split(",")))

@@ -1,6 +1,6 @@
-"""Tokens as products: a field of an annotation is blocks, concatenated, and a block the product of its axes, of which
-the last runs fastest. The meaning of a token, its image when suits or seats are permuted (`kanachan.data.symmetry`) and
-its description for people follow from the axes."""
+"""Tokens as products: a field of an annotation concatenates blocks, and a block is the product of its axes, where the
+last axis varies fastest. The axes determine the meaning of a token, its image under permutations of suits or seats
+(`kanachan.data.symmetry`) and its description for people."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -12,12 +12,12 @@ from typing import NamedTuple
 
 
 class Axis(StrEnum):
-    """What a factor of a token counts. Symmetries act on all axes but OTHER."""
+    """The kind of a token's factor. Symmetries act on all axes except OTHER."""
 
     SEAT = "seat"  # absolute: 0 is the first dealer of the game
-    RELATIVE_SEAT = "relative_seat"  # 0 the next seat, 1 the one after that, ...
+    RELATIVE_SEAT = "relative_seat"  # 0 is the next seat, 1 the seat after it, ...
     TILE = "tile"  # 0 ... 36
-    TILE34 = "tile34"  # 0 ... 33, red fives and ordinary ones alike
+    TILE34 = "tile34"  # 0 ... 33, without a distinction of red fives
     HAND_SLOT = "hand_slot"  # 0 ... 135, a tile and the number of its copy
     CHI = "chi"  # 0 ... 89
     OTHER = "other"
@@ -45,13 +45,13 @@ class Block:
 
     @cached_property
     def strides(self) -> tuple[int, ...]:
-        """What one step along each factor adds to a token."""
+        """For each factor, the difference between the tokens of consecutive indices."""
         sizes = accumulate((factor.size for factor in reversed(self.factors)), mul, initial=1)
         return tuple(sizes)[-2::-1]
 
     @cached_property
     def _tokens(self) -> dict[tuple[int, ...], int]:
-        """By the index of each factor."""
+        """The tokens by the index of each factor."""
         return dict(zip(product(*(range(factor.size) for factor in self.factors)), count(self.first), strict=False))
 
     def token(self, *indices: int) -> int:
@@ -89,6 +89,6 @@ class Field:
         return self._block_of_token[token]
 
     def describe(self, token: int) -> tuple[str, dict[str, int]]:
-        """Returns the block's name and the value of each factor by its name."""
+        """Returns the name of the token's block, and the value of each factor by the factor's name."""
         block = self.block_of(token)
         return block.name, {f.name: i for f, i in zip(block.factors, block.indices(token), strict=True)}

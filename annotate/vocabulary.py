@@ -1,10 +1,10 @@
 """The integers of the annotation specification, as tables.
 
-The tokens of a field of an annotation (sparse, progression, actions, hidden) are those of its blocks, concatenated
-(`annotate.blocks`): `discard` of the progression is seat x tile x tsumogiri x riichi.
+A field of an annotation (sparse, progression, actions, hidden) concatenates the tokens of its blocks
+(`annotate.blocks`): the block `discard` of the progression is seat x tile x tsumogiri x riichi.
 
-A vocabulary is a value that is passed, never assumed: shards and weights name theirs, an annotation line is recognised
-by how many numbers it has, and `VOCABULARIES` lists them all.
+A vocabulary is passed as a value, never assumed. Shards and weights name their vocabulary, an annotation line is
+recognised by the length of its numeric field, and `VOCABULARIES` lists all vocabularies.
 """
 
 import hashlib
@@ -27,66 +27,66 @@ CHIS_PER_SUIT = 30
 
 
 TABLE = ("room", "style", "seat", "wind", "round", "left")
-"""sparse blocks of which every observation has exactly one token each"""
+"""sparse blocks with exactly one token in every observation"""
 NUM_GRADES = 16  # the first values of `grade_or_rank`; ranks follow
 Meaning = tuple[str, str, tuple[tuple[str, int | str], ...]]
-"""of a token: its field, its block, and by name what its factors stand for"""
+"""meaning of a token: its field, its block, and the name and meaning of each factor"""
 
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """The meaning of the integers of annotations, on which their reader and writer must agree."""
+    """The meaning of the integers in annotations. The reader and the writer must use the same vocabulary."""
 
     name: str
     num_seats: int
     relative_seats: tuple[str, ...]
-    """the other seats in turn order, in words"""
+    """words for the other seats, in turn order"""
     sparse: Field
     progression: Field
     action: Field
     hidden: Field
-    """the optional field: what only a player with perfect information would see"""
+    """the optional field with the tiles that only a player with perfect information would see"""
     num_round_results: int
     max_progression: int
     """length of the longest possible progression, for position embeddings"""
     kinds: tuple[int, ...]
-    """the kinds of tiles, 0 ... 33, of which a wall has four each"""
+    """the kinds of tiles, 0 ... 33, in a wall, which has four tiles of each"""
     num_rinshan: int
-    """tiles of the wall that can be drawn after kans and Norths set aside"""
+    """number of tiles that can be drawn after kans and Norths set aside"""
     suit_orders: tuple[tuple[int, ...], ...]
     """suit permutations that preserve the rules: `suit_orders[p][suit]` is the suit that `suit` becomes; the first is
     the identity"""
 
     def __reduce__(self) -> tuple[Callable[[str], "Vocabulary"], tuple[str]]:
-        """Pickles the name alone, so that each process uses its one vocabulary of that name."""
+        """Pickles only the name, so that each process uses its own instance of the vocabulary."""
         assert VOCABULARIES.get(self.name) is self, f"{self.name} is not one of VOCABULARIES"
         return vocabulary_named, (self.name,)
 
     @property
     def num_live(self) -> int:
-        """Tiles that can be drawn in a round."""
+        """Number of tiles that can be drawn in a round."""
         return self.sparse["left"].size
 
     @property
     def num_tile_ids(self) -> int:
-        """Physical tiles of a wall."""
+        """Number of physical tiles in a wall."""
         return 4 * len(self.kinds)
 
     @cached_property
     def numeric(self) -> tuple[str, ...]:
-        """The names of the numbers."""
+        """Names of the elements of the numeric field."""
         return ("honba", "deposits", *(f"score_{seat}" for seat in range(self.num_seats)))
 
     @cached_property
     def results(self) -> tuple[str, ...]:
-        """The names of the results."""
+        """Names of the elements of the results."""
         deltas = (f"round_delta_{seat}" for seat in range(self.num_seats))
         ranks = (f"rank_{seat}" for seat in range(self.num_seats))
         return ("round_result", *deltas, *ranks, "rank", "score", "grading_delta")
 
     @cached_property
     def place_of_sparse(self) -> tuple[int, ...]:
-        """By sparse token, the place that it fills, or -1. Each observation has one token for each place; places are
+        """The place that each sparse token fills, or -1. Each observation has one token for each place. Places are
         numbered in ascending order of the tokens: the blocks of `TABLE`, then grade and rank of each seat."""
         places = [-1] * self.sparse.size
         for place, name in enumerate(TABLE):
@@ -104,13 +104,13 @@ class Vocabulary:
         return len(TABLE) + 2 * self.num_seats
 
     def seat_meanings(self, *, actor_first: bool) -> tuple[int | str, ...]:
-        """Returns what each seat stands for: itself, or if seats are counted from the actor, its place from there."""
+        """Returns the meaning of each seat: its number, or with `actor_first` its position relative to the actor."""
         return ("the actor", *self.relative_seats) if actor_first else tuple(range(self.num_seats))
 
     def meaning(self, field: Field, token: int, *, actor_first: bool) -> Meaning:
-        """Returns what a token of one of the fields means, in terms that all vocabularies share: tokens of two
-        vocabularies mean the same if their meanings are equal. `actor_first`: seats are counted from the actor; the
-        token of its own seat is not."""
+        """Returns the meaning of a token of `field`, in terms that all vocabularies share: tokens of two vocabularies
+        mean the same if their meanings are equal. `actor_first`: count seats from the actor, except in the token of the
+        actor's own seat."""
         block, seats = field.block_of(token), self.seat_meanings(actor_first=actor_first)
         values = field.describe(token)[1]
         terms: dict[str, int | str] = {**values}
@@ -127,8 +127,8 @@ class Vocabulary:
 
     @cached_property
     def fingerprint(self) -> str:
-        """16 hexadecimal digits that change when any token changes its meaning; the hidden field, which ordinary
-        networks never see, is excluded."""
+        """16 hexadecimal digits that change with the meaning of any token. The hidden field is excluded, as ordinary
+        networks never get it as input."""
         layout = {
             field.name: [(b.name, b.first, [tuple(f) for f in b.factors]) for b in field.blocks.values()]
             for field in (self.sparse, self.progression, self.action)
@@ -168,7 +168,7 @@ def _sparse(num_seats: int, num_live: int) -> Field:
             ("wind", (_other("wind", 3),)),
             ("round", (seat._replace(name="dealer"),)),  # the number of the round is the dealer's seat
             ("dora", (_other("position", 5), _TILE)),
-            ("left", (_other("drawn", num_live),)),  # num_live - 1 - the number of left tiles
+            ("left", (_other("drawn", num_live),)),  # num_live - 1 - the number of tiles left
             ("standing", (seat, _other("grade_or_rank", NUM_GRADES + num_seats))),  # grades, then ranks
             ("hand", (_SLOT,)),
             ("drawn", (_TILE,)),
@@ -181,7 +181,7 @@ def _hidden(num_seats: int) -> Field:
         "hidden",
         [
             ("hand", (_relative_seat(num_seats), _SLOT)),
-            ("wall", (_TILE,)),  # live, in drawing order
+            ("wall", (_TILE,)),  # live tiles, in drawing order
         ],
     )
 
@@ -223,8 +223,8 @@ FOUR_PLAYERS = Vocabulary(
     ),
     hidden=_hidden(4),
     num_round_results=19,
-    # At most 70 tiles are drawn; a discard follows a draw or one of at most 16 chi and pon, and there are at most
-    # 4 kans: 1 + 86 + 16 + 4 events.
+    # There are at most 70 draws, 16 chi and pon, and 4 kans. Each draw, chi or pon is followed by one discard:
+    # 1 + 86 + 16 + 4 events.
     max_progression=112,
     kinds=tuple(range(NUM_TILES34)),
     num_rinshan=4,
@@ -267,8 +267,8 @@ THREE_PLAYERS = Vocabulary(
     ),
     hidden=_hidden(3),
     num_round_results=12,
-    # At most 55 tiles are drawn, each for a discard, a kan or a North; each of at most 12 pon and kans of another's
-    # tile adds itself and a discard: 1 + 55 + 24 events.
+    # Each of at most 55 draws leads to a discard, a kan or a North. Each of at most 12 calls (pon, daiminkan) adds
+    # itself and a discard: 1 + 55 + 24 events.
     max_progression=80,
     kinds=(0, *range(RANKS_PER_SUIT - 1, NUM_TILES34)),  # 2m ... 8m are not used
     num_rinshan=8,
@@ -277,29 +277,29 @@ THREE_PLAYERS = Vocabulary(
 
 VOCABULARIES: Mapping[str, Vocabulary] = {vocabulary.name: vocabulary for vocabulary in (FOUR_PLAYERS, THREE_PLAYERS)}
 NUMS_OF_SEATS = tuple(sorted({vocabulary.num_seats for vocabulary in VOCABULARIES.values()}))
-"""numbers of seats that a command can expect before it has read the data or the weights"""
+"""possible numbers of seats, for commands that have not read the data or the weights yet"""
 
 
 def vocabulary_named(name: str) -> Vocabulary:
-    """Returns the vocabulary of that name. Raises ValueError: there is none; the message lists those that exist."""
+    """Returns the vocabulary of that name. Raises ValueError, which lists the existing names, if there is none."""
     if name not in VOCABULARIES:
         raise ValueError(f"there is no vocabulary {name!r}; this program has {', '.join(VOCABULARIES)}")
     return VOCABULARIES[name]
 
 
 def vocabulary_of_seats(num_seats: int) -> Vocabulary:
-    """Returns the vocabulary of games with so many seats."""
+    """Returns the vocabulary of games with `num_seats` seats."""
     return next(vocabulary for vocabulary in VOCABULARIES.values() if vocabulary.num_seats == num_seats)
 
 
 def vocabulary_with(name: object, fingerprint: object) -> Vocabulary | None:
-    """Returns the vocabulary that a file names, None if there is none of that name and fingerprint."""
+    """Returns the vocabulary with the name and fingerprint in a file; None if there is none."""
     vocabulary = VOCABULARIES.get(str(name))
     return vocabulary if vocabulary is not None and vocabulary.fingerprint == fingerprint else None
 
 
 def known_vocabularies() -> str:
-    """Returns all names and fingerprints, for messages."""
+    """Returns the names and fingerprints of all vocabularies, for messages."""
     return ", ".join(f"{vocabulary.name} {vocabulary.fingerprint}" for vocabulary in VOCABULARIES.values())
 
 
@@ -316,7 +316,7 @@ def tile34_of(tile: int) -> int:
 
 
 def tile_of(tile34: int) -> int:
-    """Converts a tile 0 ... 33 to the ordinary one of 0 ... 36."""
+    """Converts a tile 0 ... 33 to a tile 0 ... 36, never a red five."""
     if tile34 >= NUM_SUITS * RANKS_PER_SUIT:
         return tile34 + NUM_SUITS
     suit, number = divmod(tile34, RANKS_PER_SUIT)
@@ -330,7 +330,7 @@ def _num_copies(tile: int) -> int:
 
 
 HAND_SLOT_FIRST = tuple(accumulate((_num_copies(t) for t in range(NUM_TILES)), initial=0))
-"""slot of a tile's first copy; [NUM_TILES] is the number of slots"""
+"""slot of each tile's first copy; [NUM_TILES] is the number of slots"""
 
 
 def tile_of_slot(slot: int) -> int:
@@ -338,7 +338,7 @@ def tile_of_slot(slot: int) -> int:
     return bisect_right(HAND_SLOT_FIRST, slot) - 1
 
 
-# (two tiles of the hand, the tile called) of one suit, in the specification's order
+# the chi of one suit (two tiles of the hand, the called tile), in the specification's order
 _CHI_SHAPES = (
     "231 132 342 123 243 453 403 234 354 304 564 064 345 340 465 460 "
     "675 670 456 406 576 076 786 567 067 687 897 678 798 789"
@@ -346,9 +346,9 @@ _CHI_SHAPES = (
 CHI_TILES = tuple(
     tuple(suit * TILES_PER_SUIT + int(digit) for digit in shape) for suit in range(NUM_SUITS) for shape in _CHI_SHAPES
 )
-"""chi 0 ... 89 to (hand tile, hand tile, called tile)"""
+"""(hand tile, hand tile, called tile) of each chi 0 ... 89"""
 CHI_OF_TILES = {(frozenset(tiles[:2]), tiles[2]): chi for chi, tiles in enumerate(CHI_TILES)}
-"""the inverse of CHI_TILES, whatever the order of the hand's two tiles"""
+"""the inverse of CHI_TILES, for either order of the hand's two tiles"""
 
 TILE_NAMES = tuple(
     [f"{number}{suit}" for suit in "mps" for number in range(TILES_PER_SUIT)] + [f"{n}z" for n in range(1, 8)]

@@ -39,7 +39,7 @@ ROUND_RESULTS = {
 }
 
 Situation = defaultdict[str, list[dict[str, int]]]
-"""sparse tokens by block, each as the values of its factors"""
+"""sparse tokens by block; each token as the values of its factors"""
 
 
 def describe_action(token: int, vocabulary: Vocabulary) -> str:
@@ -60,8 +60,8 @@ def describe_action(token: int, vocabulary: Vocabulary) -> str:
 
 
 def describe(annotation: Annotation, vocabulary: Vocabulary, actions: Sequence[str] | None = None) -> str:
-    """Describes a decision on several lines: the situation, the possible actions with the one taken, the results.
-    `actions`: lines that replace those of the possible actions, e.g. with predictions."""
+    """Describes a decision on several lines: the situation, the possible actions with the chosen one, the results.
+    `actions`: lines to print for the possible actions, e.g. with predictions."""
     sparse: Situation = defaultdict(list)
     for token in annotation.sparse:
         name, values = vocabulary.sparse.describe(token)
@@ -122,7 +122,7 @@ def _hand(sparse: Situation) -> str:
 def _grouped(tiles: Iterable[int]) -> str:
     """Returns tiles by suit, as in "23406m 456p 11z": a red five is listed among the fives."""
     numbers: dict[str, list[str]] = {}
-    # a red five, 0, is listed just before the ordinary ones
+    # a red five, 0, is listed just before ordinary fives
     for name in sorted((TILE_NAMES[tile] for tile in tiles), key=lambda name: name.replace("0", "4~")):
         numbers.setdefault(name[1], []).append(name[0])
     return " ".join("".join(numbers[suit]) + suit for suit in "mpsz" if suit in numbers)

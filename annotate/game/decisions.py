@@ -1,4 +1,4 @@
-"""Plays a table to its end, as a record, a rule-based player or a model chooses, and collects the decision points."""
+"""Plays a table to its end with the choices of a record, a rule-based player or a model; collects decision points."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -12,36 +12,36 @@ from annotate.game.record import CLAIMS
 from annotate.vocabulary import Vocabulary
 
 KINDS = ("discard", "riichi", "ankan", "kakan", "kita", "tsumo", "kyushu", "skip", *CLAIMS, "ron")
-"""kinds of chosen actions, by their names in reports"""
+"""kinds of chosen actions, with their names in reports"""
 
 
 @dataclass(slots=True)
 class Decision:
-    """A decision point: what the seat sees, and its choice."""
+    """A decision point: a seat's observation and choice."""
 
     observation: Observation
     seat: int
     chosen: int
-    """index into the actions of the observation"""
+    """index into the observation's actions"""
     round_index: int
     is_preempted: bool
-    """another seat's call or ron hid the choice: events cannot show it, only a record of what was pressed"""
+    """whether another seat's call or ron hid the choice: only a record of the pressed buttons shows it, not events"""
     hidden: tuple[int, ...] | None = None
 
 
 class Choice(NamedTuple):
-    """What a seat does, and the token of its annotation."""
+    """The action token and the move that a seat chooses."""
 
     token: int
     move: Any
     is_known: bool = True
-    """False where a record cannot show the choice; the move is then a pass, and no decision point is collected"""
+    """False if a record cannot show the choice; the move is then a pass, and no decision point is collected"""
     is_automatic: bool = False
-    """True where the server chose for a player who was away; no decision point is collected"""
+    """True if the server chose for a player who was away; no decision point is collected"""
 
 
 class Play(NamedTuple):
-    """The result of `play`: the decisions in order of play, and how many choices were skipped, and why."""
+    """The result of `play`: the decisions in order of play, and the number of skipped choices by reason."""
 
     decisions: list[Decision]
     num_unknown: int
@@ -52,7 +52,7 @@ class Play(NamedTuple):
 def annotation_of(
     game_id: str, decision: Decision, round_part: Sequence[tuple[int, ...]], game_part: Sequence[tuple[int, ...]]
 ) -> Annotation:
-    """Joins a decision with how its round and its game ended, by seat (`annotate.game.results`)."""
+    """Joins a decision with the results of its round and its game, both by seat (`annotate.game.results`)."""
     return Annotation(
         game=game_id,
         observation=decision.observation,
@@ -121,11 +121,11 @@ def mark_preempted(window: Sequence[tuple[Decision, Turn]], tokens: Iterable[int
 
 
 def is_hidden(options: Iterable[int], outcome: str, chosen: int | None, vocabulary: Vocabulary) -> bool:
-    """Returns whether `outcome`, the claim that was carried out or "pass", keeps a record from showing what a seat with
-    `options` chose; `chosen` is its action if it is known: one that was carried out is never hidden.
+    """Returns whether `outcome`, the claim that was carried out or "pass", hides the choice of a seat with `options`
+    from a record. `chosen`: the seat's action if known; an action that was carried out is never hidden.
 
-    A ron takes precedence over pon and kan, and those over chi. A ron is never hidden: several seats may win the same
-    tile. Neither is a call before an aborted round: the tile that aborts it can only be won.
+    Ron takes precedence over pon and kan, which take precedence over chi. A ron is never hidden, as several seats may
+    win the same tile. A call before an aborted round is not hidden either: the tile that aborts it can only be won.
     """
     if outcome in ("pass", "chi"):
         return False

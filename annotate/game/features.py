@@ -10,8 +10,8 @@ from annotate.vocabulary import HAND_SLOT_FIRST, NUM_GRADES, Vocabulary
 
 
 class ObservationEncoder:
-    """Encodes the observations of one game; what does not change within the game is computed once. `seats`: whose
-    decisions are collected; None: all."""
+    """Encodes the observations of one game; values that stay the same within the game are computed once. `seats`: seats
+    whose decisions are collected; None: all."""
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class ObservationEncoder:
         self._drawn = sparse["drawn"].first
 
     def observation(self, turn: Turn, progression: Sequence[int]) -> Observation:
-        """Returns what the seat of `turn` sees, after the events of `progression`."""
+        """Returns the observation of the seat of `turn` after the events of `progression`."""
         numeric = (turn.observation.honba, turn.observation.riichi_sticks, *turn.scores)
         return Observation(self._sparse(turn), numeric, tuple(progression), tuple(turn.options))
 
@@ -73,8 +73,8 @@ class ObservationEncoder:
         return tuple(token for pair in zip(self._grades, ranks, strict=True) for token in pair)
 
     def hidden(self, seat: int, table: Table) -> tuple[int, ...]:
-        """Returns what `seat` cannot see: the other hands, next seat first, then the live wall in drawing order, if it
-        is true."""
+        """Returns the tiles that `seat` cannot see: the other hands, next seat first, then the live wall in drawing
+        order if the table has the true wall."""
         field, hands = self.vocabulary.hidden, table.hands
         tokens: list[int] = []
         for relative_seat in range(len(hands) - 1):
@@ -94,11 +94,11 @@ class ObservationEncoder:
 
 
 _SLOT_OF_ID = tuple(HAND_SLOT_FIRST[tile] for tile in TILE_OF_ID)
-"""by physical tile: the slot of the first copy of its kind"""
+"""slot of the first copy of each physical tile's kind"""
 
 
 def _slots(tiles: Iterable[int], first: int) -> list[int]:
-    """Returns the tokens of concealed tiles (physical), ascending; `first` is that of slot 0."""
+    """Returns the tokens of concealed tiles (physical), ascending; `first` is the token of slot 0."""
     tokens = sorted([first + _SLOT_OF_ID[tile] for tile in tiles])
     last = -1
     for i, token in enumerate(tokens):

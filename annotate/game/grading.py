@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 CELESTIAL = 15
-"""魂天: points on a separate scale, which no table here covers"""
+"""魂天: its points are on a separate scale that no table here covers"""
 
 TenhouTable = Literal["ippan", "joukyuu", "tokujou", "houou"]
 TENHOU_TABLES: tuple[TenhouTable, ...] = ("ippan", "joukyuu", "tokujou", "houou")
 FIRST_DAN = 10
 TENHOUI = 20
-"""天鳳: the highest dan, which neither gains nor loses"""
+"""天鳳: the highest dan, which neither gains nor loses points"""
 
 _TENHOU_GRADES = (0, 0, 1, 1, 2, 2, 3, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 14, 15)  # by dan
 
@@ -26,10 +26,10 @@ class MjsoulPoints:
     """Mahjong Soul's points for one number of seats."""
 
     start: int
-    """points of score at which nothing is gained or lost"""
+    """score at which no points are gained or lost"""
     uma: tuple[int, ...]
     bonus: tuple[tuple[tuple[int, ...], ...], ...]
-    """[style][room][rank]; missing ranks get none; a room without ranks has no known bonus"""
+    """[style][room][rank]; missing ranks get no bonus; the bonus of a room without ranks is not known"""
     penalty: tuple[tuple[int, ...], ...]
     """[style][grade] for the last place, below 魂天"""
 
@@ -70,11 +70,11 @@ TENHOU_BONUS: dict[int, tuple[dict[TenhouTable, tuple[int, ...]], dict[TenhouTab
 }
 """by number of seats: [style][table][rank], for all but the last place"""
 TENHOU_PENALTY_STEP = (10, 15)
-"""by style: what the last place loses for each dan above 3級"""
+"""by style: points that the last place loses for each dan above 3級"""
 
 
 def ranks_of(final_scores: Sequence[int]) -> tuple[int, ...]:
-    """Returns the rank of each seat, 0 for the highest score; of equal scores the lower seat ranks first."""
+    """Returns the rank of each seat, 0 for the highest score; if scores are equal, the lower seat ranks first."""
     order = sorted(range(len(final_scores)), key=lambda seat: (-final_scores[seat], seat))
     return tuple(order.index(seat) for seat in range(len(final_scores)))
 
@@ -82,14 +82,14 @@ def ranks_of(final_scores: Sequence[int]) -> tuple[int, ...]:
 def mjsoul_delta(rank: int, score: int, room: int, grade: int, style: int, num_seats: int) -> int:
     """Computes the change of Mahjong Soul's grading points from a final score; `room` is 0 Bronze ... 4 Throne.
 
-    Returns 0 for 魂天: its points are on another scale, so the number in a record takes precedence where there is one;
-    and for rooms whose bonus is not known (`has_mjsoul_points`).
+    Returns 0 for 魂天, whose points are on another scale (a number in the record takes precedence), and for rooms whose
+    bonus is not known (`has_mjsoul_points`).
     """
     table = MJSOUL[num_seats]
     if grade == CELESTIAL or not has_mjsoul_points(room, style, num_seats):
         return 0
     bonus = table.bonus[style][room]
-    # the only fraction is the score's, so rounding it up rounds the sum up
+    # only the score's part has a fraction, so rounding it up rounds the sum up
     rounded_up = -((table.start - score) // 1000)
     delta = rounded_up + table.uma[rank] + (bonus[rank] if rank < len(bonus) else 0)
     return delta - table.penalty[style][grade] if rank == num_seats - 1 else delta
@@ -105,7 +105,7 @@ def mjsoul_rooms(style: int, num_seats: int) -> list[int]:
 
 
 def require_mjsoul_points(room: int, style: int, num_seats: int) -> None:
-    """Raises ValueError, naming the rooms that are possible, unless the points of a room are known."""
+    """Raises ValueError, which names the possible rooms, unless the points of a room are known."""
     if not has_mjsoul_points(room, style, num_seats):
         known = ", ".join(map(str, mjsoul_rooms(style, num_seats)))
         raise ValueError(
@@ -114,7 +114,7 @@ def require_mjsoul_points(room: int, style: int, num_seats: int) -> None:
 
 
 def mjsoul_deltas(scores: Sequence[int], room: int, grades: Sequence[int], style: int) -> tuple[int, ...]:
-    """Computes the change of each seat's Mahjong Soul grading points by a game that ended with `scores`."""
+    """Computes the change of each seat's Mahjong Soul grading points after a game that ended with `scores`."""
     places = zip(ranks_of(scores), scores, grades, strict=True)
     return tuple(mjsoul_delta(rank, score, room, grade, style, len(scores)) for rank, score, grade in places)
 
@@ -129,7 +129,7 @@ def tenhou_delta(rank: int, dan: int, table: TenhouTable, style: int, num_seats:
 
 
 def tenhou_deltas(scores: Sequence[int], dans: Sequence[int], table: TenhouTable, style: int) -> tuple[int, ...]:
-    """Computes the change of each seat's points (pt) by a game at a table that ended with `scores`."""
+    """Computes the change of each seat's points (pt) after a game at `table` that ended with `scores`."""
     places = zip(ranks_of(scores), dans, strict=True)
     return tuple(tenhou_delta(rank, dan, table, style, len(scores)) for rank, dan in places)
 

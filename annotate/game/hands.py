@@ -1,4 +1,4 @@
-"""The concealed tiles, melds and Norths set aside of all seats, through the events of a round that shows all hands."""
+"""Tracks the concealed tiles, melds and Norths set aside of all seats through a round whose events show all hands."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class Meld:
 
 
 class Hands:
-    """The hands after each event passed to `follow`, tiles by mjai's names. `start`: start_kyoku."""
+    """The hands after each event passed to `follow`; tiles have mjai's names. `start`: the start_kyoku event."""
 
     def __init__(self, start: Event) -> None:
         self.concealed: list[list[str]] = [list(hand) for hand in start["tehais"]]
@@ -69,7 +69,7 @@ class Hands:
 
 
 def tenpai_at_end(events: Sequence[Event]) -> list[bool]:
-    """Returns, by seat, whether the hand at the round's end waits for a tile that it does not hold four times."""
+    """Returns by seat whether the hand at the round's end waits for a tile that it does not hold four times."""
     hands = Hands(events[0])
     for event in events:
         hands.follow(event)

@@ -10,12 +10,12 @@ from annotate.vocabulary import Vocabulary
 PASS = "none"
 """type of mjai's event for a pass"""
 KITA = ("kita", "nukidora")
-"""types of the event for a North set aside: mjai's, and that of other programs"""
+"""types of the event for a North set aside, in mjai and in other programs"""
 
 
 def choice_of_event(turn: Turn, event: Event, vocabulary: Vocabulary, is_riichi: bool = False) -> Choice:
-    """Returns the option of `turn` that an event of its seat plays; `is_riichi`: a dahai declares riichi. Raises
-    ValueError if that is not legal."""
+    """Returns the option of `turn` that matches an event of its seat. `is_riichi`: the dahai declares riichi. Raises
+    ValueError if the action is not legal."""
     token = token_of_event(turn, event, vocabulary, is_riichi)
     moves = turn.options.get(token)
     if moves is None:
@@ -35,8 +35,8 @@ def _tile_of(event: Event) -> str:
 
 
 def token_of_event(turn: Turn, event: Event, vocabulary: Vocabulary, is_riichi: bool = False) -> int:
-    """Returns the action token of an event at `turn`, whether or not it is an option there. Raises ValueError: the
-    event has no token there."""
+    """Returns the action token of an event at `turn`, even if it is not one of the options. Raises ValueError if the
+    event has no token at this turn."""
     kind, block = event["type"], vocabulary.action.blocks
     if kind == "dahai":
         is_tsumogiri = event["tsumogiri"] and not turn.observation.forced_tedashi
@@ -58,7 +58,7 @@ def token_of_event(turn: Turn, event: Event, vocabulary: Vocabulary, is_riichi: 
 
 
 def events_of_option(turn: Turn, token: int, vocabulary: Vocabulary) -> list[Event]:
-    """Returns the mjai events by which the seat of `turn` plays an option: one, or for riichi `reach` and `dahai`."""
+    """Returns the mjai events that play an option of `turn`: one event, or `reach` and `dahai` for riichi."""
     name, at = vocabulary.action.describe(token)
     actor = {"actor": turn.seat}
     if name == "skip":
@@ -69,7 +69,7 @@ def events_of_option(turn: Turn, token: int, vocabulary: Vocabulary) -> list[Eve
         return [{"type": name, **actor, "pai": "N"}]
     action = turn.options[token][0][0]
     if name == "discard":
-        # mjai marks a discard of the drawn tile even where the token does not (see `annotate.game.engine.table`)
+        # mjai marks a discard of the drawn tile even if the token does not (see `annotate.game.engine.table`)
         pai = MJAI_NAMES[at["tile"]]
         is_drawn = bool(at["tsumogiri"]) or _only_as_drawn(turn, at["tile"])
         dahai = {"type": "dahai", **actor, "pai": pai, "tsumogiri": is_drawn}

@@ -1,4 +1,4 @@
-"""Who played a game, when and where, as its record has it: for people, never an input of a network."""
+"""Players, time and platform of a game according to its record: for people, never an input of a network."""
 
 import re
 from collections.abc import Container, Sequence
@@ -21,24 +21,24 @@ _GRADES: dict[Platform, Sequence[str]] = {"tenhou": TENHOU_DANS, "mjsoul": MJSOU
 
 @dataclass(frozen=True, slots=True)
 class Player:
-    """The player of a seat; None for what the record does not contain."""
+    """The player of a seat; fields that the record lacks are None."""
 
     name: str | None = None
     grade: int | None = None
     """Tenhou's dan 0 ... 20, or Mahjong Soul's grade 0 ... 15"""
     rate: float | None = None
-    """Tenhou's"""
+    """Tenhou's rating"""
     account: int | None = None
-    """Mahjong Soul's number of the player"""
+    """player's account number on Mahjong Soul"""
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The platform of a game, its name there and its players; None and () for what the record does not contain."""
+    """The platform of a game, its name there and its players; fields that the record lacks are None or ()."""
 
     platform: Platform | None = None
     log: str | None = None
-    """the platform's name of the game, which its replay addresses hold"""
+    """the platform's name of the game, as in its replay addresses"""
     rules: str | None = None
     """the platform's words for table and rules, e.g. 鳳南喰赤"""
     players: tuple[Player, ...] = ()
@@ -46,7 +46,7 @@ class Origin:
 
     @property
     def date(self) -> str | None:
-        """The day of the start by the platform's clock, as in 2020-12-31."""
+        """The day of the start by the platform's clock, such as 2020-12-31."""
         if self.log is None:
             return None
         digits = self.log[:8] if self.platform == "tenhou" else f"20{self.log[:6]}"
@@ -66,8 +66,8 @@ class Origin:
         return None if grade is None or self.platform is None else _GRADES[self.platform][grade]
 
     def link(self, seat: int | None = None, round_index: int | None = None) -> str | None:
-        """Returns the address of the game's replay on its platform, where the record names the game. Tenhou's addresses
-        can also have whose view it is, and which round, from 0, it starts with."""
+        """Returns the address of the game's replay on its platform; None if the record does not name the game. Tenhou's
+        addresses can also state the viewing seat and the first round to show, counted from 0."""
         if self.log is None:
             return None
         if self.platform == "mjsoul":
@@ -79,7 +79,7 @@ class Origin:
 
 
 def log_in(text: str) -> tuple[Platform, str] | None:
-    """Returns the platform and the name of a game that a text holds, such as a file's name or an address."""
+    """Returns the platform and the name of the game in a text, such as a file's name or an address."""
     if found := TENHOU_LOG.search(text):
         return "tenhou", found[0]
     if found := MJSOUL_LOG.search(text):
@@ -94,7 +94,7 @@ def players_of(
     rates: Any = None,
     accounts: Sequence[int | None] | None = None,
 ) -> tuple[Player, ...]:
-    """Returns the players of a record whose fields may be missing or of any kind; () if it has nothing of them."""
+    """Returns the players of a record, whose fields may be missing or of any type; () if it has nothing about them."""
     columns = zip(*(_column(values, num_seats) for values in (names, grades, rates, accounts)), strict=True)
     players = tuple(Player(_name(name), grade, _rate(rate), account) for name, grade, rate, account in columns)
     return () if all(player == Player() for player in players) else players

@@ -1,4 +1,4 @@
-"""Calls, kans and Norths set aside as indices of their blocks of tokens."""
+"""Converts calls, kans and Norths set aside to indices in their blocks of tokens."""
 
 from annotate.game.record import CLAIMS, Event
 from annotate.game.tiles import TILE_OF_MJAI
@@ -8,8 +8,8 @@ CALLS = (*CLAIMS, "ankan", "kakan", "kita")
 
 
 def call_indices(event: Event, kind: str, seat: int, num_seats: int) -> tuple[int, ...]:
-    """Returns the indices of a call, a kan or a North set aside of `seat` in its block of actions; that of the
-    progression has the seat before them. Raises ValueError if it is a chi of no sequence."""
+    """Returns the indices of a call, a kan or a North set aside of `seat` in its block of actions. In the block of the
+    progression, the seat precedes them. Raises ValueError if the tiles of a chi are not a sequence."""
     if kind == "kita":
         return ()
     if kind == "ankan":

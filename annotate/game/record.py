@@ -16,7 +16,7 @@ Event = dict[str, Any]
 
 _TILES_COME_AND_GO = ("start_kyoku", "tsumo", "dahai")
 CLAIMS = ("chi", "pon", "daiminkan")
-"""events by which a seat calls another's discard"""
+"""events in which a seat calls another seat's discard"""
 ENDS = ("hora", "ryukyoku")
 """events that end a round"""
 
@@ -26,35 +26,34 @@ STICK = 1000
 START_SCORE = {4: 25_000, 3: 35_000}
 """by number of seats: the usual score at the start of a game"""
 ENOUGH = {4: 30_000, 3: 40_000}
-"""by number of seats: the score of a seat that ends a game with the usual start, after its usual last round"""
+"""by number of seats: score that a seat needs to end a game after its usual last round, if start scores are usual"""
 
 LARGEST_SCORE = 10_000_000
-"""far beyond any game, and within 32 bits when summed"""
+"""upper limit of scores, far above any real score; sums stay within 32 bits"""
 
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """Events from start_kyoku to the last hora or ryukyoku, without end_kyoku and end_game, corrected.
+    """Corrected events from start_kyoku to the last hora or ryukyoku, without end_kyoku and end_game.
 
-    Where a record contains only what several winners were paid together, the last hora has it and the others no deltas.
-    Where it contains the scores after the round, the last event has them as `scores`.
+    If a record contains only the total payments of several winners, the last hora has them as `deltas` and the other
+    hora events have no deltas. If it contains the scores after the round, the last event has them as `scores`.
     """
 
     events: tuple[Event, ...]
     pressed: Mapping[tuple[int, int], Event] = field(default_factory=dict)
-    """what seats pressed on another seat's tile, by (index in `events` of the discard or kan, seat), where the record
-    contains it: the event that would have followed, which another seat's claim may have kept from being carried out, or
-    one of type "none" for a pass"""
+    """pressed reactions to another seat's tile, if recorded, by (index in `events` of the discard or kan, seat): the
+    event of the pressed call, which another seat's claim may have prevented, or an event of type "none" for a pass"""
 
     wall: tuple[str, ...] | None = None
-    """the whole wall, where the record contains it: all tiles in the order of the deal (see `places_dealt`), then those
-    to be drawn, then the dead wall: counted from its end, the tiles drawn after kans, then the indicators of dora and
-    of hidden dora in turn"""
+    """the whole wall, if recorded: the dealt tiles in the order of the deal (see `places_dealt`), the tiles to be
+    drawn, then the dead wall. From its end backwards, the dead wall has the tiles drawn after kans, then alternating
+    indicators of dora and hidden dora"""
 
     automatic: frozenset[tuple[int, int]] = frozenset()
-    """(index in `events` of what the seat had to react to, seat): where the server played for a seat, as its player was
-    not connected or let the time run out. Such a choice is part of the round, but not a decision. Empty where the
-    format does not record it"""
+    """choices that the server made for a player who was not connected or let the time run out, as (index in `events` of
+    the event that the seat had to react to, seat). They are part of the round, but not decisions. Empty if the format
+    does not record them"""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "events", _corrected(self.events))
@@ -67,12 +66,12 @@ class Round:
 
 
 def _corrected(events: Sequence[Event]) -> tuple[Event, ...]:
-    """Returns the mjai events of a round, from start_kyoku, whatever its format, with
+    """Returns the mjai events of a round of any format, from start_kyoku, with these corrections:
 
-    - the dealer's first discard as one from the hand: none of the 14 tiles dealt is the drawn one. Records mark it
-      differently, some as drawn although it is another tile;
-    - the tile of a North set aside;
-    - payments where there are only the scores after them.
+    - The dealer's first discard is from the hand, as none of the 14 dealt tiles is the drawn one. Records mark it
+      differently, some as drawn although it is another tile.
+    - A North set aside has its tile.
+    - Events that have only the scores after payments also have the payments.
     """
     found = list(events)
     place = 3 if len(found) > 2 and found[2]["type"] == "reach" else 2
@@ -102,9 +101,9 @@ class LostRound(NamedTuple):
     """A round that a reader left out."""
 
     place: int
-    """how many of the rounds that were read come before it"""
+    """number of rounds read before it"""
     problem: str
-    """names its place in the file and what is wrong"""
+    """the fault and its place in the file"""
     name: str | None = None
     """as `Round.name`, if it is known"""
 
@@ -114,17 +113,17 @@ class LostRound(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Game:
-    """One game of a record; None for what the record does not contain."""
+    """One game of a record; fields that the record lacks are None."""
 
     vocabulary: Vocabulary
     id: str
-    """the id in the record: field 0 of the annotations"""
+    """id in the record; field 0 of the annotations"""
     rules: tuple[Rules, ...]
     """the rule sets to replay under, the most likely first"""
     style: int
     """0 East only, 1 East and South"""
     rounds: tuple[Round, ...]
-    """those that can be read"""
+    """the rounds that can be read"""
     room: int | None
     """0 Bronze ... 4 Throne"""
     grades: tuple[int, ...] | None
@@ -134,15 +133,15 @@ class Game:
     grading_deltas: tuple[int, ...] | None
     """by seat: the change of the grading points, recorded or from the platform's table"""
     incomplete: str | None = None
-    """why the last round or the end of the game is missing, if it is"""
+    """reason why the last round or the end of the game is missing; None if nothing is missing"""
     origin: Origin = field(default=Origin(), compare=False)
     lost: tuple[LostRound, ...] = ()
     notes: tuple[str, ...] = ()
-    """for the report: what was passed over"""
+    """notes for the report on skipped content"""
 
     @property
     def play(self) -> str:
-        """A hash of all tiles dealt, drawn and discarded: copies under other names or in other formats share it."""
+        """Hash of all tiles dealt, drawn and discarded; equal for copies under other names or in other formats."""
         events = [event for recorded in self.rounds for event in recorded.events]
         tiles = [event.get("tehais") or event["pai"] for event in events if event["type"] in _TILES_COME_AND_GO]
         return blake2b(repr(tiles).encode(), digest_size=16).hexdigest()
@@ -150,10 +149,10 @@ class Game:
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """Takes the place of a game that cannot be read among the games of a file."""
+    """A placeholder for an unreadable game among the games of a file."""
 
     problem: str
-    """names the line"""
+    """message that names the line"""
 
 
 def start_kyoku(
@@ -174,7 +173,7 @@ def start_kyoku(
 
 
 def require_a_round(rounds: Sequence[Round], lost: Sequence[LostRound]) -> None:
-    """Raises ValueError with the first problem if all rounds of a game have one."""
+    """Raises ValueError with the first problem if no round of a game could be read."""
     if lost and not rounds:
         raise ValueError(lost[0].problem)
 
@@ -200,8 +199,8 @@ def require_gain_of_first(final_scores: Sequence[int], grading_deltas: Sequence[
 
 
 def places_dealt(dealer: int, num_seats: int) -> list[list[int]]:
-    """Returns, by seat, the places in the wall of the 13 tiles dealt to it. The dealer takes first; each seat takes
-    four tiles three times, then one."""
+    """Returns by seat the places in the wall of the 13 tiles dealt to it. The dealer takes first; each seat takes four
+    tiles three times, then one."""
     return [
         [4 * (num_seats * time + turn) + i for time in range(3) for i in range(4)] + [12 * num_seats + turn]
         for turn in ((seat - dealer) % num_seats for seat in range(num_seats))
@@ -209,8 +208,8 @@ def places_dealt(dealer: int, num_seats: int) -> list[list[int]]:
 
 
 def whole_wall(start: Event, rest: Sequence[str], vocabulary: Vocabulary) -> tuple[str, ...]:
-    """Returns a round's wall for `Round.wall`, from its start_kyoku and the tiles not dealt, in the wall's order.
-    Raises ValueError: these are not the tiles of one wall."""
+    """Returns a round's wall for `Round.wall`, from its start_kyoku and the undealt tiles in the wall's order. Raises
+    ValueError if these are not the tiles of one wall."""
     hands = start["tehais"]
     dealt = {
         place: name
@@ -222,5 +221,5 @@ def whole_wall(start: Event, rest: Sequence[str], vocabulary: Vocabulary) -> tup
         name for name, ids in zip(MJAI_NAMES, unseen_tiles(vocabulary), strict=True) for _ in ids
     ):
         number = vocabulary.num_tile_ids
-        raise ValueError(f"the tiles dealt and those of the wall are not the {number} tiles of the game")
+        raise ValueError(f"the dealt tiles and the wall together are not the {number} tiles of the game")
     return wall

@@ -12,8 +12,8 @@ SUFFIX = ".jsonl.gz"
 
 
 def recorded_events(table: Table, header: Event) -> list[Event]:
-    """Returns the events of a game that has ended, from start_game to end_game. `header`: what start_game has under
-    "kanachan": id, rules, style, room, grades, grading_deltas."""
+    """Returns the events of a finished game, from start_game to end_game. `header`: the fields of "kanachan" in
+    start_game: id, rules, style, room, grades, grading_deltas."""
     events = table.log()
     events[0] = {"type": "start_game", "kanachan": header}
     events[-1] = {"type": "end_game", "scores": table.scores}
@@ -24,7 +24,7 @@ def recorded_events(table: Table, header: Event) -> list[Event]:
 
 
 def write_record(path: str, events: Sequence[Event]) -> None:
-    """Writes events as lines, atomically; compressed according to the suffix."""
+    """Writes events as lines, atomically, compressed according to the suffix."""
     with writing_text(path) as file:
         file.writelines(f"{json.dumps(event, separators=(',', ':'))}\n" for event in events)
 

@@ -1,4 +1,4 @@
-"""How a round and a game ended, seen from a seat: field 6 of the annotation."""
+"""Results of a round and of a game from a seat's point of view: field 6 of the annotation."""
 
 from collections.abc import Sequence
 from itertools import permutations
@@ -11,13 +11,13 @@ from annotate.game.tiles import WINDS
 from annotate.vocabulary import VOCABULARIES
 
 _Outcome = tuple[int, int] | str
-"""a win by winner and discarder, or twice the winner for a tsumo, counted from a seat: 0 itself, 1 the next; or how a
-round ends without a winner"""
+"""a win as (winner, discarder), or (winner, winner) for a tsumo, counted from a seat: 0 itself, 1 the next; or a word
+for the end of a round without a winner"""
 _NOTEN, _TENPAI, _ABORTED = "noten", "tenpai", "aborted"
 
 
 def _outcomes(num_seats: int) -> list[_Outcome]:
-    """Returns what each round result means to a seat."""
+    """Returns the outcome of each round result from a seat's point of view."""
     others = range(1, num_seats)
     return [
         (0, 0),
@@ -35,10 +35,10 @@ _OUTCOMES = {vocabulary.num_seats: _outcomes(vocabulary.num_seats) for vocabular
 
 
 class RoundSummary(NamedTuple):
-    """How a round started and what it changed; lists are by seat."""
+    """The start of a round and its changes of scores; lists are by seat."""
 
     wind: int
-    """0 East"""
+    """0 is East"""
     dealer: int
     honba: int
     deposits: int
@@ -47,7 +47,7 @@ class RoundSummary(NamedTuple):
 
 
 class GameSummary(NamedTuple):
-    """A game without its moves: the table, its rounds as far as they are known, and how it ended; lists are by seat."""
+    """A game without its moves: the table, its known rounds and its end; lists are by seat."""
 
     room: int
     style: int
@@ -82,7 +82,7 @@ def leftover_deposits(events: Sequence[Event]) -> int:
 
 
 def dealer_stays(events: Sequence[Event]) -> bool:
-    """Returns whether the dealer of a round is that of the next one too."""
+    """Returns whether the dealer of a round is also the dealer of the next round."""
     dealer, last = events[0]["oya"], events[-1]
     if last["type"] == "hora":
         return any(event["type"] == "hora" and event["actor"] == dealer for event in events)
@@ -106,7 +106,7 @@ def final_scores(last: Sequence[Event]) -> tuple[int, ...]:
 
 
 def inferred_style(starts: Sequence[Event], final_scores: Sequence[int] | None) -> int:
-    """Returns 0 if a game of which only the starts of its rounds are known ended as an East game does, else 1."""
+    """Infers the style from the starts of a game's rounds: 0 if it ended as an East game does, else 1."""
     if final_scores is None or min(final_scores) < 0:
         return 1
     num_seats = len(final_scores)
@@ -124,7 +124,7 @@ def _is_beyond_east_game(start: Event) -> bool:
 
 
 def round_summary(start: Event, deltas: Sequence[int]) -> RoundSummary:
-    """Returns how a round started, by its first event, and what it changed."""
+    """Returns the summary of a round from its first event and its changes of scores."""
     wind = WINDS[start["bakaze"]]
     return RoundSummary(wind, start["oya"], start["honba"], start["kyotaku"], tuple(start["scores"]), tuple(deltas))
 
@@ -143,8 +143,7 @@ def game_part(scores: Sequence[int], grading_deltas: Sequence[int]) -> list[tupl
 
 
 def _round_results(events: Sequence[Event], num_seats: int) -> list[int]:
-    """Computes the round result, the first of the results, from the point of view of each seat, of a round that ends
-    with hora or ryukyoku."""
+    """Computes the round result, the first of the results, of each seat for a round that ends with hora or ryukyoku."""
     dealer = events[0]["oya"]
     wins = [event for event in events if event["type"] == "hora"]
     if wins:
@@ -155,7 +154,7 @@ def _round_results(events: Sequence[Event], num_seats: int) -> list[int]:
     draw = events[-1]
     assert draw["type"] == "ryukyoku", draw
     if draw.get("reason") == NAGASHI:
-        # the seats that are paid are those whose discards were all terminals and honours and unclaimed
+        # only seats whose discards were all terminals and honours and unclaimed are paid
         winner = next(seat for seat in (*range(dealer, num_seats), *range(dealer)) if draw["deltas"][seat] > 0)
         return [_win_result(seat, winner, winner, num_seats) for seat in range(num_seats)]
     outcomes = [_ABORTED] * num_seats
@@ -171,13 +170,13 @@ def _win_result(seat: int, winner: int, target: int, num_seats: int) -> int:
 
 
 def relative_winner(round_result: int, num_seats: int) -> int | None:
-    """Returns who won, relative to the seat with this round result: 0 itself, 1 the next seat, …; None: nobody."""
+    """Returns the winner relative to the seat with this round result: 0 itself, 1 the next seat, …; None: nobody."""
     outcome = _OUTCOMES[num_seats][round_result]
     return None if isinstance(outcome, str) else outcome[0]
 
 
 def dealt_in_to(round_result: int, num_seats: int) -> int | None:
-    """Returns to whom the seat with this round result dealt in: 0 the next seat, …; None if to nobody."""
+    """Returns the seat that a seat with this round result dealt in to: 0 the next seat, …; None: it did not deal in."""
     outcome = _OUTCOMES[num_seats][round_result]
     if isinstance(outcome, str):
         return None

@@ -1,9 +1,9 @@
-"""The table as one seat sees it, from mjai events in which the others' tiles may be hidden.
+"""The table as one seat sees it, from mjai events in which the other seats' tiles may be hidden.
 
-A round is played in the engine with placeholder hands. The seat's own tiles are real; the others hold a hand that
-cannot claim anything until an event shows what they do, and get the tiles for it just before. So the engine determines
-what may be claimed, what is furiten and when a riichi is paid, and the seat gets the same turns as where the whole
-record is played again (`annotate.replay.replay`) or at a table of the arena.
+The engine plays the round with placeholder hands. The seat's own tiles are real. The other seats hold hands that cannot
+claim anything; just before an event shows an action of theirs, they get the tiles for it. So the engine determines the
+possible claims, furiten and the payment of riichi, and the seat gets the same turns as in a replay of the whole record
+(`annotate.replay.replay`) or at a table of the arena.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -21,21 +21,21 @@ from annotate.vocabulary import NUM_SUITS, NUM_TILES34, RANKS_PER_SUIT, Vocabula
 _FIRST_HONOUR = NUM_SUITS * RANKS_PER_SUIT
 _HONOURS = range(_FIRST_HONOUR, NUM_TILES34)
 _DULL = {4: (*_HONOURS, 0, 3, 6, 10, 13, 16, 20, 23, 26), 3: (*_HONOURS, 0, 8, 10, 13, 16, 20, 23, 26)}
-"""by number of seats: honours and 147m (of three players 19m) 258p 369s: no pair and no two neighbours, so that nothing
-can be claimed with them. The honours come first, as they may always be discarded after a chi"""
+"""kinds of placeholder tiles by number of seats: honours and 147m (with three players 19m) 258p 369s. Without pairs and
+neighbours, they cannot claim anything. Honours come first, as they may always be discarded after a chi"""
 _SEQUENCES = range(0, _FIRST_HONOUR, 3)
-"""the lowest tiles of nine sequences that share none"""
+"""lowest kinds of nine sequences that have no kind in common"""
 
 
 class SeatTable(Table):
     """One round as one seat sees it."""
 
-    keeps_points = True  # `_turn_of` takes the engine's observations as they are
+    keeps_points = True  # `_turn_of` uses the engine's observations unchanged
 
     @classmethod
     def of_start(cls, rules: Rules, start: Event, seat: int, vocabulary: Vocabulary) -> "SeatTable":
-        """Creates the table at the start of a round, mjai start_kyoku, of which only the hand of `seat` is used;
-        ValueError if that is hidden, or the round cannot start like this."""
+        """Creates the table at the start of a round (mjai start_kyoku). Only the hand of `seat` is used. Raises
+        ValueError if that hand is hidden, or if the round cannot start like this."""
         pool = unseen_tiles(vocabulary)
         hand = [_taken(pool, name) for name in start["tehais"][seat]]
         indicator = _taken(pool, start["dora_marker"])
@@ -56,18 +56,18 @@ class SeatTable(Table):
     def _sit_down(self, seat: int, pool: list[list[int]], indicator: int) -> None:
         self.seat = seat
         self._pool = pool
-        """by tile: the physical ones that nobody has seen"""
+        """by tile: the physical tiles that nobody has seen"""
         self._dora = [indicator]
         self._offered: Turn | None = None
-        """what the seat may do after the last event"""
+        """the seat's turn after the last event; None if it may not act"""
         self._own: Turn | None = None
         """the last turn of the seat, until it or another seat acts"""
         self._awaits_draw = True
-        """the engine has drawn a tile whose event has not come yet"""
+        """whether the engine has drawn a tile whose event has not come yet"""
         self._has_missed_in_riichi = False
         self._is_over = False
         self._before_discard: tuple[Any, dict[int, Any]] | None = None
-        """the engine before the last discard, and the moves of the discard"""
+        """a copy of the engine before the last discard, and the moves of the discard"""
         self._handlers: dict[str, Callable[[Event], None]] = {
             "tsumo": self._draw,
             "dahai": self._discard_tile,
@@ -82,9 +82,9 @@ class SeatTable(Table):
                 self._hold(other, [])
 
     def follow(self, event: Event) -> Turn | None:
-        """Applies the next event of the round, mjai, and returns what the seat may do now, None if it may not act.
-        After its own `reach` the options are the discards that declare it. Events that change nothing (reach_accepted,
-        none) are skipped. Raises ValueError if the event cannot follow those before it; the table is unusable then."""
+        """Applies the next mjai event of the round and returns the seat's turn, None if the seat may not act. After its
+        own `reach` the options are the discards that declare it. Events that change nothing (reach_accepted, none) are
+        skipped. Raises ValueError if the event cannot follow the earlier events; the table is unusable then."""
         handler = self._handlers.get(event["type"])
         self._offered = None
         if handler is not None:
@@ -95,7 +95,7 @@ class SeatTable(Table):
 
     @property
     def is_furiten(self) -> bool:
-        """Whether the seat, before it draws, waits for tiles but may not win another seat's."""
+        """Whether the seat, before it draws, waits for tiles but may not win with another seat's tile."""
         env, seat = self._env, self.seat
         if self._target is None and env.current_player == seat and env.drawn_tile is not None:
             env, hands = env.clone(), env.hands
@@ -180,7 +180,7 @@ class SeatTable(Table):
         seat = event["actor"]
         self._require_turn(seat, event)
         if self._riichi_seat is not None:
-            raise ValueError("a discard must follow on reach")
+            raise ValueError("a discard must follow reach")
         if seat != self.seat:
             names = event["consumed"] if event["type"] == "ankan" else [event["pai"]]
             self._arrange_kan(seat, [self._take(name) for name in names])
@@ -223,7 +223,7 @@ class SeatTable(Table):
             raise ValueError(f"{event['type']} of seat {seat}, but it is not its turn")
 
     def _respond(self, choices: Mapping[int, Choice]) -> None:
-        """Plays the choices of all seats that may claim a tile; those not in `choices` pass."""
+        """Plays the choices of all seats that may claim a tile; seats without an entry in `choices` pass."""
         skip = self.vocabulary.action["skip"].first
         turns = [self._turn_of(seat) for seat in self._env.active_players]
         if self._env.riichi_declared[self.seat] and self._own is not None:
@@ -240,8 +240,8 @@ class SeatTable(Table):
         return _taken(self._pool, name)
 
     def _hold(self, seat: int, tiles: Sequence[int], drawn: int | None = None) -> None:
-        """Gives another seat these tiles (physical) and dull ones, with which nothing can be claimed. `drawn`: the tile
-        that it has just drawn, if any; a dull one by default."""
+        """Gives another seat `tiles` (physical) and placeholders, which cannot claim anything. `drawn`: the tile that
+        it has just drawn, if it has drawn one; default: the last tile of the hand."""
         env, hands = self._env, self._env.hands
         kinds = {tile // 4 for tile in tiles}
         dull = [4 * kind + 3 for kind in _DULL[self.vocabulary.num_seats] if kind not in kinds]
@@ -262,7 +262,7 @@ class SeatTable(Table):
         self._hold(seat, [*tiles, *self._waiting(seat, count, near)], tiles[0])
 
     def _waiting(self, seat: int, count: int, avoided: set[int]) -> list[int]:
-        """Returns a tenpai hand of sequences and an honour, without the avoided kinds and those of the melds."""
+        """Returns a tenpai hand of sequences and an honour, without kinds that are avoided or in the melds."""
         melds = {tile // 4 for meld in self._env.melds[seat] for tile in meld.tiles}
         sequences = [
             [4 * (first + i) + 3 for i in range(3)]

@@ -1,4 +1,4 @@
-"""Settings of a game that records may lack: the length, the room and the grades; and the seed of its walls."""
+"""Settings of a game that records may lack (length, room, grades), and the seed of its walls."""
 
 import argparse
 import hashlib
@@ -17,12 +17,12 @@ DEFAULT_GRADE = 14  # 雀聖3
 
 
 def table_seed(seed: int, index: int, kind: str = "") -> int:
-    """Returns 40 bits that differ between games, so that no two games share their walls, nor do those of two kinds."""
+    """Returns 40 bits that differ between games and between kinds of games, so that no two games share their walls."""
     return int.from_bytes(hashlib.sha256(f"{kind}{seed}/{index}".encode()).digest()[:5], "big")
 
 
 def id_of_made(kind: str, vocabulary: Vocabulary, number: str) -> str:
-    """Returns the id of a game that this program has played: `sim-0-000001`, of three players `sim-3p-0-000001`."""
+    """Returns the id of a game played by this program: `sim-0-000001`, with three players `sim-3p-0-000001`."""
     players = "" if vocabulary.num_seats == NUMS_OF_SEATS[-1] else f"{vocabulary.num_seats}p-"
     return f"{kind}-{players}{number}"
 
@@ -40,7 +40,7 @@ def add_assumptions(parser: argparse.ArgumentParser) -> None:
 
 
 def add_grades_option(parser: argparse._ActionsContainer, whose: str) -> None:
-    """Adds the option --grades, which `grades_by_seat` completes."""
+    """Adds the option --grades; `grades_by_seat` expands its value."""
     parser.add_argument(
         "--grades",
         type=partial(parse_grades, numbers=(1, *NUMS_OF_SEATS)),
@@ -61,8 +61,8 @@ def parse_grades(text: str, numbers: Sequence[int]) -> tuple[int, ...]:
 
 
 def grades_by_seat(grades: Sequence[int], num_seats: int) -> tuple[int, ...]:
-    """Returns a grade for each seat: the only one for all, or those given. Raises ValueError: there are several, but
-    not one for each seat."""
+    """Returns a grade for each seat; a single grade is used for all seats. Raises ValueError if there are several
+    grades, but not one for each seat."""
     if len(grades) not in (1, num_seats):
         raise ValueError(f"--grades {','.join(map(str, grades))}: one grade, or {num_seats} for {num_seats} seats")
     return tuple(grades) * (num_seats if len(grades) == 1 else 1)

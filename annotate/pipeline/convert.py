@@ -1,4 +1,4 @@
-"""Conversion of one game record to its encoded annotations, in whichever process."""
+"""Converts one game record to its encoded annotations, in any process."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -33,17 +33,17 @@ class Conversion:
     writes_hidden: bool = False
     shard: Shard = Shard(1, 1)
     keeps_incomplete: bool = False
-    """whether games are also annotated whose final scores the record does not contain"""
+    """whether games without recorded final scores are annotated too"""
     num_players: int | None = None
-    """the games to annotate; None: any number of players"""
+    """number of players of the games to annotate; None: any number"""
     skips_others: bool = True
-    """whether games of another number of players are skipped, and not refused"""
+    """whether games with another number of players are skipped instead of refused"""
     by: Sequence[str] = ()
-    """names of players: only their decisions are annotated, if there are any"""
+    """names of players whose decisions are annotated; empty: all players"""
 
     def settings(self, output: Output) -> dict[str, Any]:
-        """Returns all that the output depends on, except for the records."""
-        # all sources of this package together decide what is written
+        """Returns all settings on which the output depends, without the records."""
+        # the output depends on all sources of this package
         sources = hash_of_sources(Path(__file__).parents[1].rglob("*.py"))
         return {
             "room": self.room,
@@ -73,7 +73,7 @@ class AnnotatedGame:
 def annotate_record(
     record: Record, conversion: Conversion, encode: Encode
 ) -> tuple[Record, list[AnnotatedGame], Report]:
-    """Returns a record without its content, its games, converted, and the report of the record itself, without those of
+    """Returns the record without its content, its converted games, and the record's own report, without the reports of
     its games."""
     annotated, record_report = list[AnnotatedGame](), Report(files=1, size=record.size)
     try:

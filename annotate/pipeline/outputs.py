@@ -1,4 +1,4 @@
-"""The outputs of annotations, written one game at a time, which survive an interruption."""
+"""Outputs of annotations, written one game at a time and resumable after an interruption."""
 
 import gzip
 import math
@@ -16,27 +16,27 @@ from annotate.game.results import GameSummary
 from annotate.runtime.journal import RESTART
 
 Encode = Callable[[Sequence[Annotation], GameSummary | None], bytes]
-"""encodes the annotations of one game, and its rounds, for `Output.write`; called in other processes, so it must
-pickle"""
+"""encodes the annotations of one game, and its rounds, for `Output.write`; must be picklable, as other processes call
+it"""
 
 
 class Output(ABC):
-    """An output of kanachan-annotate; by default one that cannot be resumed. The JSON values that its methods return
-    are passed back to it, possibly in a later process."""
+    """An output of kanachan-annotate, by default not resumable. The JSON values that its methods return are passed back
+    to it, possibly in a later process."""
 
     name: str
     encode: Encode
     journal: Path | None = None
     """file for the journal of the run; None: the run cannot be resumed"""
     left_out: Path | None = None
-    """file for a long list of what was left out"""
+    """file for a long list of left-out rounds, games and records"""
     settings: dict[str, Any] = {}
-    """JSON values: all that the output depends on, except for the annotations"""
+    """JSON values on which the output depends, apart from the annotations"""
     seconds_between_saves = math.inf
 
     def begin(self, saved: dict[str, Any] | None) -> None:  # noqa: B027
-        """Prepares for writing; with the value of an earlier `save`, rewinds to what was written then. Raises
-        ValueError: the file written then is missing."""
+        """Prepares for writing. With the value of an earlier `save`, goes back to the state at that time. Raises
+        ValueError if the file written until then is missing."""
 
     @abstractmethod
     def write(self, data: bytes) -> None:
@@ -44,16 +44,16 @@ class Output(ABC):
 
     @abstractmethod
     def save(self) -> dict[str, Any]:
-        """Makes durable what was written and returns the value by which `begin` finds it."""
+        """Stores the written data durably and returns the value with which `begin` finds it."""
 
     def publish(self, saved: dict[str, Any]) -> None:  # noqa: B027
-        """Completes the output from what was saved and moves it to its name. May be called again if interrupted."""
+        """Completes the output from the saved data and moves it to its name. May be called again if interrupted."""
 
     def discard(self) -> None:  # noqa: B027
         """Removes all temporary files except the journal."""
 
     def close(self) -> None:  # noqa: B027
-        """Closes open files; what was saved stays."""
+        """Closes open files and keeps the saved data."""
 
 
 def encode_text(annotations: Sequence[Annotation], summary: GameSummary | None) -> bytes:
@@ -61,7 +61,7 @@ def encode_text(annotations: Sequence[Annotation], summary: GameSummary | None) 
 
 
 def encode_gzip(annotations: Sequence[Annotation], summary: GameSummary | None) -> bytes:
-    """Encodes annotations as lines in a gzip member, which depends on them alone."""
+    """Encodes annotations as lines in a gzip member whose bytes depend only on the annotations."""
     return gzip.compress(encode_text(annotations, summary), compresslevel=6, mtime=0)
 
 
@@ -70,8 +70,8 @@ def encode_zstd(annotations: Sequence[Annotation], summary: GameSummary | None) 
 
 
 class TextOutput(Output):
-    """A file of annotation lines, compressed by its suffix: a frame, or gzip member, for each game, so that all
-    processes compress and the file may be cut after any game."""
+    """A file of annotation lines, compressed according to its suffix. Each game is a frame or gzip member, so that all
+    processes compress, and the file may be cut after any game."""
 
     seconds_between_saves = 2.0
 
@@ -84,7 +84,7 @@ class TextOutput(Output):
         path = Path(name)
         if path.exists() and not path.is_file():
             raise ValueError(f"{name}: not a regular file; `-o - > {name}` writes into it")
-        path = path.resolve() if path.is_symlink() else path  # the link stays
+        path = path.resolve() if path.is_symlink() else path  # keeps the link
         self._path = path
         self._temporary = path.with_name(f".{path.name}.part")
         self._file: IO[bytes] | None = None
@@ -111,7 +111,7 @@ class TextOutput(Output):
         return {"size": self._file.tell()}
 
     def publish(self, saved: dict[str, Any]) -> None:
-        if not self._temporary.exists():  # it was interrupted after this
+        if not self._temporary.exists():  # an interrupted call has already moved it
             return
         if saved["size"] == 0:
             self.begin(saved)

@@ -1,4 +1,4 @@
-"""The report of a conversion: counts, and what was left out and why."""
+"""The report of a conversion: counts, and the left-out rounds, games and records with reasons."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -13,28 +13,28 @@ from annotate.records.finding import LINKED_FOLDER
 from annotate.vocabulary import Vocabulary
 
 MOST_SHOWN = 100
-"""entries that a sum of reports stores, and prints, of what was left out"""
+"""left-out entries that a sum of reports stores and prints"""
 
 
 @dataclass
 class Report:
-    """Counts of converted records and what was left out; sums over games, files and workers."""
+    """Counts of converted records, and left-out entries; summed over games, files and workers."""
 
     files: int = 0
-    """and members of archives"""
+    """files and members of archives"""
     size: int = 0
-    """bytes of them on the disk"""
+    """their bytes on the disk"""
     passed_over: Counter[str] = field(default_factory=Counter)
-    """other files in folders and archives, by suffix, and LINKED_FOLDER"""
+    """skipped files in folders and archives, by suffix, and LINKED_FOLDER"""
     games: int = 0
     rounds: int = 0
     decisions: int = 0
     unknown: int = 0
     automatic: Counter[str] = field(default_factory=Counter)
     by: Counter[str] = field(default_factory=Counter)
-    """games by the names of the players whose decisions alone are annotated"""
+    """number of games by player, if only the decisions of some players are annotated"""
     others: int = 0
-    """choices of other players than those"""
+    """choices of other players"""
     chosen: Counter[str] = field(default_factory=Counter)
     """decision points by the kind of the action taken"""
     possible: Counter[str] = field(default_factory=Counter)
@@ -56,7 +56,7 @@ class Report:
 
     @classmethod
     def of_json(cls, values: dict[str, Any]) -> "Report":
-        """Returns a report by its fields, from a journal."""
+        """Creates a report from its fields in a journal."""
         found: dict[str, Any] = {name: Counter(v) if isinstance(v, dict) else v for name, v in values.items()}
         return cls(**found)
 
@@ -68,7 +68,7 @@ class Report:
         self.possible.update(chain.from_iterable(kinds_of_each))
 
     def text(self, whole_list: str | None = None) -> str:
-        """Formats the report as a table for people. `whole_list`: name of the file that lists all that was left out."""
+        """Formats the report as a table for people. `whole_list`: name of the file that lists all left-out entries."""
         lines = self._counts() if self.decisions else [f"{self.files:>12,} files, without a decision point"]
         if self.automatic:
             kinds = ", ".join(f"{kind} {self.automatic[kind]:,}" for kind in KINDS if self.automatic[kind])

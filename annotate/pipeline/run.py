@@ -1,8 +1,8 @@
-"""A run of kanachan-annotate: converts records in all processes to an output, and resumes an interrupted run.
+"""A run of kanachan-annotate: converts records to an output in several processes, and resumes an interrupted run.
 
-An interruption at any moment loses no more than what was done since the last save, and the final output is the same
-bytes. An entry of the journal has what was done since the one before: `records`, each with name, size, time of change
-and the keys of its games; `left_out`; the `report`; `output`, how far that is written; and whether all `is_read`.
+An interruption loses only the work since the last save, and the final output has the same bytes. An entry of the
+journal describes the work since the previous entry: `records` (each with name, size, modification time and the keys of
+its games), `left_out`, `report`, the saved state of `output`, and `is_read`: whether all records were read.
 """
 
 import os
@@ -33,14 +33,14 @@ from annotate.runtime.terminal import in_words
 
 
 def run(conversion: Conversion, output: Output, processes: int, *, restart: bool = False) -> Report:
-    """Writes the annotations of the records to `output`, which exists under its name once this returns, not before.
-    Resumes the same run if it was interrupted.
+    """Writes the annotations of the records to `output`, which gets its name only when it is complete. Resumes the same
+    run if it was interrupted.
 
     Raises:
-        ValueError: there is no decision in any record (of all shards); the run cannot be resumed (`Journal`); there are
-            games of another number of players that are not to be skipped.
+        ValueError: no record has a decision (if all shards are read), the run cannot be resumed (`Journal`), or there
+            are games with another number of players that must not be skipped.
         OSError: a file cannot be written, or the processes that read a record were killed.
-        Stopped: by a signal.
+        Stopped: a signal stopped the run.
     """
     journal = Journal(output.journal, conversion.settings(output), restart=restart)
     try:
@@ -61,7 +61,7 @@ class _Run:
         self._saved: dict[str, Any] | None = None
         self._is_read = False
         self._record_of_game = DiskDict()
-        """the name of the record by each of the keys of a game"""
+        """name of the record by each key of a game"""
         for entry in journal.entries():
             self._report.add(Report.of_json(entry["report"]))
             self._saved, self._is_read = entry["output"], entry["is_read"]
@@ -85,7 +85,7 @@ class _Run:
         self._begin_entry()
 
     def finish(self) -> Report:
-        """Does what has not been done yet, and returns the report."""
+        """Completes the run and returns the report."""
         if self._is_read:
             print(f"kanachan-annotate: completing {self._output.name}: all records were read", file=sys.stderr)
         else:
@@ -105,7 +105,7 @@ class _Run:
         return self._report
 
     def _discard(self) -> None:
-        """Removes the journal, then all else that is temporary."""
+        """Removes the journal, then all other temporary files."""
         self._journal.remove()
         self._output.discard()
 
@@ -134,7 +134,7 @@ class _Run:
     def _end_reading(self, stop: StopRequest) -> None:
         self._is_read = stop.received is None
         if self._is_read:
-            self._add(Report(passed_over=self._passed_over))  # an interrupted run had not found all of them
+            self._add(Report(passed_over=self._passed_over))  # an interrupted run has not found all of them
         self._save()
         if stop.received is not None:
             hint = "; the same command resumes from there" if self._output.journal else ""
@@ -149,7 +149,7 @@ class _Run:
         self._new["records"].append((record.name, record.size, record.modified, keys_of_record))
         self._add(report)
         for game in games:
-            if not game.report.decisions:  # it must not block a better copy
+            if not game.report.decisions:  # such a game must not block a better copy
                 self._add(game.report)
                 continue
             keys = [
@@ -168,7 +168,7 @@ class _Run:
                 self._add(repeated)
 
     def _refuse(self, game: AnnotatedGame, file: str) -> NoReturn:
-        """Raises ValueError for a game of another number of players; what was done before its record is kept."""
+        """Raises ValueError for a game with another number of players; keeps the work before its record."""
         self._save()
         num, other = self._conversion.num_players, game.num_players
         and_goes_on, restart = (", and goes on from here", " --restart") if self._output.journal else ("", "")
@@ -189,7 +189,7 @@ class _Run:
             if record is None or record.name != name:
                 raise ValueError(
                     f"where the interrupted run read {name} there is {record.name if record else 'none'} now: files "
-                    f"were added, removed or named otherwise. Put them back, or {RESTART}"
+                    f"were added, removed or renamed. Put them back, or {RESTART}"
                 )
             if (record.size, record.modified) != (size, modified):
                 raise ValueError(f"{name} has changed since the interrupted run read it. Put it back, or {RESTART}")
@@ -199,10 +199,10 @@ class _Run:
         return (text for entry in self._journal.entries() for text in entry["left_out"])
 
     def _print_report(self) -> None:
-        """Prints the report; writes the list of what was left out to a file if it is long."""
+        """Prints the report; writes a long list of left-out entries to a file."""
         path, is_long = self._output.left_out, self._report.num_left_out > MOST_SHOWN
         if path is not None and not is_long:
-            path.unlink(missing_ok=True)  # it would be of a previous run
+            path.unlink(missing_ok=True)  # from a previous run
         elif path is not None:
             with replacing(path) as temporary, open(temporary, "w", encoding="utf-8", errors="surrogateescape") as file:
                 file.writelines(f"{text}\n" for text in self._left_out())
@@ -213,7 +213,7 @@ class _Run:
 
 
 def _progress(conversion: Conversion, done: int) -> tqdm:
-    """Returns a progress bar of the bytes read; on a terminal all files are visited first, for their total size."""
+    """Returns a progress bar of the bytes read. On a terminal, first visits all files to get their total size."""
     total = None
     if sys.stderr.isatty():
         sizes = (os.path.getsize(path) for path in find_files(conversion.paths) if os.path.exists(path))

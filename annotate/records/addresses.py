@@ -1,4 +1,4 @@
-"""Recognises the replay addresses of Tenhou and Mahjong Soul, and finds the file of such a game. Nothing is fetched."""
+"""Recognises replay addresses of Tenhou and Mahjong Soul, and finds the file of an address's game. Fetches nothing."""
 
 import re
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from annotate.records.finding import is_record_name
 
 _ADDRESS = re.compile(r"https?://\S+", re.IGNORECASE)
 _WITH_RECORD = re.compile(r"https?://(?:www\.)?tenhou\.net/[56]/?(?:\?[^#\s]*)?#json=", re.IGNORECASE)
-"""addresses of Tenhou's viewer and editor, which hold the record itself"""
+"""addresses of Tenhou's viewer and editor, which contain the record itself"""
 _VIEW = re.compile(r"[?&]tw=([0-3])(?!\d)")
 _AFTER_RECORD = re.compile(r"(?:\}|%7d)((?:&\w+=\w*)*)\s*$", re.IGNORECASE)
 _ACCOUNT = re.compile(r"_a(\d+)$")
@@ -27,40 +27,40 @@ class ReplayAddress:
     platform: Platform
     log: str
     seat: int | None = None
-    """whose view it is (Tenhou's tw), if it contains that"""
+    """seat of the view (Tenhou's tw), if the address contains it"""
     account: int | None = None
-    """whose view it is (Mahjong Soul's _a), if it contains that"""
+    """account of the view (Mahjong Soul's _a), if the address contains it"""
 
     @property
     def advice(self) -> str:
-        """What to download, from which address, and under which name to store it."""
+        """Tells the user which address to open and under which name to store the record."""
         if self.platform == "tenhou":
             return f"open https://tenhou.net/0/log/?{self.log} in a browser and store the page as {self.log}.xml"
         return (
-            "Mahjong Soul hands its records to its own client alone: open the address there and store the game with a "
+            "Mahjong Soul gives its records only to its own client: open the address there and store the game with a "
             f"tool that captures the client's messages or converts them to JSON, as {self.log}.json"
         )
 
     def seat_in(self, origin: Origin) -> int | None:
-        """Returns whose view it is; None if the address does not contain that, or the record not who it is."""
+        """Returns the seat of the view; None if the address does not contain it or the record lacks the account."""
         accounts = [player.account for player in origin.players]
         is_known = self.account is not None and self.account in accounts
         return accounts.index(self.account) if is_known else self.seat
 
     def file_in(self, folder: Path) -> str | None:
-        """Returns the record in a folder whose name holds the name of the game; of several the shortest."""
+        """Returns the name of the record file in a folder that contains the game's name; of several the shortest."""
         names = [path.name for path in folder.iterdir() if self.log in path.name and path.is_file()]
         return min(filter(is_record_name, names), key=lambda name: (len(name), name), default=None)
 
 
 def is_record_address(text: str) -> bool:
-    """Returns whether a text starts like an address that holds a record."""
+    """Returns whether a text starts like an address that contains a record."""
     return _WITH_RECORD.match(text) is not None
 
 
 def seat_in(text: str) -> int | None:
-    """Returns whose view an address has, or the name of a file as Tenhou's client gives it (&tw=2): not what stands
-    within a record that the address holds."""
+    """Returns the seat of the view in an address, or in a file name given by Tenhou's client (&tw=2). Ignores the text
+    of a record that the address contains."""
     if is_record_address(text):
         before, _, record = text.partition("#")
         behind = _AFTER_RECORD.search(record)
@@ -75,7 +75,7 @@ def is_address(text: str) -> bool:
 
 
 def parse_address(text: str) -> ReplayAddress:
-    """Parses the address of a replay. Raises ValueError: it is not an address of a known platform, or does not name a
+    """Parses the address of a replay. Raises ValueError if it is not an address of a known platform, or does not name a
     game."""
     found = log_in(text)
     host = urlsplit(text).hostname or ""
@@ -86,8 +86,8 @@ def parse_address(text: str) -> ReplayAddress:
         )
     if _is_host_of("mjsoul", host) and _ANONYMOUS.search(text):
         raise ValueError(
-            f"{text}: an anonymous address of Mahjong Soul (_2 at its end), which names the game otherwise than its "
-            "record: open it in the game and store the record, then give the file"
+            f"{text}: an anonymous address of Mahjong Soul (_2 at its end), where the game's name differs from the "
+            "name in its record: open it in the game and store the record, then give the file"
         )
     if found is None or not _is_host_of(found[0], host):
         raise ValueError(f"{text}: not the address of a replay; known are {_KNOWN}")
@@ -95,7 +95,7 @@ def parse_address(text: str) -> ReplayAddress:
 
 
 def _account_in(text: str) -> int | None:
-    """Returns the player whose view an address of Mahjong Soul has; its client mixes the bits of the number."""
+    """Returns the account of the view in an address of Mahjong Soul, whose client mixes the bits of the number."""
     found = _ACCOUNT.search(text)
     if found is None:
         return None

@@ -32,10 +32,10 @@ class Member(NamedTuple):
     """A file in an archive, or a part of the archive that could not be read."""
 
     name: str
-    """within the archive; empty for the archive as a whole"""
+    """name within the archive; empty for the archive as a whole"""
     data: bytes
     size: int
-    """bytes that it takes of the archive's file"""
+    """bytes that it occupies in the archive's file"""
     problem: str | None = None
 
 
@@ -54,9 +54,9 @@ def is_archive(raw: IO[bytes]) -> bool:
 
 
 def members(path: str, is_wanted: Callable[[str], bool]) -> Iterator[Member]:
-    """Yields the members of the archive `path` with a wanted name, in the archive's order. What cannot be read is
-    yielded as a member with a problem, and reading continues; where nothing after it can be read, the problem includes
-    that. Raises OSError if the archive's file cannot be read."""
+    """Yields the members of the archive `path` with a wanted name, in the archive's order. An unreadable part is
+    yielded as a member with a problem, and reading continues; the problem states if nothing after it can be read.
+    Raises OSError if the archive's file cannot be read."""
     with open(path, "rb") as raw:
         magic = raw.read(len(_ZIP_MAGICS[0]))
         raw.seek(0)

@@ -1,4 +1,4 @@
-"""Finds files of game records lazily in sorted order: memory holds the names of a folder, not those of all files."""
+"""Finds files of game records lazily in sorted order: memory holds the names in one folder, not all names."""
 
 import glob
 import os
@@ -15,10 +15,10 @@ _COMPRESSIONS = (".gz", ".zst")
 SUFFIXES = (*_RECORD_SUFFIXES, *_COMPRESSIONS, ".zip", ".tar", ".tgz", ".tzst")
 """suffixes of records in folders and archives; a file that is named explicitly may have any suffix"""
 SECOND_SUFFIX = ".data"
-"""suffix of the second file of a Mahjong Soul record, which is read with the first, of the same name"""
+"""suffix of the second file of a Mahjong Soul record, which is read together with the first file of the same name"""
 IN_ARCHIVE = "!"
 LINKED_FOLDER = "links to folders"
-"""under which these are counted among the files that are skipped, as they could lead in circles"""
+"""name under which skipped links to folders are counted; they are skipped as they could lead in circles"""
 
 
 class Shard(NamedTuple):
@@ -46,12 +46,12 @@ def check_paths(paths: Sequence[str]) -> None:
 
 
 def find_files(paths: Sequence[str], passed_over: Counter[str] | None = None) -> Iterator[str]:
-    """Yields the files that `paths` name: files, folders (with all below them), glob patterns, and members of archives.
+    """Yields the files that `paths` name: files, folders (with everything below), glob patterns, archive members.
 
-    In the order of `paths`, sorted within a folder or pattern, each file once. In folders only files with one of
-    `SUFFIXES` are found, and none whose name or folder starts with a dot or whose folder is a link; `passed_over`
-    counts the others, by suffix, and LINKED_FOLDER. A folder that cannot be read is yielded itself. A member is named
-    as in reports, "archive.zip!folder/game.mjlog". The matches of a pattern are held in memory.
+    Each file is yielded once, in the order of `paths`, sorted within a folder or pattern. In folders only files with
+    one of `SUFFIXES` are found, none whose name or folder starts with a dot, and none below linked folders;
+    `passed_over` counts skipped files by suffix, and linked folders as LINKED_FOLDER. An unreadable folder is yielded
+    itself. A member is named as in reports, "archive.zip!folder/game.mjlog". Matches of a pattern are held in memory.
     """
     found, passed_over = DiskDict(), Counter() if passed_over is None else passed_over
     for path in paths:
@@ -63,7 +63,7 @@ def find_files(paths: Sequence[str], passed_over: Counter[str] | None = None) ->
 
 
 def is_record_name(name: str) -> bool:
-    """Returns whether a file in a folder or archive is a record by its suffix; hidden files and folders are not."""
+    """Returns whether a file in a folder or archive is a record by its suffix; hidden files are not."""
     return name.lower().endswith(SUFFIXES) and not _is_hidden(name)
 
 
@@ -78,7 +78,7 @@ def _is_hidden(name: str) -> bool:
 
 
 def names_one_record(path: str) -> bool:
-    """Returns whether a name is that of a single record and not of an archive, so that it need not be opened."""
+    """Returns whether a name belongs to a single record and not to an archive, so that it need not be opened."""
     name = path.lower()
     for suffix in _COMPRESSIONS:
         name = name.removesuffix(suffix)
@@ -142,5 +142,5 @@ def _wanted(entries: Iterable[os.DirEntry[str]], passed_over: Counter[str]) -> I
 def _is_folder(entry: os.DirEntry[str]) -> bool:
     try:
         return entry.is_dir()
-    except OSError:  # a link to itself, or to what may not be seen; reading it as a record reports the problem
+    except OSError:  # a link to itself or to an inaccessible file; reading it as a record reports the problem
         return False

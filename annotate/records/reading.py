@@ -48,30 +48,30 @@ class Record:
     """A file of game records, or a member of an archive. Small enough to be sent to another process."""
 
     name: str
-    """its path, or "archive.zip!folder/game.mjlog" """
+    """path of the file, or "archive.zip!folder/game.mjlog" """
     size: int
-    """bytes that it takes of the input"""
+    """bytes that it occupies in the input"""
     data: bytes | None = None
-    """its content; None: to be read from the file `name`"""
+    """content; None: to be read from the file `name`"""
     problem: str | None = None
     modified: int = 0
     """modification time of its file in nanoseconds; 0 if it is not known"""
 
 
 def read_games(path: str) -> list[Game]:
-    """Reads the games of one file, in their order; for archives see `records_of`. ValueError as `read_record`."""
+    """Reads the games of one file, in their order; for archives see `records_of`. Raises as `read_record`."""
     return read_record(Record(path, 0))
 
 
 def read_record(record: Record) -> list[Game]:
-    """Reads the games of one record, in their order. Raises ValueError, starting with the record's name, if it cannot
-    be read, is no game record, damaged or not supported, or one of its games is."""
+    """Reads the games of one record, in their order. Raises ValueError, whose message starts with the record's name, if
+    it is not a game record, or if it or one of its games is unreadable, damaged or not supported."""
     return all_readable(games_of(record))
 
 
 def games_of(record: Record) -> Iterator[Game | Unreadable]:
-    """Reads the games of one record, in their order. Problems start with the record's name. Raises ValueError: the
-    record as a whole cannot be read; as `read_record`."""
+    """Reads the games of one record, in their order. Problems start with the record's name. Raises ValueError, as
+    `read_record`, if the record as a whole cannot be read."""
     try:
         if record.problem is not None:
             raise ValueError(record.problem)
@@ -86,10 +86,10 @@ def games_of(record: Record) -> Iterator[Game | Unreadable]:
 def records_of(
     paths: Iterable[str], shard: Shard | None = None, passed_over: Counter[str] | None = None
 ) -> Iterator[Record]:
-    """Yields the records of the paths that `find_files` finds, of a shard if one is given, those of archives one member
-    at a time; `passed_over` as in `find_files`.
+    """Yields the records of the paths that `find_files` finds, or of a shard of them; archives are read one member at a
+    time. `passed_over`: as in `find_files`.
 
-    What cannot be read is yielded as a record with a problem. A file whose name is that of one record (such as .mjlog,
+    An unreadable file is yielded as a record with a problem. A file with the suffix of a single record (such as .mjlog,
     .json.gz) is not opened here, and not treated as an archive.
     """
     passed_over = Counter() if passed_over is None else passed_over
@@ -160,7 +160,7 @@ def num_players_of_first(paths: Sequence[str]) -> int | None:
             for game in games_of(record):
                 if isinstance(game, Game):
                     return game.vocabulary.num_seats
-        except ValueError:  # to be reported when the record is read
+        except ValueError:  # is reported when the record is read
             continue
     return None
 
@@ -175,7 +175,7 @@ def _content(record: Record) -> bytes:
     try:
         if record.data is not None:
             return _decompressed(io.BytesIO(record.data))
-        if stat.S_ISFIFO(os.stat(record.name).st_mode):  # opening it may wait for ever, and it is read only once
+        if stat.S_ISFIFO(os.stat(record.name).st_mode):  # opening it may block forever, and it can be read only once
             raise ValueError("a pipe: store what comes through it in a file and name that")
         with open(record.name, "rb") as raw:
             return _decompressed(raw)
@@ -208,7 +208,7 @@ def _decompressed(raw: IO[bytes]) -> bytes:
 
 
 def _second_file(record: Record, url: str) -> bytes:
-    """Returns the content of the file with a Mahjong Soul game, beside the record with its address."""
+    """Returns the content of the second file of a Mahjong Soul record, which is in the record's folder."""
     folder, name = os.path.split(record.name)
     path = os.path.join(folder, f"{stem(name)}{SECOND_SUFFIX}")
     what = f"the game itself is not in the file but at {url} (data_url)"
@@ -246,12 +246,12 @@ def _games(data: bytes, name: str, second_file: SecondFile) -> Iterable[Game | U
 def _is_tenhou_json(text: str) -> bool:
     if is_record_address(text.lstrip()):
         return True
-    # the text is searched first, as files of mjai lines are long
+    # search the text first, as files of mjai lines are long
     return all(f'"{member}"' in text for member in TENHOU_JSON_MEMBERS) and not is_mjai(text)
 
 
 def _events_or_capture(text: str, name: str, second_file: SecondFile) -> Iterable[Game | Unreadable]:
-    """Reads lines of mjai events or a document of Mahjong Soul, which may be a single long line and is parsed once."""
+    """Reads lines of mjai events, or a document of Mahjong Soul, which may be one long line and is parsed only once."""
     document: object = None
     problem: ValueError | None = None
     if '"head"' in text or '".lq.' in text:

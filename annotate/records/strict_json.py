@@ -5,8 +5,8 @@ from typing import Any
 
 
 def parse_json(text: str) -> Any:
-    """Parses a JSON text. Raises ValueError: it is not JSON, is nested too deeply, or an object has a name twice, so
-    that its value is ambiguous."""
+    """Parses a JSON text. Raises ValueError if it is not JSON, is nested too deeply, or an object has a name twice, so
+    that the name's value is ambiguous."""
     try:
         return _DECODER.decode(text)
     except RecursionError:
@@ -14,9 +14,9 @@ def parse_json(text: str) -> Any:
 
 
 def objects_of(line: str) -> list[str]:
-    """Splits a line into the texts of its objects; there are several where a file without a last line feed was
+    """Splits a line into the texts of its objects. There are several if a file without a final line feed was
     concatenated with another. Anything else is returned unchanged."""
-    if "}{" not in line:  # which may also be part of a name
+    if "}{" not in line:  # "}{" may also be part of a name
         return [line]
     parts, place = list[str](), 0
     while place < len(line):
@@ -27,7 +27,7 @@ def objects_of(line: str) -> list[str]:
 
 
 def end_of_value(text: str, start: int) -> int | None:
-    """Returns where the value ends that starts at a place of a text, None if there is none."""
+    """Returns the end of the JSON value that starts at `start` in a text, None if there is none."""
     try:
         return _DECODER.raw_decode(text, start)[1]
     except (ValueError, RecursionError):

@@ -1,7 +1,7 @@
-"""Compares how a replayed round ended with its record, whatever the dialect omits.
+"""Compares the end of a replayed round with its record, in which a dialect may omit fields.
 
-What happens before the end needs no comparison here: the record's actions are played on the record's wall, and an
-action, a draw or a dora indicator that the engine does not have stops the replay (see `annotate.replay.replay`, and
+Earlier events need no comparison here: the record's actions are played on the record's wall, and an action, a draw or a
+dora indicator that differs from the engine's stops the replay (see `annotate.replay.replay`, and
 `annotate.replay.script`, which reads the record's choices).
 """
 
@@ -18,7 +18,7 @@ class Disagreement(ValueError):
 
 _TRIPLE_RON = "sanchaho"
 _REASONS = (EXHAUSTIVE[0], NAGASHI, *ABORTS)
-"""reasons of draws as this program's readers name them; other dialects have others, or none"""
+"""reasons of draws as this program's readers name them; other dialects have other names, or none"""
 _KANS = ("daiminkan", "ankan", "kakan")
 _MOVES = ("tsumo", "reach", "dahai", "chi", "pon", *_KANS)
 _NOTEN_PAYMENTS = {4: {0, 1000, 1500, 3000}, 3: {0, 1000, 2000}}
@@ -26,8 +26,8 @@ _NOTEN_PAYMENTS = {4: {0, 1000, 1500, 3000}, 3: {0, 1000, 2000}}
 
 def agreed_events(recorded: Sequence[Event], abort: str | None, table: Table) -> list[Event]:
     """Compares the end of a round with the engine's and returns its events with payments and the reason of a draw.
-    Raises Disagreement, which names what differs. `abort`: the reason of a draw that a player chose or a triple ron
-    caused; None if the engine ended the round; `table`: the same actions played to the end of the round."""
+    Raises Disagreement, which names the difference. `abort`: the reason of a draw that a player chose or a triple ron
+    caused, None if the engine ended the round; `table`: the table after the same actions, at the end of the round."""
     num_seats = len(recorded[0]["scores"])
     num_drawn = sum(event["type"] == "tsumo" for event in recorded)
     _require_same("tiles drawn", num_drawn, table.vocabulary.num_live - table.left)
@@ -39,7 +39,7 @@ def agreed_events(recorded: Sequence[Event], abort: str | None, table: Table) ->
     changes = [after - before for before, after in zip(start, scores, strict=True)]
     ending = recorded[-1]
     if winners and "deltas" not in ending:
-        raise Disagreement("the record does not contain what was paid")
+        raise Disagreement("the record does not contain the payments")
     _require_same("change of the scores", round_delta(recorded, num_seats), changes)
     _require_same("scores after the round", list(ending.get("scores", scores)), scores)
     # a riichi that wins gets its stick back, so that the scores do not show whether it was paid
@@ -55,7 +55,7 @@ def agreed_events(recorded: Sequence[Event], abort: str | None, table: Table) ->
 
 
 def _riichi_to_pay(events: Sequence[Event], abort: str | None) -> list[int]:
-    """Returns the seats that declared riichi, without one whose discard was won."""
+    """Returns the seats that declared riichi, except a seat whose declaring discard was won."""
     moves = [event for event in events if event["type"] in _MOVES]
     ending = events[-1]
     is_won = abort == _TRIPLE_RON or (ending["type"] == "hora" and ending["actor"] != ending["target"])
@@ -65,7 +65,7 @@ def _riichi_to_pay(events: Sequence[Event], abort: str | None) -> list[int]:
 
 
 def _reason_of_draw(events: Sequence[Event], left: int) -> str:
-    """Returns why the engine ended a round that nobody won."""
+    """Returns the reason why the engine ended a round that nobody won."""
     deltas = events[-1].get("deltas") or ()
     kans = [event["actor"] for event in events if event["type"] in _KANS]
     if len(kans) == 4 and len(set(kans)) > 1 and not any(deltas):

@@ -1,7 +1,7 @@
-"""Checks that the rounds of a recorded game follow from one another, and its final scores from the last of them.
+"""Checks that the rounds of a recorded game follow from one another, and the final scores from the last round.
 
-How a round ended determines how the next one starts: the dealer, counters, deposits and scores. When a game ends is not
-checked, as platforms differ: only that its final scores are those that were reached.
+The end of a round determines the start of the next one: dealer, honba, deposits and scores. As platforms end games
+under different conditions, only the final scores are checked, not the time of the end.
 """
 
 from collections import Counter
@@ -16,7 +16,7 @@ from annotate.game.tiles import WIND_NAMES, WINDS
 from annotate.replay.consistency import Disagreement
 
 _UNIT = 100
-"""all payments are multiples of it; the score of each seat at the start is a multiple of STICK"""
+"""unit of all payments; the score of each seat at the start is a multiple of STICK"""
 
 
 class Start(NamedTuple):
@@ -31,12 +31,12 @@ class Start(NamedTuple):
 
     @property
     def place(self) -> tuple[int, int]:
-        """The part that grows from round to round."""
+        """The position in the game, which grows from round to round."""
         return self.number, self.honba
 
     @property
     def points(self) -> int:
-        """All points on the table, which no round changes."""
+        """The sum of all points on the table, which no round changes."""
         return sum(self.scores) + STICK * self.deposits
 
     def in_words(self) -> dict[str, str]:
@@ -46,14 +46,14 @@ class Start(NamedTuple):
 
 
 def start_of(events: Sequence[Event]) -> Start:
-    """Returns how a recorded round starts; its first event is start_kyoku."""
+    """Returns the start of a recorded round, whose first event is start_kyoku."""
     start = events[0]
     number = WINDS[start["bakaze"]] * len(start["scores"]) + start["kyoku"] - 1
     return Start(number, start["honba"], start["kyotaku"], tuple(start["scores"]))
 
 
 def start_after(start: Start, events: Sequence[Event]) -> Start:
-    """Computes how the round after `events` starts, if these started from `start` and not from their start_kyoku."""
+    """Computes the start of the next round if the round `events` started from `start` instead of its start_kyoku."""
     first, last = events[0], events[-1]
     delta = round_delta(events, len(start.scores))
     is_won = last["type"] == "hora"
@@ -67,25 +67,25 @@ def start_after(start: Start, events: Sequence[Event]) -> Start:
 
 
 def scores_at_end(after: Start) -> tuple[int, ...]:
-    """Computes the final scores of a game that ends before a round from `after`; deposits go to the first seat."""
+    """Computes the final scores of a game that ends before a round `after`; the first-placed seat gets the deposits."""
     scores = list(after.scores)
     scores[ranks_of(scores).index(0)] += STICK * after.deposits
     return tuple(scores)
 
 
 class RoundSequence:
-    """The progress of a recorded game, computed from how its rounds ended. `lost`: places among the rounds before which
-    the reader left out others, so that what follows is not known.
+    """The progress of a recorded game, computed from the ends of its rounds. `lost`: indices of rounds before which the
+    reader left out others, so that the start of such a round cannot be computed.
 
-    A round that does not start as computed is skipped, and the game continues from the computed state by what that
-    round changed, so that one wrong start costs one round. Where the record lacks rounds, or the effect of a round is
-    in doubt, the start of the next one is trusted if it comes later and no points were lost.
+    A round that does not start as computed is skipped. The game continues from the computed state with the changes of
+    that round, so that one wrong start costs one round. If the record lacks rounds, or the effect of a round is in
+    doubt, the start of the next round is trusted if it comes later and no points were lost.
     """
 
     def __init__(self, rounds: Sequence[Round], style: int, lost: Collection[int] = ()) -> None:
         starts = [start_of(recorded.events) for recorded in rounds]
         self.missing: list[str] = []
-        """messages about where rounds are missing"""
+        """messages about missing rounds"""
         self._last_number = len(starts[0].scores) * (style + 1) - 1
         self._points = Counter(start.points for start in starts).most_common(1)[0][0]
         self._starts_after = {id(rounds[i - 1]): starts[i] for i in range(1, len(rounds)) if i not in lost}
@@ -94,18 +94,18 @@ class RoundSequence:
         self._before = ""
         """name of the previous round"""
         self._expected: Start | None = None
-        """how the next round starts; None: not known"""
+        """start of the next round; None: not known"""
         self._least = -1, 0
-        """the next round has a later place than this"""
+        """place after which the next round must come"""
         self._is_over = False
         """whether no round can follow"""
         self._is_broken = False
-        """whether the previous round did not follow"""
+        """whether the previous round did not follow from the rounds before it"""
 
     @contextmanager
     def through(self, recorded: Round) -> Iterator[None]:
-        """Advances by the next round, whose replay is the body of the context; after any error in that the game goes
-        on. Raises Disagreement: that of the replay, or the round does not follow from those before."""
+        """Advances by the next round, which the body of the context replays. An error in the body is raised, but the
+        game can continue. Raises Disagreement if the round does not follow from the previous ones."""
         if id(recorded) in self._follow_lost:
             self._expected, self._is_over = None, False
         try:
@@ -118,8 +118,8 @@ class RoundSequence:
             raise Disagreement(problem)
 
     def end(self, scores: Sequence[int]) -> None:
-        """Compares the game's final scores with those reached. Raises Disagreement: they cannot be the final scores of
-        these rounds."""
+        """Compares the game's final scores with the computed ones. Raises Disagreement if they cannot be the final
+        scores of these rounds."""
         if sum(scores) != self._points:
             raise Disagreement(f"the final scores {list(scores)} add up to {sum(scores)}, {self._points} expected")
         if self._has_lost_end or self._expected is None or scores_at_end(self._expected) == tuple(scores):
@@ -132,7 +132,7 @@ class RoundSequence:
         )
 
     def _enter(self, recorded: Round) -> str | None:
-        """Advances by a round that has replayed; returns why it does not follow from those before, None if it does."""
+        """Advances by a replayed round; returns why it does not follow from the previous rounds, None if it does."""
         found, expected = start_of(recorded.events), self._expected
         expected = expected or self._corrected_start(recorded, found)
         problem = self._problem(recorded, found, expected)
@@ -141,7 +141,7 @@ class RoundSequence:
             self._advance(recorded, found)
         elif expected is None:
             self._skip(recorded)
-        elif self._starts_after.get(id(recorded)) != expected:  # else it should not be there at all
+        elif self._starts_after.get(id(recorded)) != expected:  # if equal, this round should not be in the game at all
             self._advance(recorded, expected)
         return problem
 
@@ -163,11 +163,11 @@ class RoundSequence:
     def _is_enough(self, start: Start) -> bool:
         """Returns whether a seat has enough points to end a game after its usual last round."""
         num_seats = len(start.scores)
-        # with another start score it is not known how much ends a game
+        # with other start scores, the score that ends a game is not known
         return self._points == START_SCORE[num_seats] * num_seats and max(start.scores) >= ENOUGH[num_seats]
 
     def _problem(self, recorded: Round, found: Start, expected: Start | None) -> str | None:
-        """Returns why the round does not follow, None if it does. Adds to `missing` where rounds are missing."""
+        """Returns why the round does not follow, None if it does. Adds a message to `missing` if rounds are missing."""
         if expected in (None, found) and self._is_too_late(found):
             return f"a game of this length does not come to such a round with the scores {list(found.scores)}"
         if expected is None:
@@ -191,7 +191,7 @@ class RoundSequence:
         then = self._starts_after.get(id(recorded))
         if found.place <= expected.place or then == start_after(expected, recorded.events):
             return False
-        # rounds that are missing leave no trace in the scores only if all of them were draws without payments
+        # missing rounds leave no trace in the scores only if all of them were draws without payments
         is_traced = (found.deposits, found.scores) != (expected.deposits, expected.scores)
         return is_traced or then == start_after(found, recorded.events)
 

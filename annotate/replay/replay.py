@@ -29,21 +29,21 @@ class ReplayResult:
     id: str
     annotations: list[Annotation] = field(default_factory=list)
     summary: GameSummary | None = None
-    """of the rounds that replayed; None if there are none"""
+    """summary of the replayed rounds; None if there are none"""
     left_out: list[str] = field(default_factory=list)
-    """"round: why" for each skipped round"""
+    """"round: reason" for each skipped round"""
     faults: list[str] = field(default_factory=list)
-    """those of them that a fault of this program costs"""
+    """entries of `left_out` that are due to a fault of this program"""
     num_unknown: int = 0
     """choices that the record cannot show, because another seat's call or ron came first"""
     automatic: Counter[str] = field(default_factory=Counter)
     """choices that the server made for a player who was away, by kind"""
     num_others: int = 0
-    """choices of other seats than those that are annotated"""
+    """choices of seats that are not annotated"""
     notes: list[str] = field(default_factory=list)
-    """assumptions where the record lacks something, such as a default room"""
+    """assumptions about missing parts of the record, such as a default room"""
     wins: dict[str, list[Win]] = field(default_factory=dict)
-    """by the name of each round that replayed"""
+    """wins by the name of the replayed round"""
 
     @property
     def num_rounds(self) -> int:
@@ -55,7 +55,7 @@ class Replayed(NamedTuple):
 
     play: Play
     results: list[tuple[int, ...]]
-    """the round's part of the results, by seat"""
+    """the part of the results that the round determines, by seat"""
     wins: list[Win]
 
 
@@ -66,8 +66,8 @@ def annotate_game(
     writes_hidden: bool = False,
     seats: Container[int] | None = None,
 ) -> ReplayResult:
-    """Replays a game and annotates every decision point of some seats, or of all. `room` and `grades` (one, or one for
-    each seat) are for games whose record has none."""
+    """Replays a game and annotates every decision point of `seats`, None: of all seats. `room` and `grades` (one, or
+    one for each seat) are for games whose record has none."""
     report = ReplayResult(game.id, notes=list(game.notes))
     report.left_out += list(map(str, game.lost))
     if game.incomplete is not None:
@@ -92,7 +92,7 @@ def annotate_game(
         except Disagreement as error:
             report.left_out.append(f"{recorded.name}: {error}")
             continue
-        except Exception as error:  # no fault of ours costs more than its round
+        except Exception as error:  # a fault of this program costs only its round
             report.faults.append(f"{recorded.name}: {fault_of_ours(error)}")
             report.left_out.append(report.faults[-1])
             continue
@@ -117,14 +117,14 @@ def annotate_game(
 
 
 def fault_of_ours(error: Exception) -> str:
-    """Returns the message of a fault of this program, which leaves out no more than the round or game with it."""
+    """Returns the message about a fault of this program, which costs only the round or game in which it occurs."""
     return f"a fault of this program, please report it with the file: {type(error).__name__}: {error}"
 
 
 def _end_of_game(
     game: Game, report: ReplayResult, room: int, grades: Sequence[int]
 ) -> tuple[Sequence[int], Sequence[int]]:
-    """Returns the final scores and the changes of grading points, by seat, and notes in the report what is assumed."""
+    """Returns the final scores and the changes of grading points, by seat; adds notes on assumptions to `report`."""
     scores = game.final_scores
     if scores is None:
         report.notes.append("end of the game missing: ranks and scores are those after its last whole round")

@@ -1,4 +1,4 @@
-"""Plays a record's choices at a table and checks that its draws and indicators are those of the engine."""
+"""Plays a record's choices at a table and checks that its draws and indicators agree with the engine's."""
 
 from bisect import bisect
 
@@ -11,7 +11,7 @@ from annotate.replay.consistency import Disagreement, in_words
 
 _CHOICES = ("dahai", "reach", "chi", "pon", "daiminkan", "ankan", "kakan", "kita", "hora", "ryukyoku")
 _OPENING = ("tsumo", "chi", "pon")
-"""after these a seat must discard or declare"""
+"""events after which a seat must discard or declare"""
 
 
 class Script:
@@ -38,17 +38,17 @@ class Script:
         self._choices = [events[place] for place in self._places]
         self._next = 0
         self._num_added = 1
-        """number of events that the table has"""
+        """number of events passed to the table"""
         self._table = table
         self.abort: str | None = None
-        """the reason of a draw that players chose or caused by their choices"""
+        """reason of a draw that players chose or caused by their choices"""
         self._vocabulary = table.vocabulary
         self._automatic = recorded.automatic
         self._pressed_events = recorded.pressed
 
     def choose(self, turns: list[Turn]) -> dict[int, Choice]:
-        """Returns the recorded choices of the seats that must act. Raises Disagreement: the record has no such choice
-        here, or has another draw or other indicators than the engine."""
+        """Returns the recorded choices of the seats that must act. Raises Disagreement if the record has no such choice
+        here, or another draw or other indicators than the engine."""
         is_claim = turns[0].target is not None
         place = self._place = self._places[self._next - 1] if is_claim else self._openings[self._next]
         for event in self._events[self._num_added : place + 1]:
@@ -63,13 +63,13 @@ class Script:
         return choices
 
     def _check_seen(self, turn: Turn, place: int) -> None:
-        """Raises Disagreement if the record has another draw, or other indicators face up, than the engine."""
+        """Raises Disagreement if the record has another draw, or other open indicators, than the engine."""
         if turn.target is None:
             event = self._events[place]
             drawn = None if turn.drawn is None else TILE_OF_ID[turn.drawn]
             recorded = TILE_OF_MJAI[event["pai"]] if event["type"] == "tsumo" else None
             if event.get("actor") != turn.seat or recorded != drawn:
-                # before any draw the last event is the start of the round, which is long
+                # before any draw the last event is the start of the round, which is too long for a message
                 found = f"not after {in_words(event)}" if place else "but the record has no draw before that"
                 what = "a call" if drawn is None else f"drawing {MJAI_NAMES[drawn]}"
                 raise Disagreement(f"seat {turn.seat} is to act after {what}, {found}")
@@ -145,7 +145,7 @@ class Script:
         return choices
 
     def _pressed(self, turn: Turn) -> int | None:
-        """Returns the token of what the seat pressed before another seat's claim; None if it is not recorded."""
+        """Returns the token of the seat's pressed choice before another seat's claim; None if it is not recorded."""
         event = self._pressed_events.get((self._place, turn.seat))
         try:
             token = None if event is None else token_of_event(turn, event, self._vocabulary)

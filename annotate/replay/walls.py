@@ -1,4 +1,4 @@
-"""Builds the wall that a recorded round is replayed on: the record's own, or one that yields what its events show."""
+"""Builds the wall for the replay of a recorded round: the record's own wall, or one that yields the events' tiles."""
 
 from collections.abc import Sequence
 
@@ -8,9 +8,9 @@ from annotate.vocabulary import Vocabulary
 
 
 def wall_of(recorded: Round, vocabulary: Vocabulary) -> list[int]:
-    """Returns the wall for the engine to replay the round on, physical tiles in the order of the deal: the record's own
-    where there is one, else with tiles that nobody saw from those left over. Raises ValueError if the events show more
-    than four equal tiles, or more tiles than a wall has, or others than the record's own wall."""
+    """Returns the wall for the replay of the round, as physical tiles in the order of the deal: the record's own wall
+    if there is one, else the tiles of the events, with the remaining tiles at unseen places. Raises ValueError if the
+    events show more than four equal tiles, more tiles than a wall has, or other tiles than the record's own wall."""
     start = recorded.events[0]
     live, rinshan, dora, ura = _shown(recorded.events)
     dealt = places_dealt(start["oya"], len(start["tehais"]))
@@ -45,8 +45,8 @@ def wall_of(recorded: Round, vocabulary: Vocabulary) -> list[int]:
 
 
 def _shown(events: Sequence[Event]) -> tuple[list[str], list[str], list[str], list[str]]:
-    """Returns the tiles of the wall that the events show, in the order in which they are taken from it: those drawn,
-    those drawn after kans, the indicators of dora and of hidden dora."""
+    """Returns the tiles of the wall that the events show, each list in the order in which they are taken: tiles drawn,
+    tiles drawn after kans, indicators of dora, indicators of hidden dora."""
     live, rinshan, dora, ura = list[str](), list[str](), [events[0]["dora_marker"]], list[str]()
     is_replacing = False
     for event in events:
@@ -65,7 +65,7 @@ def _shown(events: Sequence[Event]) -> tuple[list[str], list[str], list[str], li
 
 
 def _physical(names: Sequence[str | None], vocabulary: Vocabulary) -> list[int]:
-    """Converts names to physical tiles; None becomes one of those that are left."""
+    """Converts names to physical tiles; None becomes one of the remaining tiles."""
     pool = unseen_tiles(vocabulary)
     wall: list[int | None] = []
     for name in names:

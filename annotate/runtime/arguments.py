@@ -9,11 +9,11 @@ from importlib.metadata import version
 from typing import Any, NoReturn
 
 CALLED_AS: ContextVar[str | None] = ContextVar("CALLED_AS", default=None)
-"""the name under which the running command was started, where it is not its own"""
+"""the name under which the running command was started, if it is not the command's own name"""
 
 
 class CommandParser(argparse.ArgumentParser):
-    """An argument parser with --version, without abbreviations, that suggests the option meant."""
+    """An argument parser with --version and without abbreviations, which suggests similar options."""
 
     def __init__(self, prog: str, **settings: Any) -> None:
         super().__init__(CALLED_AS.get() or prog, allow_abbrev=False, **settings)
@@ -25,7 +25,7 @@ class CommandParser(argparse.ArgumentParser):
         return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:
-        """Exits with the message, or with that of an option that does not exist, which is often its cause."""
+        """Exits with `message`, or with a message about an option that does not exist, which is often the cause."""
         if " required" in message or message.startswith("unrecognized"):
             known = self._option_string_actions
             for name in (text.partition("=")[0] for text in self._given):
@@ -38,10 +38,10 @@ class CommandParser(argparse.ArgumentParser):
 
 
 def add_force_option(parser: argparse._ActionsContainer) -> None:
-    parser.add_argument("--force", action="store_true", help="replace what exists under the name of an output")
+    parser.add_argument("--force", action="store_true", help="replace outputs that already exist")
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """Returns "; did you mean ...?" with the most similar of the known names, and nothing where none is similar."""
+    """Returns "; did you mean ...?" with the most similar of the known names, or "" if none is similar."""
     similar = get_close_matches(name, list(known), n=1)
     return f"; did you mean {similar[0]}?" if similar else ""

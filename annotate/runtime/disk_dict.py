@@ -7,8 +7,8 @@ from contextlib import contextmanager
 
 
 class DiskDict:
-    """Texts by text, such as paths, so many that they should not be in memory. Raises OSError: the temporary folder is
-    full."""
+    """Maps texts to texts, such as paths, that are too many to be held in memory. Raises OSError if the temporary
+    folder is full."""
 
     def __init__(self) -> None:
         self._database = sqlite3.connect("", isolation_level=None)

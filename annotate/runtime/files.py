@@ -1,4 +1,4 @@
-"""Text files by suffix (plain, .gz, .zst, "-"), and files that appear under their name only when complete."""
+"""Text files by suffix (plain, .gz, .zst, "-"), and output files that get their name only when complete."""
 
 import errno
 import fcntl
@@ -17,23 +17,23 @@ from typing import IO, Any, cast
 import zstandard
 
 _CHUNK = 1 << 16
-_SMALL_CHUNK = 1 << 10  # of zstandard, in which each byte may stand for 32 KiB
+_SMALL_CHUNK = 1 << 10  # for zstandard, where each byte may stand for 32 KiB
 _COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 _MAGICS = {"gzip": b"\x1f\x8b", "zstd": b"\x28\xb5\x2f\xfd"}
 
 DECOMPRESSION_ERRORS = (EOFError, gzip.BadGzipFile, zlib.error, zstandard.ZstdError)
-"""raised by reading a damaged stream, EOFError if it is cut off"""
+"""errors when reading a damaged stream; EOFError if it is cut off"""
 
 MISSING = "no such file or folder"
-"""what every command reports of a path, after the path and a colon"""
+"""every command's message about a missing path, after the path and a colon"""
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Yields a temporary name next to `path`; renames it to `path` at the end, removes it if anything was raised.
+    """Yields the name of a temporary file next to `path`; renames it to `path` at the end, removes it after an error.
 
-    Folders that are made for it are removed too if they stay empty. A link stays, and its target is replaced; what is
-    not a regular file (a device, a pipe) is written into.
+    Folders created for the file are removed too if they stay empty. If `path` is a link, its target is replaced; if it
+    is not a regular file (a device, a pipe), the content is written into it.
     """
     if path.exists() and not (path.is_file() or path.is_dir()):
         with tempfile.TemporaryDirectory() as folder:
@@ -52,13 +52,13 @@ def replacing(path: Path) -> Iterator[Path]:
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
-        with suppress(OSError):  # the first that is not empty
+        with suppress(OSError):  # stops at the first folder that is not empty
             for parent in new_folders:
                 parent.rmdir()
 
 
 def name_where_disk_is_full(error: OSError, path: str) -> None:
-    """Adds `path` to an error of a full disk or of a quota, as the system names no file then."""
+    """Adds `path` to the error of a full disk or quota, in which the system names no file."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG) and error.filename is None:
         error.filename = path
 
@@ -72,8 +72,8 @@ def require_exists(path: str | Path) -> None:
 def check_output(name: str, inputs: Iterable[str] = (), *, may_stream: bool = False, force: bool = True) -> None:
     """Checks before any work is done that a file can be written under a name.
 
-    Raises ValueError if it is empty, of a folder, below a file, in a folder that may not be written into, that of one
-    of the files `inputs`, which are read, or of a file that exists (without `force`), or "-" (without `may_stream`).
+    Raises ValueError if the name is empty, a folder, below a file, in a folder without write permission, one of the
+    files `inputs`, which are read, an existing file (without `force`), or "-" (without `may_stream`).
     """
     path = Path(name)
     if name == "-":
@@ -97,16 +97,16 @@ def check_output(name: str, inputs: Iterable[str] = (), *, may_stream: bool = Fa
 
 @contextmanager
 def locking(path: Path, refusal: str | None = None) -> Iterator[None]:
-    """Holds a lock against other processes; the system releases it when this process ends in any way. `path` is of a
-    file in an existing folder, which is not removed. While another process holds the lock, raises ValueError with the
-    message `refusal`, or waits if that is None."""
+    """Holds a lock against other processes; the system releases it when this process ends in any way. `path`: a file in
+    an existing folder; it is not removed. While another process holds the lock, raises ValueError with the message
+    `refusal`, or waits if `refusal` is None."""
     with open(path, "wb") as file:
         lock(file, refusal)
         yield
 
 
 def lock(file: IO[bytes], refusal: str | None) -> None:
-    """Locks an open file until it is closed; as `locking`."""
+    """Locks an open file until it is closed; `refusal` as in `locking`."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | (fcntl.LOCK_NB if refusal else 0))
     except BlockingIOError:
@@ -135,8 +135,8 @@ def writing_text(path: str) -> Iterator[IO[str]]:
 
 @contextmanager
 def reading_text(path: str) -> Iterator[IO[str]]:
-    """Opens a text stream from `path`, decompressed by its suffix; "-" is standard input. Raises ValueError while
-    reading: the file is damaged or cut off, or not text. The message starts with `path`."""
+    """Opens a text stream from `path`, decompressed by its suffix; "-" is standard input. Reading raises ValueError if
+    the file is damaged, cut off or not text. The message starts with `path`."""
     if path == "-":
         yield sys.stdin
         return
@@ -150,13 +150,13 @@ def reading_text(path: str) -> Iterator[IO[str]]:
 
 
 def compression_of(start: bytes) -> str | None:
-    """Returns "gzip", "zstd" or None, by the first bytes of a file."""
+    """Returns "gzip", "zstd" or None, according to the first bytes of a file."""
     return next((name for name, magic in _MAGICS.items() if start.startswith(magic)), None)
 
 
 def decompressing(raw: IO[bytes]) -> IO[bytes]:
-    """Returns the content of `raw`, which can seek, as a stream: decompressed if its first bytes are of a compression.
-    Reading it takes little memory whatever the compression ratio, and may raise DECOMPRESSION_ERRORS."""
+    """Returns the content of `raw`, a seekable file, as a stream, decompressed if its first bytes show a compression.
+    Reading it takes little memory at any compression ratio, and may raise DECOMPRESSION_ERRORS."""
     compression = compression_of(raw.read(len(_MAGICS["zstd"])))
     raw.seek(0)
     return _decoded(raw, compression, _SMALL_CHUNK)

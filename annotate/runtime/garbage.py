@@ -1,4 +1,4 @@
-"""Python's search for cycles of objects, which takes longer the more objects there are."""
+"""Limits Python's search for reference cycles, which takes longer the more objects there are."""
 
 import gc
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def no_search_for_cycles() -> Iterator[None]:
-    """Pauses the search while much is made that holds no cycles, and is freed without it; also a decorator."""
+    """Pauses the search while many objects without cycles are created, which are freed without it. Also a decorator."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -19,8 +19,8 @@ def no_search_for_cycles() -> Iterator[None]:
 
 @contextmanager
 def no_search_of_what_is_there() -> Iterator[None]:
-    """Excludes from the search all objects that there are at the beginning; also a decorator. With torch and Lightning
-    these are 400,000, and each search takes most of a second."""
+    """Excludes all objects that exist at the beginning from the search. Also a decorator. With torch and Lightning,
+    these are 400,000 objects, and each search takes most of a second."""
     gc.freeze()
     try:
         yield

@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 from annotate.runtime.process_pool import ProcessPool
 from annotate.runtime.signals import StopRequest
 
-_AHEAD = 4  # items per process: one that it works on, and some for the time that the caller needs for a result
-_EARLY = 16  # items per process that may be done before the one whose result comes next
+_AHEAD = 4  # items per process: one in progress, and some for the time that the caller needs for a result
+_EARLY = 16  # items per process that may be done before the item whose result comes next
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -34,9 +34,9 @@ def in_order(
     name: Callable[[Item], str] = str,
     stop: StopRequest | None = None,
 ) -> Generator[Result]:
-    """Yields function(item) for each of `items`, in their order, whatever the number of processes, until all are done
-    or a stop is requested. Items are read as they are needed, and few results wait in memory. Close the generator if it
-    is not read to its end (`contextlib.closing`). `name`: of an item, in messages. Raises as `ProcessPool.results`."""
+    """Yields function(item) for each of `items`, in their order for any number of processes, until all are done or a
+    stop is requested. Items are read as needed, and few results wait in memory. Close the generator if it is not read
+    to its end (`contextlib.closing`). `name`: names an item in messages. Raises the errors of `ProcessPool.results`."""
     rest = iter(items)
     first = list(islice(rest, 2 if num_processes > 1 else 0))
     if len(first) <= 1:

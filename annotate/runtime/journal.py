@@ -1,5 +1,5 @@
-"""The journal of a run, from which the same command resumes it after an interruption: JSON lines, first the settings,
-then what was done since the line before."""
+"""The journal of a run, with which the same command resumes it after an interruption. JSON lines: first the settings,
+then entries with the work since the previous line."""
 
 import json
 import os
@@ -13,20 +13,20 @@ from typing import IO, Any
 
 from annotate.runtime.files import lock
 
-RESTART = "--restart discards what it has done and starts from scratch"
+RESTART = "--restart discards its results and starts from scratch"
 
 
 class Journal:
-    """A journal to which one process at a time adds entries. Once `add` has returned, no interruption loses an entry.
-    Raises ValueError: the journal is damaged, in use, or of a run with other settings.
+    """A journal to which one process at a time adds entries. Once `add` has returned, no interruption loses the entry.
+    Raises ValueError if the journal is damaged, in use, or from a run with other settings.
 
     Args:
-        path: None: a temporary file, for a run that cannot be resumed.
-        settings: JSON values; all that the output depends on, except for its input.
+        path: the journal's file; None: a temporary file, for a run that cannot be resumed.
+        settings: JSON values on which the output depends, apart from its input.
         restart: discard the entries of an interrupted run.
-        advice: how the user does so.
-        is_light: for entries that come many a second and are all that a run has done. The file begins with the first
-            of them, up to which it holds what `restart` discards; a crash of the machine may lose the last ones.
+        advice: tells the user how to do so.
+        is_light: for many entries per second that are the only output of a run. Until the first new entry, the file
+            keeps the entries that `restart` discards. A crash of the machine may lose the last entries.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class Journal:
             self._file.seek(0)
             lines = [] if restart else [len(line) for line in self._file if line.endswith(b"\n")]
             self._size = 0 if is_light and len(lines) == 1 else sum(lines)
-            """bytes of whole lines; others may follow, or one that was cut off"""
+            """bytes of the valid lines; discarded lines, or a line that was cut off, may follow"""
             if self._size:
                 self._check(next(self._lines()), settings)
             elif not is_light:
@@ -82,11 +82,11 @@ class Journal:
                 ) from None
 
     def entries(self) -> Iterator[dict[str, Any]]:
-        """Yields the entries so far, of the interrupted run too."""
+        """Yields the entries so far, including the entries of the interrupted run."""
         return islice(self._lines(), 1, None) if self._size else iter(())
 
     def add(self, entry: dict[str, Any]) -> None:
-        """Adds JSON values. May be called again after an OSError, as on a full disk."""
+        """Adds an entry of JSON values. May be called again after an OSError, such as a full disk."""
         self._write(*([] if self._size else [self._settings]), entry)
 
     def _write(self, *lines: dict[str, Any]) -> None:
@@ -99,14 +99,14 @@ class Journal:
         self._size = self._file.tell()
 
     def close(self) -> None:
-        """Leaves the journal to a later run."""
-        with suppress(OSError):  # of a full disk: what could not be added
+        """Closes the journal and keeps it for a later run."""
+        with suppress(OSError):  # from a full disk: an entry could not be added
             if not self._size and self._path is not None and not self._path.stat().st_size:
                 self._path.unlink()
             self._file.close()
 
     def remove(self) -> None:
-        """Ends the run."""
+        """Removes the journal at the end of the run."""
         if self._path is not None:
             self._path.unlink()
         self.close()

@@ -1,4 +1,4 @@
-"""Results as JSON that any reader accepts: no named tuples, no NaN, no more digits than were computed."""
+"""Writes results as JSON that any reader accepts: no named tuples, no NaN, no more digits than were computed."""
 
 import json
 import math
@@ -11,7 +11,7 @@ _DIGITS = 6  # as many as 32-bit floats have
 
 
 def plain(value: Any) -> Any:
-    """Converts named tuples to objects, and numbers that are not finite, which are unknown, to null."""
+    """Converts named tuples to objects, and numbers that are not finite (unknown) to null."""
     if hasattr(value, "_asdict"):
         return plain(value._asdict())
     if isinstance(value, dict):
@@ -22,7 +22,7 @@ def plain(value: Any) -> Any:
 
 
 def rounded(value: float) -> float:
-    """Returns the number with as many digits as a network's outputs have."""
+    """Rounds a number to as many digits as a network's outputs have."""
     return float(f"{value:.{_DIGITS}g}")
 
 

@@ -1,6 +1,6 @@
 """A pool of processes that share units of work. A process that is killed is replaced, and its units are done again.
 
-A process receives units through a pipe: a few at first, then one for each result that it sends back, and None where no
+A process receives units through a pipe: a few at first, then one for each result that it sends back, and None if no
 unit is left for it.
 """
 
@@ -26,9 +26,9 @@ from annotate.runtime.signals import StopRequest
 from annotate.runtime.units import AHEAD, Result, Serve, Task, Unit, Waiting, done, print_lost
 
 _WAIT_SECONDS = 0.2  # between two checks for a stop
-_MOST_STARTS = 5  # of a process, while its server ends
+_MOST_STARTS = 5  # attempts to start a process while its fork server ends
 _STOPS = {signal.SIGINT, signal.SIGTERM}
-_END_SECONDS = 10.0  # which a process has to close what it has opened
+_END_SECONDS = 10.0  # time for a process to close its resources
 
 
 @dataclass
@@ -46,13 +46,13 @@ class _Member(Generic[Unit]):
             self.is_complete = True
         else:
             self.tasks.append(task)
-        with suppress(BrokenPipeError, ConnectionResetError):  # it has ended, or is lost, as the next `recv` will show
+        with suppress(BrokenPipeError, ConnectionResetError):  # it has ended or is lost, as the next `recv` will show
             self.pipe.send(None if task is None else task.unit)
 
 
 class ProcessPool(Generic[Unit, Result]):
-    """Processes that run functions, each on its own stream of units. `serves`: dealt out in turn. `ahead`: how many
-    units a process has at a time."""
+    """Processes that run functions, each on its own stream of units. `serves`: the functions, assigned in turn.
+    `ahead`: number of units that a process has at a time."""
 
     def __init__(self, serves: Sequence[Serve[Unit, Result]], num_processes: int, ahead: int = AHEAD) -> None:
         self._serves = serves
@@ -62,12 +62,12 @@ class ProcessPool(Generic[Unit, Result]):
 
     def results(self, units: Iterable[Unit | None], stop: StopRequest) -> Generator[tuple[Unit, Result]]:
         """Yields units and results as they come, until all units are done or a stop is requested. Close the generator
-        if it is not read to its end. `units`: None stands for one that is not ready before the next result has been
-        taken.
+        if it is not read to its end. `units`: a None stands for a unit that is not ready before the next result has
+        been taken.
 
         Raises:
-            UnitError: processes were lost again and again that had the same unit.
-            ValueError, OSError: those of a function; RuntimeError: any other exception of a function.
+            UnitError: several processes were lost while they had the same unit.
+            ValueError, OSError: raised by a function; RuntimeError: a function raised any other exception.
         """
         waiting = Waiting(units)
         try:
@@ -83,7 +83,7 @@ class ProcessPool(Generic[Unit, Result]):
             self._end(list(self._members))
 
     def _give(self, waiting: Waiting[Unit]) -> None:
-        """Gives units to the processes that lack some."""
+        """Gives units to the processes that have fewer than `ahead`."""
         while lacking := [each for each in self._members if len(each.tasks) < self._ahead and not each.is_complete]:
             task = waiting.take()
             if task is None and not waiting.is_empty:
@@ -91,13 +91,13 @@ class ProcessPool(Generic[Unit, Result]):
             min(lacking, key=lambda member: len(member.tasks)).give(task)
 
     def _received(self, member: _Member[Unit], waiting: Waiting[Unit]) -> Iterator[tuple[Unit, Result]]:
-        """Handles a message of a process, and yields its result if it is one."""
+        """Handles a message of a process, and yields it if it is a result."""
         try:
             message = member.pipe.recv()
-        except (EOFError, OSError):  # OSError: it was killed within a message, or had not read all of ours
+        except (EOFError, OSError):  # OSError: it was killed within a message, or before it had read all messages
             self._replace(member, waiting)
             return
-        if message is None and member.tasks:  # it could not read all that it was given
+        if message is None and member.tasks:  # it could not read all of its units
             self._replace(member, waiting)
         elif message is None:
             self._end([member])
@@ -108,7 +108,7 @@ class ProcessPool(Generic[Unit, Result]):
 
     def _replace(self, member: _Member[Unit], waiting: Waiting[Unit]) -> None:
         self._end([member])
-        if member.is_complete and not member.tasks:  # it had done all, and only its end was not received
+        if member.is_complete and not member.tasks:  # it has done all units; only its last message was lost
             return
         code = member.process.exitcode
         reason = f"killed by {signal.Signals(-code).name}" if code is not None and code < 0 else f"exit status {code}"
@@ -125,7 +125,7 @@ class ProcessPool(Generic[Unit, Result]):
         return member
 
     def _end(self, members: list[_Member[Unit]]) -> None:
-        """Ends processes, whatever they are doing."""
+        """Ends processes, even while they work."""
         for member in members:
             member.pipe.close()
             self._members.remove(member)
@@ -133,24 +133,24 @@ class ProcessPool(Generic[Unit, Result]):
 
 
 def start_process(target: Callable[..., object], *arguments: Any) -> BaseProcess:
-    """Starts a process that calls a function. Ctrl-C is nothing to it; SIGTERM, or the end of its parent, ends it by
-    an exception, so that what it has opened is closed. Raises OSError: it cannot be started."""
+    """Starts a process that calls a function. It ignores Ctrl-C; SIGTERM, or the end of its parent, ends it by an
+    exception, so that its resources are closed. Raises OSError if it cannot be started."""
     for _ in range(_MOST_STARTS):
         process = _context().Process(target=_begin, args=(dict(os.environ), target, *arguments), daemon=True)
         try:
             process.start()
             return process
-        except (ConnectionError, EOFError):  # the server is being killed; once it has ended, there is another
+        except (ConnectionError, EOFError):  # the server is being killed; after its end there is a new one
             time.sleep(_WAIT_SECONDS)
-    raise OSError("the process from which workers are forked ends at its start: too little memory?")
+    raise OSError("the server process that forks the workers ends at its start: too little memory?")
 
 
 def _context() -> ForkServerContext | SpawnContext:
-    """Returns the context whose processes are forked from a server, one that has imported, once, what this process has:
-    they start at once, share its memory, and inherit neither threads nor the pipes of each other."""
+    """Returns the context whose processes are forked from a server that has imported this process's modules once: they
+    start at once, share its memory, and inherit neither threads nor each other's pipes."""
     context = get_context("forkserver")
     context.set_forkserver_preload(sorted(name for name in sys.modules if name.startswith(("annotate.", "kanachan."))))
-    resource_tracker.ensure_running()  # which would unblock the signals
+    resource_tracker.ensure_running()  # first, as its start would unblock the signals
     # The server inherits this: a signal to all processes does not end it, and it finds the modules of this process.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _STOPS)
     path = {"PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path)), "PYTHONSAFEPATH": "1"}
@@ -158,7 +158,7 @@ def _context() -> ForkServerContext | SpawnContext:
     os.environ.update(path)
     try:
         forkserver.ensure_running()
-    except OSError:  # no folder for its socket, or its path is too long: it has done nothing yet
+    except OSError:  # no folder for its socket, or the socket's path is too long: nothing has been started yet
         return get_context("spawn")
     finally:
         for name, value in environment.items():
@@ -180,7 +180,7 @@ def _begin(environment: dict[str, str], target: Callable[..., object], *argument
 
 
 def end_processes(processes: Sequence[BaseProcess]) -> None:
-    """Asks processes to end, and kills those that have not done so in time."""
+    """Asks processes to end, and kills any process that has not ended in time."""
     for process in processes:
         process.terminate()
     for process in processes:
@@ -191,9 +191,9 @@ def end_processes(processes: Sequence[BaseProcess]) -> None:
 
 
 def _work(pipe: Any, serve: Serve[Unit, Result]) -> None:
-    """Sends, in a process, the results of the units that it receives, until it receives None."""
+    """Runs in a worker process: receives units and sends their results, until it receives None."""
     units: SimpleQueue[Any] = SimpleQueue()
-    # reads while a result is sent, as the parent may be sending too
+    # read while a result is sent, as the parent may be sending too
     threading.Thread(target=_receive, args=(pipe, units), daemon=True).start()
     try:
         with closing(serve(iter(units.get, None), StopRequest())) as results:
@@ -204,15 +204,15 @@ def _work(pipe: Any, serve: Serve[Unit, Result]) -> None:
         pass  # the parent has ended
     except SystemExit:
         raise
-    except BaseException as error:  # the panics of the rules engine are not an Exception
+    except BaseException as error:  # a panic of the rules engine is not an Exception
         pipe.send(portable(error))
     finally:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # it ends anyway, and an exception at the exit would be printed
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # it ends anyway; an exception at the exit would be printed
 
 
 def _receive(pipe: Any, units: "SimpleQueue[Any]") -> None:
-    """Passes on what the parent sends, until its None or its end; ends the process if that cannot be read (out of
-    memory?), so that another does it."""
+    """Passes the parent's messages on to `units`, until a None or the parent's end. Ends the process if a message
+    cannot be read (out of memory?), so that another process does the work."""
     try:
         with suppress(EOFError, OSError):
             while (unit := pipe.recv()) is not None:
@@ -232,15 +232,15 @@ def _wait_for_parent() -> None:
 
 
 def portable(error: BaseException) -> Exception:
-    """Returns the exception to send: itself if it is a user's error, else a RuntimeError with the traceback."""
+    """Returns the exception to send: the same one for a user's error, else a RuntimeError with the traceback."""
     if not isinstance(error, ValueError | OSError):
         return RuntimeError("".join(traceback.format_exception(error)))
     try:
         return pickle.loads(pickle.dumps(error))
-    except Exception:  # it cannot be made from its arguments
+    except Exception:  # it cannot be created from its arguments
         return OSError(str(error))
 
 
 def leave(number: int, frame: FrameType | None) -> None:
-    """Ends a process at a signal, by an exception, so that what it has opened is closed, as programs."""
+    """Ends a process at a signal by an exception, so that its resources, such as programs, are closed."""
     sys.exit(128 + number)

@@ -1,4 +1,4 @@
-"""What of the machine's processors and memory this process may use."""
+"""Processors and memory that this process may use."""
 
 import math
 import os
@@ -23,11 +23,11 @@ def cpu_quota(file: Path = Path("/sys/fs/cgroup/cpu.max")) -> int | None:
 
 
 def free_memory(cgroup: Path = Path("/sys/fs/cgroup")) -> int:
-    """Returns how many bytes of main memory are free, which a container may limit."""
+    """Returns the number of free bytes of main memory, which a container may limit."""
     free = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    with suppress(OSError):  # where there is no such file, all of it
+    with suppress(OSError):  # without such a file, all memory counts as free
         free = 1024 * _number_of(Path("/proc/meminfo"), "MemAvailable:")
-    with suppress(OSError, ValueError):  # there is no limit: "max"
+    with suppress(OSError, ValueError):  # "max": there is no limit
         limit, used = (int((cgroup / name).read_text()) for name in ("memory.max", "memory.current"))
         free = min(free, limit - used + _number_of(cgroup / "memory.stat", "inactive_file"))
     return free

@@ -1,5 +1,5 @@
-"""Ctrl-C and SIGTERM: deferred, so that a program stops at a safe point, or raised as exceptions; and the end of a
-process with its parent."""
+"""Handles Ctrl-C and SIGTERM, deferred so that a program stops at a safe point, or raised as exceptions; also ends
+processes with their parent."""
 
 import ctypes
 import signal
@@ -9,17 +9,17 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from types import FrameType
 
-_PR_SET_PDEATHSIG = 1  # of linux/prctl.h
+_PR_SET_PDEATHSIG = 1  # from linux/prctl.h
 
 
 class Stopped(BaseException):
-    """Raised after an orderly stop by a signal. Not an Exception, as KeyboardInterrupt is not: libraries must not
+    """Raised after an orderly stop by a signal. Like KeyboardInterrupt it is not an Exception, as libraries must not
     handle it as an error."""
 
     def __init__(self, number: int, text: str) -> None:
         super().__init__(text)
         self.status = 128 + number
-        """exit status, as shells have it"""
+        """exit status, as in shells"""
 
 
 class StopRequest:
@@ -53,7 +53,7 @@ def _stop(number: int, frame: FrameType | None) -> None:
 
 @contextmanager
 def _handling(signals: Sequence[signal.Signals], handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
-    """Handles signals within the block, in the main thread; no other thread may."""
+    """Handles signals within the block if this is the main thread; other threads may not."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -66,7 +66,7 @@ def _handling(signals: Sequence[signal.Signals], handler: Callable[[int, FrameTy
 
 
 def end_with_parent() -> None:
-    """Has the kernel kill this process as soon as its parent has ended, however it did: otherwise it would hold locks
-    and devices. Only Linux can."""
+    """Makes the kernel kill this process as soon as its parent has ended in any way; otherwise it would hold locks and
+    devices. Only on Linux."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

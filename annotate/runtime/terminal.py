@@ -1,4 +1,4 @@
-"""Execution of commands on a terminal: a user's error is reported as one line, never as a traceback."""
+"""Runs commands on a terminal: a user's error is reported as one line, never as a traceback."""
 
 import argparse
 import math
@@ -11,15 +11,15 @@ from annotate.runtime.files import MISSING
 
 
 def run_cleanly(program: str, body: Callable[[], int | None]) -> int:
-    """Runs `body` and returns the exit status: 1 after a ValueError, an OSError or where memory runs out, with the
-    message on standard error."""
+    """Runs `body` and returns the exit status. After a ValueError, an OSError or a lack of memory, the status is 1 and
+    the message is printed on standard error."""
     program = CALLED_AS.get() or program
     _replace_closed_streams()
     try:
         status = body() or 0
         sys.stdout.flush()
         return status
-    except BrokenPipeError:  # the reader of our output has gone (`| head`)
+    except BrokenPipeError:  # the reader of the output has ended (`| head`)
         _discard_output()
         return 141
     except KeyboardInterrupt:
@@ -29,21 +29,21 @@ def run_cleanly(program: str, body: Callable[[], int | None]) -> int:
         print(f"{program}: error: {in_words(error)}", file=sys.stderr)
         try:
             sys.stdout.flush()
-        except OSError:  # perhaps the one just reported; Python would report it again at the end
+        except OSError:  # perhaps the error just reported; Python would report it again at the end
             _discard_output()
         return 1
     except (MemoryError, RuntimeError) as error:
         if not is_out_of_memory(error):
             raise
-        lines = str(error).splitlines()  # a traceback if it is the error of another process
+        lines = str(error).splitlines()  # a traceback if the error is from another process
         what = ": ".join(["out of memory", *([line for line in lines if _is_about_memory(line)] or lines)[:1]])
         print(f"{program}: error: {what}", file=sys.stderr)
         return 1
 
 
 def _replace_closed_streams() -> None:
-    """Puts the null device in the place of standard streams that are closed, so that no other file gets their numbers.
-    Reading input from it, or writing output to it, is an error; messages vanish."""
+    """Replaces closed standard streams by the null device, so that no other file gets their numbers. Reading input from
+    it, or writing output to it, is an error; messages vanish."""
     for name, access, mode in (("stdin", os.O_WRONLY, "r"), ("stdout", os.O_RDONLY, "w"), ("stderr", os.O_WRONLY, "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.open(os.devnull, access), mode))
@@ -68,13 +68,13 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 def _is_about_memory(text: str) -> bool:
-    # the last is of CUDA's libraries
+    # the last one is from CUDA's libraries
     messages = ("out of memory", "can't allocate memory", "not enough memory", "_status_alloc_failed")
     return any(message in text.lower() for message in messages)
 
 
 def require_positive(parser: argparse.ArgumentParser, arguments: argparse.Namespace, *names: str) -> None:
-    """Exits with the parser's error if a number among the arguments `names` is given and less than 1, or not finite."""
+    """Exits with the parser's error if one of the arguments `names` is given and is less than 1 or not finite."""
     for name in names:
         value = getattr(arguments, name)
         if value is not None and not 1 <= value < math.inf:

@@ -1,7 +1,7 @@
-"""Units of work and the streams that do them, and the units that wait for a worker.
+"""Units of work, the functions that process them, and the units that wait for a worker.
 
 A unit is a small picklable value that describes some work, such as the number of a game to play; its text names it in
-messages. Its result is a function of the unit alone, so it may be done again, by any worker.
+messages. Its result depends only on the unit, so any worker may repeat the work.
 """
 
 import sys
@@ -14,7 +14,7 @@ from typing import Generic, Protocol, TypeVar
 from annotate.runtime.signals import StopRequest
 
 MOST_LOSSES = 3
-AHEAD = 2  # units per worker: one that is being done, and one so that it need not wait for the next
+AHEAD = 2  # units per worker: one in progress, and one so that the worker need not wait for it
 
 Unit = TypeVar("Unit")
 Result = TypeVar("Result")
@@ -22,29 +22,29 @@ Result_co = TypeVar("Result_co", covariant=True)
 
 
 class Serve(Protocol[Unit, Result_co]):
-    """What a worker runs: does units, as many at once as it likes. Picklable, as are units and results."""
+    """A function that a worker runs: it processes units, any number at once. Picklable, as are units and results."""
 
     def __call__(self, units: Iterator[Unit], stop: StopRequest, /) -> Generator[tuple[Unit, Result_co]]:
-        """Yields each unit with its result, in any order, until all are done or a stop is requested. `units` waits for
-        the next one; at most `ahead` of them may be taken and not yielded."""
+        """Yields each unit with its result, in any order, until all are done or a stop is requested. `units` blocks
+        until the next unit is there; at most `ahead` units may be taken and not yet yielded."""
         ...
 
 
 class UnitError(OSError):
-    """A unit of work cannot be done; the text names it."""
+    """A unit of work, which the message names, cannot be done."""
 
 
 @dataclass(slots=True)
 class Task(Generic[Unit]):
-    """A unit, and how often a worker was lost that had it."""
+    """A unit, and the number of workers that were lost while they had it."""
 
     unit: Unit
     losses: int = 0
 
 
 class Waiting(Generic[Unit]):
-    """The units that no worker has: those of lost workers first, then the others, which are read as they are needed.
-    `units`: None among them stands for one that is not ready yet."""
+    """The units that no worker has: first the units of lost workers, then the others, which are read as needed.
+    `units`: a None stands for a unit that is not ready yet."""
 
     def __init__(self, units: Iterable[Unit | None]) -> None:
         self._first: deque[Task[Unit]] = deque()
@@ -52,12 +52,12 @@ class Waiting(Generic[Unit]):
         self._has_rest = True
 
     def take(self) -> Task[Unit] | None:
-        """Returns the next unit, None where there is none (now, unless `is_empty`)."""
+        """Returns the next unit, None if there is none (yet, unless `is_empty`)."""
         return None if self.is_empty or not self._first else self._first.popleft()
 
     @property
     def is_empty(self) -> bool:
-        """Whether none is left; reads the next unit to know it."""
+        """Whether no unit is left; reads the next unit to find out."""
         if not self._first and self._has_rest:
             found = list(islice(self._rest, 1))
             self._has_rest = bool(found)
@@ -65,7 +65,7 @@ class Waiting(Generic[Unit]):
         return not self._first and not self._has_rest
 
     def put_back(self, tasks: Iterable[Task[Unit]]) -> None:
-        """Adds the units of a lost worker, in the order in which it had them. Raises UnitError: a unit has been lost
+        """Puts the units of a lost worker before all others, in their order. Raises UnitError if a unit has been lost
         `MOST_LOSSES` times."""
         for task in reversed(list(tasks)):
             task.losses += 1
@@ -79,7 +79,7 @@ class Waiting(Generic[Unit]):
 
 
 def done(tasks: list[Task[Unit]], unit: Unit) -> Unit:
-    """Removes the unit that a worker has done from its tasks, and returns it."""
+    """Removes a completed unit from a worker's tasks, and returns it."""
     task = next(task for task in tasks if task.unit == unit)
     tasks.remove(task)
     return task.unit

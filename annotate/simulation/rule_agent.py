@@ -1,8 +1,8 @@
 """Rule-based players: tile efficiency, riichi, calls with a plan, folding. Used for data and as opponents.
 
-They win when they can, discard for the lowest shanten and then for the most tiles that lower it further, call only
-where that lowers the shanten of a hand with a yaku, and some of them fold against riichi. `TEMPERAMENTS` differ in
-these, so that games between several show every kind of decision. Kinds are the 34 kinds of tiles, physical tiles the
+They usually win when they can, discard for the lowest shanten and then for the most tiles that lower it, and call only
+if that lowers the shanten of a hand with a yaku; some fold against riichi. `TEMPERAMENTS` differ in these points, so
+that games between several of them have every kind of decision. Kinds are the 34 kinds of tiles, physical tiles the
 engine's 136.
 """
 
@@ -29,9 +29,9 @@ from annotate.simulation.tactics import (
 )
 from annotate.vocabulary import Vocabulary, is_red, tile34_of
 
-_LATE = 16  # remaining tiles from which on it calls for a formal tenpai
-_EARLY = 20  # remaining tiles down to which it may wait for a better win
-_NEAR_TENPAI = 1  # shanten down from which a North is kept that the hand needs
+_LATE = 16  # most tiles left at which it calls for a formal tenpai
+_EARLY = 20  # fewest tiles left at which it may wait for a better win
+_NEAR_TENPAI = 1  # highest shanten at which it keeps a North that the hand needs
 _FOLDING = 300.0  # caution of a player who folds: safety outweighs a step of shanten
 
 
@@ -47,7 +47,7 @@ class Temperament:
     fold_shanten: int
     """lowest shanten at which it folds against riichi"""
     caution: float
-    """accepted tiles that it trades for a discard that is safer by one step, against riichi"""
+    """accepted tiles that it gives up for a discard that is one step safer, against riichi"""
     riichi_waits: int
     """fewest waiting tiles for which it declares riichi"""
     kan_rate: float
@@ -67,8 +67,8 @@ TEMPERAMENTS = (
 
 
 class RuleBasedAgent:
-    """A player that follows rules; deterministic in (seed, situation). `seed` varies its choices where several are
-    good; `carelessness` is the probability of discarding its second choice, 0 ... 1."""
+    """A player that follows rules, deterministic in (seed, situation). `seed` varies its choice if several are good;
+    `carelessness` is the probability, 0 ... 1, of discarding its second choice."""
 
     def __init__(self, temperament: Temperament, seed: int, vocabulary: Vocabulary, carelessness: float = 0.0) -> None:
         self.temperament = temperament
@@ -117,8 +117,8 @@ class RuleBasedAgent:
         return ranked[int(is_slip)][2]
 
     def _sets_aside(self, view: View) -> bool:
-        """Returns whether a North is worth more beside the hand, as a dora, than in it: unless that takes a hand away
-        from tenpai or from one tile before it."""
+        """Returns whether to set aside a North, which makes it a dora: always, unless this raises the shanten of a hand
+        that is tenpai or one tile before it."""
         distance = self._shanten(view.hand)
         return distance > _NEAR_TENPAI or self._shanten(without_kind(view.hand, NORTH)) <= distance
 
@@ -180,7 +180,7 @@ class RuleBasedAgent:
         return best[1] if best[0] < distance else skip
 
     def _call_shanten(self, turn: Turn, view: View, token: int) -> int:
-        """Computes the shanten after a call, towards a hand with a yaku; late in the round towards any hand."""
+        """Computes the shanten after a call towards a hand with a yaku, late in the round towards any hand."""
         rest, planned = self._after_call(turn, view, token)
         if turn.left <= _LATE and self._shanten(rest) == 0:
             return 0
@@ -192,7 +192,7 @@ class RuleBasedAgent:
         return is_near and self._chance(turn, "daiminkan") < self.temperament.kan_rate
 
     def _after_call(self, turn: Turn, view: View, token: int) -> tuple[list[int], Iterator[list[int]]]:
-        """Returns the hand that remains after a call, as it is and as each plan uses it."""
+        """Returns the rest of the hand after a call, unchanged and as each plan uses it."""
         action = turn.options[token][0][0]
         rest = [tile for tile in view.hand if tile not in action.consume_tiles]
         melds = [*view.own_melds, [*action.consume_tiles, action.tile]]

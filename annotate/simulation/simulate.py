@@ -1,7 +1,7 @@
-"""Simulation of whole games between rule-based players: mjai JSON lines, one game a file.
+"""Simulates whole games between rule-based players: mjai JSON lines, one game per file.
 
-A game is a function of (seed, index) and the settings alone, so the files do not depend on the number of processes,
-and an interrupted run resumes where it stopped.
+A game depends only on (seed, index) and the settings, so the files do not depend on the number of processes, and an
+interrupted run resumes where it stopped.
 """
 
 import argparse
@@ -35,8 +35,8 @@ from annotate.runtime.terminal import require_positive, run_cleanly
 from annotate.simulation.rule_agent import TEMPERAMENTS, RuleBasedAgent
 from annotate.vocabulary import NUMS_OF_SEATS, Vocabulary, vocabulary_of_seats
 
-_GRADES_PER_ROOM = 3  # the grades of a room's players: 0 ... 2 in the lowest
-_MOST_CARELESS = 0.12  # how often the lowest grade discards its second choice; 0 for the highest
+_GRADES_PER_ROOM = 3  # grades of the players in a room: 0 ... 2 in the lowest room
+_MOST_CARELESS = 0.12  # probability that the lowest grade discards its second choice; 0 for the highest grade
 _NUM_GRADES = NUM_ROOMS * _GRADES_PER_ROOM
 
 
@@ -45,13 +45,13 @@ class SimulatedGame:
     id: str
     events: list[Event]
     """mjai, from start_game (with the settings under "kanachan") to end_game (with the final scores). start_kyoku has
-    under "kanachan" the tiles that were not dealt, in the order of the wall"""
+    the undealt tiles under "kanachan", in the order of the wall"""
     annotations: list[Annotation]
-    """in the order of play, with the choices that a record does not show; empty if not requested"""
+    """in the order of play, including choices that a record does not show; empty if not requested"""
 
 
 def game_id(vocabulary: Vocabulary, seed: int, index: int, style: int, rules: Rules, room: int | None) -> str:
-    """Returns the id of a game, as `sim-0-000001`, of other settings than the usual ones `sim-east-room4-0-000001`."""
+    """Returns the id of a game, such as `sim-0-000001`, or with unusual settings `sim-east-room4-0-000001`."""
     settings = "" if style == STYLES.index("south") else f"{STYLES[style]}-"
     settings += "" if rules == DEFAULT_RULES else f"{rules}-"
     settings += "" if room is None else f"room{room}-"
@@ -69,12 +69,12 @@ def simulate_game(
     grades: Sequence[int] | None = None,
     annotated: bool = True,
 ) -> SimulatedGame:
-    """Plays game number `index` of `seed`. What is None is drawn: the room, 0 Bronze ... 4 Throne, and the grades by
-    seat from those of the room, 0 ... 15; lower ones play more carelessly. `annotated`: whether to write annotations.
+    """Plays game number `index` of `seed`. If None, the room (0 Bronze ... 4 Throne) and the grades by seat (0 ... 15,
+    from the room's grades) are drawn; lower grades play more carelessly. `annotated`: whether to write annotations.
     """
     id_ = game_id(vocabulary, seed, index, style, rules, room)
     rng = random.Random(f"{seed}/{index}")
-    # given settings must not change what is drawn for the others
+    # a given setting must not change the draws of other settings
     drawn_room = rng.choice(mjsoul_rooms(style, vocabulary.num_seats))
     places = [rng.randrange(_GRADES_PER_ROOM) for _ in range(vocabulary.num_seats)]
     room = drawn_room if room is None else room
@@ -130,8 +130,8 @@ class Options:
 
 
 def run(options: Options) -> Counter[str]:
-    """Simulates games into `options.folder`; files that exist are kept. Returns counts: games, kept, rounds. Raises
-    ValueError if a file is damaged; OSError as `in_order`."""
+    """Simulates games into `options.folder` and keeps existing files. Returns counts: games, kept, rounds. Raises
+    ValueError if a file is damaged, and the OSErrors of `in_order`."""
     counts = Counter[str]()
     task = partial(_simulate_one, options)
     with closing(in_order(task, range(options.num_games), options.num_processes)) as results:
@@ -173,10 +173,10 @@ def _parser() -> argparse.ArgumentParser:
         "game's record as mjai JSON lines (gzip). The same seed and settings give the same files, on any number of "
         "cores; existing files are kept, so an interrupted run is resumed by the same command.",
     )
-    parser.add_argument("-o", "--output", required=True, metavar="DIR", help="folder for the records, one file a game")
+    parser.add_argument("-o", "--output", required=True, metavar="DIR", help="folder for the records, one per game")
     parser.add_argument("-n", "--games", type=int, required=True, help="number of games")
     parser.add_argument(
-        "--players", type=int, choices=NUMS_OF_SEATS, default=NUMS_OF_SEATS[-1], help="of a game (default: %(default)s)"
+        "--players", type=int, choices=NUMS_OF_SEATS, default=NUMS_OF_SEATS[-1], help="players (default: %(default)s)"
     )
     parser.add_argument("--seed", type=int, default=0, help="other seeds give other games (default: %(default)s)")
     parser.add_argument("--style", choices=STYLES, default="south", help="length of the games (default: %(default)s)")
@@ -187,7 +187,7 @@ def _parser() -> argparse.ArgumentParser:
         "--room", type=int, choices=range(NUM_ROOMS), help="0 Bronze ... 4 Throne (default: drawn for each game)"
     )
     parser.add_argument(
-        "-j", "--processes", type=int, default=num_cores(), help="processes (default: all %(default)s cores)"
+        "-j", "--processes", type=int, default=num_cores(), help="worker processes (default: all %(default)s cores)"
     )
     return parser
 

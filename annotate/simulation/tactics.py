@@ -16,7 +16,7 @@ _DRAGONS = (31, 32, 33)
 NORTH = 30
 _MAX_STRAY = 4  # most tiles that a plan may leave unused
 
-# kinds that a drawn tile can form a shape with, by kind
+# by kind: the kinds of tiles with which it can form a shape
 _NEAR = tuple(
     (kind,)
     if kind >= _FIRST_HONOUR
@@ -31,7 +31,7 @@ _NEAR = tuple(
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A hand to play for: which kinds it can use, and placeholders for tiles of other kinds, which fit nothing."""
+    """A target hand: the kinds that it can use, and placeholders for other tiles, which fit nothing."""
 
     uses: tuple[bool, ...]
     stand_ins: tuple[int, ...]
@@ -62,7 +62,7 @@ FLUSHES = tuple(_flush(suit) for suit in range(3))
 
 
 class View:
-    """The state of the table that a player needs, read once a turn."""
+    """The state of the table that a player needs, read once per turn."""
 
     def __init__(self, turn: Turn, vocabulary: Vocabulary) -> None:
         observation = turn.observation
@@ -84,7 +84,7 @@ class View:
         }
         self._kinds = vocabulary.kinds
         self.unseen = [0] * NUM_TILES34
-        """by kind; Norths set aside, which the engine does not list, count as unseen"""
+        """number of unseen tiles by kind; Norths set aside, which the engine does not list, count as unseen"""
         for kind in vocabulary.kinds:
             self.unseen[kind] = 4
         for tile in {
@@ -96,7 +96,7 @@ class View:
             self.unseen[tile // 4] -= 1
 
     def forms_sequences(self, kind: int) -> bool:
-        """Returns whether tiles of a kind can be part of sequences, as 1m and 9m among three players cannot."""
+        """Returns whether tiles of a kind can be part of sequences; with three players, 1m and 9m cannot."""
         return any(other != kind and other in self._kinds for other in _NEAR[kind])
 
 
@@ -125,7 +125,7 @@ def value_of(kind: int, view: View, plan: Plan) -> float:
 
 
 def danger_of(kind: int, view: View) -> float:
-    """Computes the danger of a discard against the seats in riichi, in steps: 0 cannot be won on, about 7 at most."""
+    """Computes the danger of a discard against the seats in riichi, in steps: 0 is safe, each seat adds at most 7."""
     danger = 0.0
     for seat in view.threats:
         river = {tile // 4 for tile in view.discards[seat]}

@@ -1,6 +1,6 @@
-"""The known faults of riichienv 0.4.11, and what is done about each.
+"""Workarounds for the known faults of riichienv 0.4.11.
 
-`tests/annotate/game/engine/test_faults.py` fails as soon as a newer engine has mended one, so that it can go from here.
+`tests/annotate/game/engine/test_faults.py` fails if a newer engine has fixed one: then its workaround can be removed.
 
 In all arguments `env` is riichienv's RiichiEnv.
 """
@@ -11,19 +11,19 @@ from riichienv import ActionType
 
 
 def withhold_dora(env: Any) -> None:
-    """Leaves the indicator of an earlier kan face down; to be called before a kakan that is going to be robbed.
+    """Leaves the indicator of an earlier kan face down. To be called before a kakan that will be robbed.
 
-    The engine would reveal it before the win on the second kakan. Tenhou does not: the kan is not completed.
+    The engine would reveal it before the win on the second kakan. Tenhou does not, as that kan is not completed.
     """
     env.pending_kan_dora_count = 0
 
 
 def best_win_of_first_turn(env: Any, seat: int, action: Any) -> Any:
-    """Returns the action by which the dealer wins with the tiles dealt, and makes `env` pay the most for it.
+    """Returns the dealer's action to win with the dealt tiles, and makes `env` pay the highest value for it.
 
-    None of the 14 tiles is the last one, so that four concealed triplets wait for the pair and nine gates for nine
-    tiles. The engine knows this of thirteen orphans only, and takes the tile that it has drawn last for the others.
-    `action`: the win that the engine offers.
+    None of the 14 tiles is the last one drawn, so that four concealed triplets wait for the pair, and nine gates for
+    nine tiles. The engine treats only thirteen orphans like this; for other hands it uses the tile that it has drawn
+    last. `action`: the win that the engine offers.
     """
 
     def win_with(table: Any, tile: int) -> Any:
@@ -40,5 +40,5 @@ def best_win_of_first_turn(env: Any, seat: int, action: Any) -> Any:
         return int(table.scores()[seat])
 
     drawn = env.drawn_tile
-    best = max((drawn, *env.hands[seat]), key=score_with)  # of equal ones the drawn tile
+    best = max((drawn, *env.hands[seat]), key=score_with)  # the drawn tile if values are equal
     return action if best == drawn else win_with(env, best)

@@ -1,4 +1,4 @@
-"""Shanten, tenpai and the value of a win, by riichienv. The rest of the rules: `annotate.game.engine.table`."""
+"""Shanten, tenpai and the value of a win, by riichienv. For all other rules see `annotate.game.engine.table`."""
 
 from collections.abc import Sequence
 
@@ -25,13 +25,13 @@ def shanten(hand: Sequence[int], num_seats: int) -> int:
 
 
 def is_tenpai(hand: Sequence[str], melds: Sequence[tuple[str, Sequence[str]]], num_seats: int) -> bool:
-    """Returns whether a hand (concealed tiles by mjai's names, 3n + 1, and kind and tiles of each meld) waits for a
-    tile that it does not hold four times."""
+    """Returns whether a hand waits for a tile that it does not hold four times. `hand`: concealed tiles (3n + 1, mjai's
+    names); `melds`: kind and tiles of each meld."""
     pool = {name: list(IDS_OF_TILE[tile]) for name, tile in TILE_OF_MJAI.items()}
     engine_melds = [Meld(_MELD_TYPES[kind], [pool[name].pop() for name in names], True) for kind, names in melds]
     return _EVALUATORS[num_seats]([pool[name].pop() for name in hand], engine_melds).is_tenpai()
 
 
 def points_of_win(han: int, fu: int, is_dealer: bool, is_tsumo: bool, num_seats: int) -> int:
-    """Returns what a winner gets for a hand, without honba and deposits."""
+    """Returns the points that a winner gets for a hand, without honba and deposits."""
     return int(calculate_score(han, fu, is_dealer, is_tsumo, 0, num_seats).total)

@@ -1,4 +1,4 @@
-"""What a seat may do, by action token: read from the engine's legal actions or, faster, from its mask of them."""
+"""The options of a seat by action token, read from the engine's legal actions or, faster, from its action mask."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -12,7 +12,7 @@ from annotate.vocabulary import CHI_OF_TILES, Vocabulary, tile34_of
 Move: TypeAlias = tuple[Action | Action3P, int | None]
 """the engine's action and, for riichi, the physical tile to discard with it"""
 Options: TypeAlias = dict[int, list[Move]]
-"""ascending action token to its moves, the preferred one first"""
+"""moves of each action token, the preferred move first; tokens ascend"""
 
 _ACTIONS = {4: Action, 3: Action3P}
 _WITHOUT_TILE = {
@@ -21,7 +21,7 @@ _WITHOUT_TILE = {
     ActionType.KYUSHU_KYUHAI: "kyushu",
     ActionType.KITA: "kita",  # one for each North in the hand
 }
-"""blocks of a single action"""
+"""blocks with a single action"""
 _CALLS = {ActionType.PON: "pon", ActionType.DAIMINKAN: "daiminkan"}
 
 # attributes of the engine's classes are slow to look up
@@ -33,7 +33,7 @@ class OptionReader:
     """Reads the options of turns.
 
     In the arguments of all methods, `observation` is riichienv's Observation of the seat that must act, `hand` its
-    concealed tiles (physical), `drawn` the one just drawn, and `target` the seat whose tile may be claimed.
+    concealed tiles (physical), `drawn` the tile just drawn, and `target` the seat whose tile may be claimed.
     """
 
     def __init__(self, vocabulary: Vocabulary) -> None:
@@ -42,7 +42,7 @@ class OptionReader:
         self._blocks, self._num_seats = vocabulary.action.blocks, vocabulary.num_seats
         self._pon = self._blocks["pon"]
         self._discards = [discard.first + tile * by_tile for tile in TILE_OF_ID]
-        """by physical tile: the token of its discard from the hand"""
+        """token of the discard from the hand, by physical tile"""
         self._num_kinds = len(vocabulary.kinds)
         places = {kind: place for place, kind in enumerate(sorted(vocabulary.kinds))}
         action = _ACTIONS[vocabulary.num_seats]
@@ -51,7 +51,7 @@ class OptionReader:
             for tile, token in enumerate(self._discards)
             if tile // 4 in places
         }
-        """by physical tile: the place of its discard in the mask, its token and its move"""
+        """the discard's place in the mask, token and move, by physical tile"""
 
     def options(self, observation: Any, hand: Sequence[int], drawn: int | None, target: int | None) -> Options:
         if observation.forced_tedashi:
@@ -63,9 +63,9 @@ class OptionReader:
         return self.of_actions(observation, hand, drawn, target)
 
     def of_mask(self, observation: Any, hand: Sequence[int], drawn: int | None) -> Options:
-        """Returns the options on a turn whose only actions are discards of two or more kinds; empty on other turns.
+        """Returns the options of a turn whose only actions are discards of two or more kinds; empty for other turns.
 
-        A single kind may be the tile that a seat in riichi has drawn, while the mask does not tell equal tiles apart.
+        A single kind may be the drawn tile of a seat in riichi, and the mask does not distinguish equal tiles.
         """
         mask: bytes = observation.mask()  # the discards by kind of tile, ascending, then all else
         if mask.rfind(1) >= self._num_kinds or mask.count(1) < 2:
@@ -98,13 +98,13 @@ class OptionReader:
         if target is not None:
             for token, moves in options.items():
                 if len(moves) > 1 and self._pon.first <= token < self._pon.first + self._pon.size:
-                    # the token does not distinguish whether a red five of the hand is used: playing it uses the red one
+                    # the token does not state whether a red five of the hand is used; prefer the move that uses it
                     moves.sort(key=lambda move: not any(i in RED_IDS for i in move[0].consume_tiles))
         assert len(options) < 64, (observation.player_id, options)
         return {token: options[token] for token in sorted(options)}
 
     def _token(self, action: Action | Action3P, seat: int, target: int | None) -> int:
-        """Returns the token of any action of `seat` but discards and riichi."""
+        """Returns the token of an action of `seat` that is neither a discard nor riichi."""
         kind, block = action.action_type, self._blocks
         if kind in _WITHOUT_TILE:
             return block[_WITHOUT_TILE[kind]].first
@@ -124,4 +124,4 @@ class OptionReader:
 
 
 reader_of = cache(OptionReader)
-"""returns the reader of a vocabulary's options, the same every time"""
+"""returns the option reader of a vocabulary, always the same instance"""

@@ -1,15 +1,15 @@
-"""The rules of the game, by riichienv: walls, stepping, legal actions, scores. Only this package imports it.
+"""The rules of the game, by riichienv: walls, stepping, legal actions, scores. Only this package imports riichienv.
 
-A `Table` is one round of a record being played again, or one whole game. Its `turns` are the seats that must act now,
-each with its options by action token; `step` plays one choice for each. Events are read from the engine's log or,
-faster, passed by a caller that has them from a record and compares the rest (see `annotate.replay.consistency`).
-This module also hides the engine's faults and conventions: riichi is one action with its discard, the dealer's first
-discard is always a tedashi, an illegal action raises.
+A `Table` is one replayed round of a record, or one whole game. Its `turns` are the seats that must act now, each with
+its options by action token; `step` plays one choice for each. Events are read from the engine's log or, faster, passed
+by a caller that has them from a record and compares the rest (see `annotate.replay.consistency`). This module also
+hides the engine's faults and conventions: riichi and its discard are one action, the dealer's first discard is always a
+tedashi, and an illegal action raises an error.
 
-For speed the engine is without the points of the seats while none can be paid: at every turn of a closed hand with
-1,000 points it evaluates each discard for riichi, once to list the options and once to check the action that is played,
-which is two thirds of the time of its steps. It gets the points only for what may pay some (riichi and what follows it,
-wins, kans, the end of a round), and where a hand may declare riichi.
+For speed, the engine does not have the seats' points (they are 0) while nothing can be paid. For a closed hand with
+1,000 points it would evaluate each discard for riichi at every turn, once to list the options and once to check the
+played action, which takes two thirds of the time of its steps. It gets the points only for steps that may pay some
+(riichi and the step after it, wins, kans, the end of a round), and when a hand may declare riichi.
 """
 
 import json
@@ -32,13 +32,13 @@ _MODES = {4: "4p-red", 3: "3p-red"}  # without the length
 # attributes of the engine's classes are slow to look up
 _DISCARD, _ANKAN, _KAKAN, _TSUMO = ActionType.DISCARD, ActionType.ANKAN, ActionType.KAKAN, ActionType.TSUMO
 _PAYS_NOTHING = frozenset((ActionType.DISCARD, ActionType.PASS, ActionType.CHI, ActionType.PON))
-"""actions by which nothing is paid, unless riichi was just declared or the round ends; they end it on the last tile, on
-four equal winds, on a fourth riichi and after four kans alone"""
+"""actions that pay nothing, unless riichi was just declared or the round ends; they end it only on the last tile, on
+four equal winds, on a fourth riichi and after four kans"""
 _MOST_DORA = 2
-"""indicators up to which a fourth kan is far: after k kans at least k are face up"""
+"""most open indicators with which a fourth kan is still far: after k kans at least k indicators are open"""
 _WIND_KINDS = range(27, 31)
 _CLOSED_HAND = 14
-"""tiles in a hand without melds, with the one drawn"""
+"""tiles in a hand without melds, including the drawn tile"""
 _WAIT_RESPONSE = Phase.WaitResponse
 
 # The walls of a game's rounds are generated from consecutive seeds, so the seeds of games must lie far apart.
@@ -47,11 +47,11 @@ _SEED_STRIDE = 1_000_003
 
 @dataclass(slots=True)
 class Turn:
-    """A seat that must act, what it may do, and what it sees of the table."""
+    """A seat that must act, its options, and its view of the table."""
 
     seat: int
     observation: Any
-    """riichienv's Observation: melds, discards, riichi_declared ...; not its scores, which the engine may be without"""
+    """riichienv's Observation: melds, discards, riichi_declared ...; do not use its scores, which may be 0"""
     hand: list[int]
     """concealed tiles, physical, including the drawn one"""
     drawn: int | None
@@ -65,14 +65,14 @@ class Turn:
     """the seat whose tile may be claimed; None on the seat's own turn"""
     options: Options
     events: Sequence[str]
-    """what the seat has seen since its last turn, mjai as JSON, but for its own reach; empty with external events"""
+    """mjai events (JSON) seen by the seat since its last turn, except its own reach; empty with external events"""
 
 
 class Table:
     """A round or a game in progress."""
 
     keeps_points = False
-    """whether the engine has the points all the time"""
+    """whether the engine always has the points"""
 
     def __init__(
         self,
@@ -85,9 +85,9 @@ class Table:
     ) -> None:
         self._env = env
         self._withheld: list[int] = []
-        """by seat: the points while the engine is without them, else empty"""
+        """points by seat while the engine does not have them, else empty"""
         self._was_riichi = False
-        """whether the last step declared riichi, so that the next may pay the stick"""
+        """whether the last step declared riichi, so that the next step may pay the stick"""
         self._has_external_events = has_external_events
         self._reader = reader_of(vocabulary)
         self._discarded = vocabulary.progression["discard"]
@@ -97,7 +97,7 @@ class Table:
         self._num_events = 0
         self._riichi_seat: int | None = None
         self._unlogged_ankan: dict[int, Event] = {}
-        """by round: a closed kan that may be robbed, which the engine logs only once nobody has robbed it"""
+        """by round: a closed kan that may be robbed; the engine logs it only if nobody has robbed it"""
         self._shown: Sequence[int] = ()
         """tiles of the last declared closed kan"""
         self.progression: list[int] = [vocabulary.progression["begin"].first]
@@ -105,7 +105,7 @@ class Table:
         self.round_index = 0 if has_external_events else -1
         """index of the current round at this table"""
         self.undealt: list[list[int]] = []
-        """for each round started: the tiles that were not dealt, physical, in the order of the wall"""
+        """for each started round: the undealt physical tiles, in the order of the wall"""
         self.left = vocabulary.num_live
         self.turns: list[Turn] = []
         self._look(observations)
@@ -122,8 +122,8 @@ class Table:
         has_external_events: bool = False,
     ) -> Self:
         """Creates a table that plays one round from `start` (mjai start_kyoku) with a given wall (physical tiles).
-        `is_wall_true`: False where the part of the wall that nobody saw is made up; `has_external_events`: the engine
-        keeps no log; the caller passes every event after `start` to `add_event` before it reads the progression."""
+        `is_wall_true`: False if the unseen part of the wall is made up; `has_external_events`: the engine keeps no log;
+        the caller passes every event after `start` to `add_event` before it reads the progression."""
         mode = f"{_MODES[vocabulary.num_seats]}-single"
         env = RiichiEnv(game_mode=mode, rule=_rule(rules), skip_mjai_logging=has_external_events)
         observations = env.reset(
@@ -163,12 +163,12 @@ class Table:
 
     @property
     def num_dora(self) -> int:
-        """Dora indicators that are face up."""
+        """Number of open dora indicators."""
         return len(self._env.dora_indicators)
 
     @property
     def unlogged_ankan(self) -> Event | None:
-        """The closed kan that may be robbed now; the engine logs it only afterwards."""
+        """The closed kan that may be robbed now; the engine logs it only later."""
         return self._unlogged_ankan.get(self.round_index)
 
     @property
@@ -178,7 +178,7 @@ class Table:
     @property
     def hands(self) -> list[list[int]]:
         """The concealed tiles of every seat, physical."""
-        # the engine removes a closed kan from the hand only once nobody has robbed it
+        # the engine removes a closed kan from the hand only after nobody has robbed it
         return [[tile for tile in hand if tile not in self._shown] for hand in self._env.hands]
 
     @property
@@ -187,7 +187,7 @@ class Table:
         return self._env.wall[: NUM_DEAD - 1 : -1]
 
     def log(self) -> list[Event]:
-        """Returns all events so far as mjai, all hands open. Slow: call once."""
+        """Returns all events so far as mjai, with all hands open. Slow: call it once."""
         assert not self._has_external_events, "the engine keeps no log"
         events: list[Event] = []
         unlogged, round_index = dict(self._unlogged_ankan), -1
@@ -199,7 +199,7 @@ class Table:
         return events
 
     def withhold_dora(self) -> None:
-        """Leaves the indicator of an earlier kan face down; to be called before a kakan that is going to be robbed."""
+        """Leaves the indicator of an earlier kan face down. To be called before a kakan that will be robbed."""
         withhold_dora(self._env)
 
     def step(self, moves: Mapping[int, Move]) -> None:
@@ -262,7 +262,7 @@ class Table:
         return self._env.current_player if self._env.phase == _WAIT_RESPONSE else None
 
     def _look(self, observations: Mapping[int, Any], num_dora: int = NUM_INDICATORS) -> None:
-        """Determines whose turn it is. `num_dora`: how many indicators the seats that could rob a kan may see."""
+        """Determines whose turn it is. `num_dora`: number of indicators visible to seats that could rob a kan."""
         env = self._env
         if env.done():
             self.turns = []
@@ -292,7 +292,7 @@ class Table:
 
     def _with_riichi(self, seat: int, observation: Any, hand: Sequence[int]) -> Any:
         """Returns the engine's observation for a seat on its own turn, with riichi among its actions if it is possible;
-        the engine has the points then. `observation` is the same, without riichi if the engine was without points."""
+        then the engine gets the points back. `observation`: the same, without riichi if the engine lacked points."""
         if not self._withheld or self._withheld[seat] < STICK or shanten(hand, len(self._withheld)) > 0:
             return observation
         if observation.riichi_declared[seat]:  # it stays tenpai
@@ -309,8 +309,8 @@ class Table:
             self._withheld = []
 
     def _follow(self, seat: int, observation: Any) -> list[str]:
-        """Adds the events since the last call, and returns those that `seat` has not seen yet; every seat sees all
-        events, so each is added only once."""
+        """Adds the events since the last call, and returns the events that `seat` has not seen yet. Every seat sees all
+        events, so each event is added only once."""
         events: list[str] = observation.new_events()
         first = self._followed[seat]
         self._followed[seat] = first + len(events)
@@ -320,7 +320,7 @@ class Table:
         return events
 
     def add_event(self, event: Event) -> None:
-        """Adds a public event, mjai, to the progression of the round."""
+        """Adds a public mjai event to the progression of the round."""
         kind = event["type"]
         if kind == "start_kyoku":
             assert not self._withheld, "a round has ended while the engine was without points"

@@ -1,8 +1,8 @@
-"""Unwraps the message of Mahjong Soul's server that holds a game record: protobuf as captured, or JSON made of it.
+"""Unwraps the message of Mahjong Soul's server that contains a game record: captured protobuf, or JSON made from it.
 
 The captured message is `Wrapper(ResGameRecord(head, Wrapper(GameDetailRecords)))`, with or without three bytes of the
 WebSocket frame before it. JSON has the same shape; some tools omit names, or leave a wrapper as base64 text. The inner
-wrapper may be elsewhere, at the response's data_url: then it is a second file.
+wrapper may instead be at the response's data_url; then it is in a second file.
 """
 
 import base64
@@ -17,7 +17,7 @@ from google.protobuf.unknown_fields import UnknownFieldSet
 from annotate.records.majsoul.protobuf import RECORDS, decode, of_json, squeezed
 
 _NOTICE, _REQUEST, _RESPONSE = 1, 2, 3
-"""kinds of frames, their first byte"""
+"""kinds of frames, by their first byte"""
 _FRAME_HEADER = 3
 SecondFile = Callable[[str], bytes]
 """returns the content of the file for a data_url; raises ValueError if there is none"""
@@ -34,14 +34,14 @@ class Recording:
     head: Message
     """RecordGame"""
     steps: tuple[Message | ValueError, ...]
-    """Record… messages, and GameUserInput between them where the record has what players pressed; or why one of them
-    cannot be read"""
+    """Record… messages, and GameUserInput messages between them if the record has inputs of players; an error for an
+    unreadable message"""
     unknown_rules: tuple[str, ...]
     """names of rule settings that are not in the table of fields"""
 
 
 def is_capture(data: bytes) -> bool:
-    """Returns whether `data` starts like a captured message, and so unlike any text, archive or compressed file."""
+    """Returns whether `data` starts like a captured message, and thus unlike any text, archive or compressed file."""
     if data[:1] in (bytes([_RESPONSE]), bytes([_REQUEST])) or data.startswith(bytes([_NOTICE, 0x0A])):
         return True
     return data.startswith((_NO_NAME + b"\x12", b"\x12")) or (data[:1] == b"\x0a" and data[2:6] == b".lq.")
@@ -56,8 +56,8 @@ def is_capture_json(value: Any) -> bool:
 
 
 def open_capture(data: bytes, second_file: SecondFile) -> Recording:
-    """Extracts a game record from a captured message, or from one and its second file. Raises ValueError: it is another
-    message, is cut off or damaged, or does not hold the game itself."""
+    """Extracts a game record from a captured message, or from one and its second file. Raises ValueError if it is
+    another message, is cut off or damaged, or does not contain the game itself."""
     if data[0] in (_NOTICE, _REQUEST):
         raise ValueError("a captured message of Mahjong Soul, but not the response that holds a game record")
     wrapper = decode("Wrapper", data[_FRAME_HEADER:] if data[0] == _RESPONSE else data)
@@ -74,7 +74,7 @@ def open_capture(data: bytes, second_file: SecondFile) -> Recording:
 
 def open_capture_json(value: Any, second_file: SecondFile) -> Recording:
     """Extracts a game record from JSON that a tool made of the message, or from it and the message's second file.
-    Raises ValueError: a part is missing or of the wrong type, or the document does not hold the game itself."""
+    Raises ValueError if a part is missing or of the wrong type, or the document does not contain the game itself."""
     response = _by_key(_contents(value, "ResGameRecord", "the document"), "the document")
     error = response.get("error")
     _require_game(error.get("code") if type(error) is dict else None, "head" in response)
@@ -98,8 +98,8 @@ def _second(url: Any, second_file: SecondFile) -> bytes:
 
 
 def _steps(data: Any) -> Iterator[Message | ValueError]:
-    """Yields the messages of records, as in version 0, or of the results and inputs of actions, as in later ones.
-    `data`: the wrapper of GameDetailRecords as bytes or base64 text; or JSON of it, of its content or of the records.
+    """Yields the messages of records (version 0), or of the results and inputs of actions (later versions). `data`: the
+    wrapper of GameDetailRecords as bytes or base64 text; or JSON of the wrapper, of its content or of the records.
     """
     if type(data) is str:
         data = _of_base64(data, "data")
@@ -174,7 +174,7 @@ def _bare(name: Any) -> str:
 
 
 def _contents(value: Any, name: str, where: str) -> Any:
-    """Returns the content of a wrapper, or `value` itself where a tool omitted the wrapper."""
+    """Returns the content of a wrapper, or `value` itself if a tool omitted the wrapper."""
     parts = _by_key(value, where)
     if "data" in parts and "name" in parts and "head" not in parts:
         _require_name(parts["name"], name, where)

@@ -1,6 +1,6 @@
-"""The parts of Mahjong Soul's messages that this program reads: their wire format, and conversion from JSON.
+"""The parts of Mahjong Soul's messages that this program reads: their wire format, and their conversion from JSON.
 
-Field numbers are those of the protocol. Fields that are not in the table are skipped, in protobuf as in JSON, so
+Field numbers come from the protocol. Fields that are not in the table are skipped, in protobuf as in JSON, so
 records of later clients can be read as long as the fields in the table do not change their meaning.
 """
 
@@ -39,7 +39,7 @@ _MESSAGES = {
         "63 disable_composite_yakuman uint32, 64 enable_shiti uint32, 65 enable_nontsumo_liqi uint32,"
         "66 disable_double_wind_four_fu uint32, 67 disable_angang_guoshi uint32, 68 enable_renhe uint32,"
         "69 enable_baopai_extend_settings uint32,"
-        # of no meaning for the play: thinking time, the placement bonus, hints, robots
+        # without effect on the play: thinking time, the placement bonus, hints, robots
         "1 time_fixed uint32, 2 time_add uint32, 33 jingsuanyuandian uint32, 34 shunweima_2 int32,"
         "35 shunweima_3 int32, 36 shunweima_4 int32, 37 bianjietishi bool, 38 ai_level uint32"
     ),
@@ -97,7 +97,7 @@ class _Field(NamedTuple):
 
 
 def decode(name: str, data: bytes) -> Message:
-    """Decodes the message `name`. Raises ValueError: `data` is not such a message."""
+    """Decodes the message `name`. Raises ValueError if `data` is not such a message."""
     try:
         return _classes()[name].FromString(data)
     except DecodeError:
@@ -106,15 +106,15 @@ def decode(name: str, data: bytes) -> Message:
 
 def of_json(name: str, content: Any, where: str) -> tuple[Message, list[str]]:
     """Converts a JSON object to the message `name`; also returns its keys without a field. Keys may be written in any
-    of the usual ways: is_liqi, isLiqi; part_point_1, partPoint1, partPoint_1. Raises ValueError, which names the place,
-    starting with `where`, for a value of the wrong type or out of range."""
+    usual way: is_liqi, isLiqi; part_point_1, partPoint1, partPoint_1. Raises ValueError for a value of the wrong type
+    or out of range; the message names the place, which starts with `where`."""
     message = _classes()[name]()
     return message, _fill(message, name, content, where)
 
 
 def _fill(message: Message, name: str, content: Any, where: str) -> list[str]:
-    """Copies the content of a JSON object into `message`, one of `name`; returns the keys without a field whose value
-    is not null, 0, false or empty."""
+    """Copies the content of a JSON object into `message`, of type `name`. Returns the keys that have no field and whose
+    value is not null, 0, false or empty."""
     if type(content) is not dict:
         raise _Misfit(f"{where} must be an object, not {ascii(content)[:40]}")
     fields = _fields(name)
@@ -137,7 +137,7 @@ def _fill(message: Message, name: str, content: Any, where: str) -> list[str]:
 
 
 def _fill_part(part: Any, field: _Field, value: Any, where: str) -> list[str]:
-    """Copies a JSON value into a message, or into what is repeated, of a field; returns the keys without a field."""
+    """Copies a JSON value into the message or the repeated values of a field; returns the keys without a field."""
     if not field.is_repeated:
         part.SetInParent()
         return _fill(part, field.type, value, where)

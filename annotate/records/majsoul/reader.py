@@ -1,7 +1,7 @@
 """Reads Mahjong Soul's game records: the captured response message, or the JSON that tools make of it.
 
-Id, room, length, grades by seat, final scores and changes of the grading points are those of the record. Games of
-friends' rooms and contests are read if they are played by the rules of ranked games; they have no room.
+Id, room, length, grades by seat, final scores and changes of the grading points come from the record. Games of friends'
+rooms and contests are read if they are played by the rules of ranked games; their `room` is None.
 """
 
 from collections.abc import Collection, Iterable
@@ -78,11 +78,11 @@ def _points(value: int, name: str) -> int:
 def _read_rounds(
     steps: Iterable[Message | ValueError], num_seats: int, robots: Collection[int]
 ) -> tuple[list[Round], list[LostRound], str | None]:
-    """Reads the messages of a game in their order; an error takes the place of one that cannot be read. Returns the
-    rounds that have ended, those with a fault, and why the last one has not ended, if so.
+    """Reads the messages of a game in their order; `steps` has an error for an unreadable message. Returns the finished
+    rounds, the lost rounds, and why the last round has not ended, None if it has.
 
-    Where the record has what players sent, a choice that a player did not send is the server's; `robots` are the seats
-    of computer players, which send nothing.
+    If the record has inputs of players, a choice without an input is the server's. `robots`: seats of computer players,
+    which send no inputs.
     """
     reader = _Reader(num_seats)
     for number, step in enumerate(steps):
@@ -100,12 +100,12 @@ class _Reader:
         self.ended: list[RoundReader] = []
         self.lost: list[LostRound] = []
         self._round: RoundReader | None = None
-        """the last one, unless it is lost"""
+        """the last round, unless it is lost"""
         self._is_lost = False
-        """whether messages are passed over until the next round"""
+        """whether messages are skipped until the next round"""
 
     def read(self, where: str, step: Message) -> None:
-        """Reads a message; one that no game can have costs its round."""
+        """Reads a message; an impossible message costs its round."""
         name = step.DESCRIPTOR.name
         try:
             if name == "RecordNewRound":
@@ -132,7 +132,7 @@ class _Reader:
                 self.ended.append(self._round)
 
     def lose(self, problem: str) -> None:
-        """Leaves out the round that is being read, or what follows after one that has ended."""
+        """Leaves out the round that is being read, or the messages after a finished round."""
         if self._is_lost:
             return
         name = None if self._round is None else self._round.name
@@ -143,7 +143,7 @@ class _Reader:
 
     @property
     def incomplete(self) -> str | None:
-        """Why the last round has not ended, if so."""
+        """Why the last round has not ended; None if it has."""
         if self._round is None:
             return None if self.lost else "it holds no round"
         return None if self._round.is_over else f"the record stops in {self._round.name}"

@@ -1,8 +1,8 @@
-"""Converts Mahjong Soul's messages of one round to mjai events, in the order of the engine's log, and to what players
-were offered and pressed.
+"""Converts Mahjong Soul's messages of one round to mjai events, in the order of the engine's log, and to the offers and
+reactions of players.
 
 The fields of a message show whether the drawn tile was discarded (moqie), when an indicator was revealed (doras grows)
-and when a riichi stick was paid (liqi). Whether the moves are possible is not checked here but by replaying.
+and when a riichi stick was paid (liqi). The moves are not checked here, but by replaying.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -23,14 +23,14 @@ _CLAIMED = ("dahai", "ankan", "kakan", "kita")
 _TRIGGERS = ("tsumo", *_CALLS, *_CLAIMED)
 _DRAWS = {1: "kyushu_kyuhai", 2: "sufuurenta", 3: "suukansansen", 4: "suucha_riichi", 5: "sanchaho"}
 _OFFERED_CALLS = {2: "chi", 3: "pon", 5: "daiminkan"}
-"""by type of OptionalOperation"""
+"""call by type of OptionalOperation"""
 _OWN_TURN, _CLAIM_OR_PASS = 2, 3
 """types of GameUserInput: a choice in the player's own turn, and a reaction to another player's tile"""
 
 
 @dataclass(slots=True)
 class _Offer:
-    """What one seat may choose at one moment, to which its player may still react."""
+    """The options of one seat at one moment, to which its player may still react."""
 
     after: int
     """index of the event to react to: the seat's own draw or call, or another's discard or kan"""
@@ -54,7 +54,7 @@ class _Offer:
 
 
 class RoundReader:
-    """The round whose messages are being read, up to its end."""
+    """Reads the messages of one round, up to its end."""
 
     def __init__(self, start: Message, num_seats: int) -> None:
         self._num_seats = num_seats
@@ -79,7 +79,7 @@ class RoundReader:
             ),
             {"type": "tsumo", "actor": dealer, "pai": hands[dealer][13]},
         ]
-        # where indicators and the tiles after kans lie in the wall of three players is not known
+        # in the wall of three players, the places of indicators and of tiles after kans are not known
         self._wall = _wall(start.paishan, *self.events) if num_seats == 4 else None
         self._doras = doras
         self._pons: dict[tuple[int, str], list[str]] = {}
@@ -111,11 +111,11 @@ class RoundReader:
 
     @property
     def has_inputs(self) -> bool:
-        """Whether the record has what players sent in this round."""
+        """Whether the record has inputs of players in this round."""
         return any(offer.is_answered for offer in self._offers)
 
     def round(self, has_inputs: bool, robots: Collection[int]) -> Round:
-        """Returns the round that has ended; `has_inputs` is of the whole game."""
+        """Returns the finished round. `has_inputs`: whether the record has inputs of players in any round."""
         pressed = {(offer.after, offer.seat): offer.pressed for offer in self._offers if offer.pressed is not None}
         automatic = frozenset(
             (offer.after, offer.seat)
@@ -125,7 +125,7 @@ class RoundReader:
         return Round(tuple(self.events), pressed=pressed, wall=self._wall, automatic=automatic)
 
     def press(self, step: Message) -> None:
-        """Records what a player sent, if there is something to choose now."""
+        """Records a player's input, if the player has options now."""
         if step.seat in self._open:
             self._open[step.seat].press(step)
 
@@ -214,7 +214,7 @@ class RoundReader:
     def _abort(self, step: Message) -> None:
         if step.type not in _DRAWS:
             raise ValueError(f"an aborted round of type {step.type}: 1 ... {len(_DRAWS)} expected")
-        # the stick of a riichi that aborts the round is on the table, whether or not the record has it here; that of a
+        # the stick of a riichi that aborts the round is on the table, even if the record lacks it here; the stick of a
         # riichi whose tile is won is not
         self._pay_riichi(step, is_certain=_DRAWS[step.type] != "sanchaho")
         self.events.append({"type": "ryukyoku", "reason": _DRAWS[step.type], "deltas": [0] * self._num_seats})
@@ -239,7 +239,7 @@ class RoundReader:
         self._riichi = None
 
     def _turn_doras(self, doras: Sequence[str]) -> None:
-        """Adds events of newly revealed indicators; messages hold all of them or none."""
+        """Adds events of newly revealed indicators; a message has all indicators or none."""
         if not doras:
             return
         before = self._doras
@@ -250,7 +250,7 @@ class RoundReader:
             before.append(name)
 
     def _offer(self, lists: Collection[Message]) -> None:
-        """Stores the offers in the message of the last event, OptionalOperationList messages."""
+        """Stores the offers (OptionalOperationList messages) in the message of the last event."""
         self._open = {}
         if not lists:
             return
@@ -265,8 +265,8 @@ class RoundReader:
 
 
 def _wall(paishan: str, start: Event, first: Event) -> tuple[str, ...] | None:
-    """Returns the whole wall, if `paishan` holds it, or, as in older records, the rest of it after the first draw.
-    Whether it is the wall of this round is checked by replaying."""
+    """Returns the whole wall, if `paishan` has all of it or, as in older records, its rest after the first draw.
+    Replaying checks that it is the wall of this round."""
     tiles = _tiles(paishan[i : i + 2] for i in range(0, len(paishan), 2))
     if sum(map(len, start["tehais"])) + 1 + len(tiles) == NUM_TILE_IDS:
         return whole_wall(start, [first["pai"], *tiles], vocabulary_of_seats(4))
@@ -293,7 +293,7 @@ def _tiles(names: Iterable[str]) -> list[str]:
 
 
 def in_range(number: int, name: str, high: int) -> int:
-    """Returns a number of 0 ... high; raises ValueError for any other."""
+    """Returns the number if it is in 0 ... high; raises ValueError if it is not."""
     if not 0 <= number <= high:
         raise ValueError(f"{name} must be in 0 ... {high}, not {number}")
     return number

@@ -1,25 +1,25 @@
-"""Recognises the rules, room and length of Mahjong Soul's games; rules other than those of ranked games are refused."""
+"""Recognises the rules, room and length of Mahjong Soul's games; refuses rules that differ from ranked games."""
 
 from collections.abc import Sequence
 
 from google.protobuf.message import Message
 
 _RANKED, _FRIENDS, _CONTEST = 2, 1, 4
-"""config.category"""
+"""values of config.category"""
 _RANKED_GAMES = {
     mode_id + style: (room, style, 4) for room, mode_id in enumerate((2, 5, 8, 11, 15)) for style in range(2)
 } | {17 + 2 * room + style: (room, style, 3) for room in range(5) for style in range(2)}
 """room, style and number of seats by config.meta.mode_id"""
 _STYLES = {1: 0, 2: 1}
-"""by config.mode.mode of other games"""
+"""style of other games by config.mode.mode"""
 _THREE_PLAYER_MODES = range(11, 15)
 
 _FIRST_GRADES = {1: 0, 2: 3, 3: 6, 4: 9, 5: 12}
-"""by the second and third digit of level.id; the first is 1, or 2 of three players, the last two are a step 1 ... 3"""
+"""lowest grade by digits 2 and 3 of level.id; digit 1 is 1, or 2 for three players; the last two are a step 1 ... 3"""
 _CELESTIAL = 15
 _CELESTIAL_LEVELS = (6, 7)
 
-# A room states its own rules, or none (0 everywhere); a contest also those below.
+# A room states these rules, or none (0 everywhere); a contest also states _CONTEST_RULES.
 _ROOM_RULES = {"dora_count": 3, "init_point": 25000, "fandian": 30000, "shiduan": 1}
 _CONTEST_RULES = {
     "liqibang_value": 1000,
@@ -33,14 +33,14 @@ _CONTEST_RULES = {
     "have_tingpaizhongju have_yifa have_nanruxiru".split(),
     True,
 )
-# thinking time, the bonus for places, hints and the robots' strength, which do not change the play
+# thinking time, placement bonus, hints and the robots' strength, which do not change the play
 _FREE = "time_fixed time_add jingsuanyuandian shunweima_2 shunweima_3 shunweima_4 bianjietishi ai_level".split()
 
 
 def kind_of_game(config: Message, unknown_rules: Sequence[str]) -> tuple[int | None, int, int]:
-    """Returns the room, None if the game is not ranked; the style, 0 East only, 1 East and South; and how many play.
-    Raises ValueError for a game by other rules than ranked games, or of an unknown kind. `config`: GameConfig;
-    `unknown_rules`: names of stated rules that are not in the table of fields."""
+    """Returns the room, None if the game is not ranked; the style, 0 East only, 1 East and South; and the number of
+    players. Raises ValueError for a game with other rules than ranked games, or of an unknown kind. `config`:
+    GameConfig; `unknown_rules`: names of stated rules that are not in the table of fields."""
     if config.category not in (_RANKED, _FRIENDS, _CONTEST):
         raise ValueError(f"whether the game is ranked is not known (head.config.category {config.category})")
     mode, mode_id = config.mode.mode, config.meta.mode_id
@@ -73,7 +73,7 @@ def grade(level: int, num_seats: int) -> int:
 
 
 def _other_rules(mode: Message) -> list[str]:
-    """Returns the rules in which the game differs from ranked ones, by the protocol's names."""
+    """Returns the rules that differ from ranked games, with the protocol's names."""
     rule = mode.detail_rule
     stated = {field.name: value for field, value in rule.ListFields() if field.name not in _FREE and value}
     if stated.get("fanfu") == 1:

@@ -1,7 +1,7 @@
-"""What the dialects of mjai leave out and add; the reader of records and the bot both go by this.
+"""Omissions and additions in the dialects of mjai, for the reader of records and for the bot.
 
-Names of fields that differ are in the table of fields (`annotate.records.mjai.fields`), with those that may be missing.
-Everything else that an event or a game has besides is passed over.
+Different names of fields, and optional fields, are in the table of fields (`annotate.records.mjai.fields`). Everything
+else that an event or a game has is skipped.
 """
 
 import re
@@ -14,18 +14,18 @@ from annotate.records.strict_json import end_of_value, objects_of, parse_json
 HELLO, ERROR = "hello", "error"
 """the greeting of the reference server, and the message by which servers end a game"""
 NO_MOVES = ("none", HELLO, "join")
-"""types of messages that are no part of a game: a pass, and those by which programs meet"""
+"""types of messages that are not part of a game: a pass, and the messages by which programs connect"""
 _STYLES: dict[str, dict[Any, int]] = {"kyoku_first": {4: 0, 0: 1}, "gametype": {"tonpu": 0, "tonnan": 1}}
-"""fields of start_game, and the style 0 East only, 1 East and South, by their value: of akochan and mjai-reviewer, and
-of the reference server"""
+"""fields of start_game, with the style (0 East only, 1 East and South) by value: the field of akochan and
+mjai-reviewer, and the field of the reference server"""
 _PAID = ("hora", "ryukyoku")
 _ARRAY = re.compile(r'\s*(?:\{\s*"record"\s*:\s*)?\[')
 _BETWEEN_EVENTS = re.compile(r'[\s,\[\]}]*(?:\{\s*"record"\s*:[\s\[]*)?')
 
 
 def events_of_line(line: str) -> list[Event]:
-    """Parses a line: an object with a type or, as some drivers send, an array of them; akochan's is in a `record`.
-    Raises ValueError: it is something else."""
+    """Parses a line: an object with a type or, from some drivers, an array of such objects; akochan has the array in
+    `record`. Raises ValueError for anything else."""
     try:
         found = parse_json(line)
     except ValueError as error:
@@ -49,10 +49,10 @@ def is_mjai(text: str) -> bool:
 
 
 def parts_of(text: str) -> Iterator[tuple[str, int, bool]]:
-    """Splits a file's content into lines, or into events where they are printed in an array over several lines.
+    """Splits a file's content into lines, or into events if they are printed in an array over several lines.
 
     Yields:
-        the text of each, the number of its line, and whether it ends with the file, so that it may be cut off.
+        the text of each part, its line number, and whether it ends with the file, so that it may be cut off.
     """
     if not _is_array_over_lines(text):
         lines = text.split("\n")  # not splitlines: names may hold other line separators
@@ -89,21 +89,21 @@ def style_of(start_game: Event) -> int | None:
 
 
 def require_red_fives(start_game: Event) -> None:
-    """Raises ValueError if a start_game states that there are none."""
+    """Raises ValueError if a start_game states that there are no red fives."""
     if start_game.get("aka_flag") is False:
         raise ValueError("a game without red fives (aka_flag): this rule variant is not supported")
 
 
 class Completion:
-    """Adds what the events of one game leave out, as far as it follows from those before.
+    """Adds missing fields to the events of one game, as far as they follow from earlier events.
 
-    The reference server's start_kyoku has no scores, others of its time no deposits or dealer; its first rounds start
-    with the usual scores. Discards may lack whether the tile was drawn: it was if it is equal, and after a riichi.
+    The reference server's start_kyoku has no scores; others of its time have no deposits or dealer. Its first rounds
+    start with the usual scores. A discard without `tsumogiri` gets true if it equals the drawn tile, or after a riichi.
     """
 
     def __init__(self, num_seats: int) -> None:
         self.scores: list[int] | None = [START_SCORE[num_seats]] * num_seats
-        """how the next round starts, or as they are now; None: not known"""
+        """scores now, and so at the start of the next round; None: not known"""
         self.deposits = 0
         self._drawn: Any = None
         """the tile drawn, until it or another is discarded"""
@@ -111,7 +111,7 @@ class Completion:
         """the seats that can only discard what they draw"""
 
     def completed(self, event: Event) -> Event:
-        """Returns an event with what it leaves out."""
+        """Returns an event with its missing fields added."""
         kind = event["type"]
         if kind == "start_kyoku":
             return self._start(event)
@@ -123,7 +123,7 @@ class Completion:
     def follow(self, event: Event) -> None:
         """Applies an event that has been checked."""
         kind = event["type"]
-        if kind not in ("reach", "dora"):  # which come between a draw and its discard
+        if kind not in ("reach", "dora"):  # these come between a draw and its discard
             self._drawn = event["pai"] if kind == "tsumo" else None
         if kind == "start_kyoku":
             self._riichi.clear()

@@ -1,4 +1,4 @@
-"""Checks the events of rounds, of a record and as a seat at the table sees them."""
+"""Checks the events of rounds: events of a record, and events as a seat at the table sees them."""
 
 from collections.abc import Sequence
 from typing import Any, NoReturn
@@ -10,13 +10,13 @@ from annotate.records.mjai.fields import HIDDEN, PAYMENTS, Field, fields_of, nor
 from annotate.vocabulary import NUMS_OF_SEATS
 
 _PER_SEAT = ("scores", "tehais", "deltas", "delta")
-"""fields with an element for each seat, or for each of four where a game of three has an empty one"""
+"""fields with an element for each seat; in a game of three they may have a fourth, for an empty seat"""
 
 
 def seen_event(event: Event, num_seats: int, completion: Completion | None = None) -> Event:
-    """Checks an event of a round as a seat at the table sees it; tiles that it cannot see may be "?", and a table of
-    three may have an empty fourth seat. `completion` adds what the event leaves out, and follows it. Raises ValueError,
-    which names the field, or if it is not an event of a round of so many players."""
+    """Checks an event of a round as a seat at the table sees it; hidden tiles may be "?", and a table of three may have
+    an empty fourth seat. `completion` adds missing fields and follows the event. Raises ValueError, which names the
+    field, or if the event does not occur in a round of `num_seats` players."""
     kind = kind_of_event(event)
     seen = fields_of(num_seats).seen
     if kind not in seen:
@@ -34,14 +34,14 @@ def seen_event(event: Event, num_seats: int, completion: Completion | None = Non
 
 
 def require_seats(start_game: Event, num_seats: int) -> None:
-    """Raises ValueError if the names in a start_game are too few; three players may have four."""
+    """Raises ValueError if a start_game has too few names; with three players it may have four."""
     names = start_game.get("names")
     if type(names) is list and len(names) in NUMS_OF_SEATS and len(names) < num_seats:
         _refuse(len(names), num_seats)
 
 
 def _require_scores(scores: Any, num_seats: int) -> None:
-    """Raises ValueError if the scores are of another number of players; a fourth of 0 points is none of three."""
+    """Raises ValueError if the scores are of another number of players; with three, a fourth score of 0 is ignored."""
     if type(scores) is list and len(scores) in NUMS_OF_SEATS:
         found = len(scores) - (len(scores) > num_seats and scores[-1] == 0)
         if found != num_seats:
@@ -53,8 +53,8 @@ def _refuse(found: int, num_seats: int) -> NoReturn:
 
 
 def num_seats_of(start: Event) -> int:
-    """Returns the number of seats of a game by the start of a round: three have three scores, or a fourth hand that is
-    empty, or hidden with a score of 0."""
+    """Returns the number of seats of a game by the start of a round. With three seats there are three scores, or the
+    fourth hand is empty, or hidden with a score of 0."""
     scores, hands = start.get("scores"), start.get("tehais")
     if type(scores) is list and len(scores) == 3:
         return 3

@@ -58,11 +58,11 @@ class Fields:
     """The fields of the events of games with one number of seats."""
 
     events: dict[str, tuple[Field, ...]]
-    """of every event inside a round, by its type"""
+    """fields of every event inside a round, by type of event"""
     seen: dict[str, tuple[Field, ...]]
-    """the same as a seat at the table sees it, where payments may be missing"""
+    """the same for events as a seat at the table sees them; payments may be missing"""
     header: tuple[Field, ...]
-    """of start_game's "kanachan" """
+    """fields of start_game's "kanachan" """
     scores: Field
 
 
@@ -73,7 +73,7 @@ def _points(name: str, num_seats: int, *aliases: str, optional: bool = False) ->
 
 @cache
 def fields_of(num_seats: int) -> Fields:
-    """Returns the fields of the events of games with so many seats."""
+    """Returns the fields of the events of games with `num_seats` seats."""
     a_seat, is_seat = f"a seat 0 ... {num_seats - 1}", _integer(0, num_seats - 1)
     actor, target, dealer = (Field(name, a_seat, is_seat) for name in ("actor", "target", "oya"))
     scores = _points("scores", num_seats)
@@ -126,14 +126,14 @@ def fields_of(num_seats: int) -> Fields:
 
 
 PAYMENTS = ("deltas", "scores")
-"""of hora and ryukyoku, which have one of them, or both"""
+"""fields of hora and ryukyoku, which have one of them or both"""
 WALL = Field("wall", "a list of tiles", _list(None, _is_tile), optional=True)
-"""in start_kyoku's "kanachan": the tiles that were not dealt, in the order of the wall"""
+"""in start_kyoku's "kanachan": the undealt tiles, in the order of the wall"""
 
 
 def normalised(event: Event, fields: Sequence[Field]) -> Event:
-    """Checks the fields of an event and returns them under their usual names, without others. Raises ValueError, which
-    names a field that is missing or has an unexpected value."""
+    """Checks the fields of an event and returns them under their usual names, without other fields. Raises ValueError,
+    which names the field, if one is missing or has an unexpected value."""
     found: Event = {}
     for field in fields:
         name = field.name

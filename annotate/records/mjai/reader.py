@@ -1,7 +1,7 @@
-"""Reads mjai JSON lines: one event a line, any number of games a file, each from start_game to end_game.
+"""Reads mjai JSON lines: one event per line, any number of games per file, each from start_game to end_game.
 
 Other programs' dialects are normalised: fields that are not needed are dropped, the others get their usual names.
-Whether the moves are possible is not checked here but by replaying.
+The moves are not checked here, but by replaying.
 """
 
 import hashlib
@@ -37,7 +37,7 @@ from annotate.records.mjai.fields import HIDDEN, WALL, fields_of, normalised
 from annotate.vocabulary import vocabulary_of_seats
 
 _EVENTS = {"start_game", "end_kyoku", "end_game", *fields_of(3).events, *fields_of(4).events}
-"""types of the events of games; all others are messages"""
+"""types of the events of games; events of all other types are messages"""
 _RED_FIVES = tuple(MJAI_NAMES[tile] for tile in RED_IDS.values())
 
 
@@ -46,11 +46,11 @@ class _Draft:
     """A game while its lines are being read."""
 
     line: int
-    """where it starts"""
+    """line where it starts"""
     start: Event
     header: Event
     num_seats: int
-    """until the first round what start_game tells"""
+    """number of seats; until the first round, as start_game suggests"""
     content: Any = field(default_factory=hashlib.sha256)
     rounds: list[Round] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
@@ -58,10 +58,10 @@ class _Draft:
     wall: tuple[str, ...] | None = None
     end: Event | None = None
     error: str | None = None
-    """the message by which the game ended before its end"""
+    """the server's error message that ended the game early"""
     lost: list[LostRound] = field(default_factory=list)
     is_round_lost: bool = False
-    """whether events are passed over until the next round"""
+    """whether events are skipped until the next round"""
     unknown: set[str] = field(default_factory=set)
     completion: Completion = field(default_factory=lambda: Completion(4))
 
@@ -78,13 +78,13 @@ def mjai_games(text: str, name: str) -> Iterator[Game | Unreadable]:
     """Reads the games of a file, in their order; `name` is the file's without folders and suffixes. Raises ValueError
     if there is no game.
 
-    A fault within a round costs that round; after a game that cannot be read at all, lines up to the next start_game
-    are skipped. An error of the server ends a game; other messages are passed over, and named unless they are known.
+    A fault within a round costs only that round; after a wholly unreadable game, lines up to the next start_game are
+    skipped. An error message of the server ends a game; other messages are skipped, and reported if unknown.
 
-    The id of a game is start_game's `kanachan.id`, else its `id` if that is a text, else `name` and a checksum of the
-    game's lines, so that no two games share one. Its style, where start_game does not state it, follows from its end:
-    East only if nobody is below 0 points, the last round is E4 ... S3 (of three players E3 ... S2), where a longer game
-    cannot end, and all rounds are possible in an East game; else East and South.
+    The id of a game is start_game's `kanachan.id`, else its `id` if this is a text, else `name` and a checksum of the
+    game's lines, so that no two games share an id. If start_game does not state the style, it follows from the end:
+    East only if nobody is below 0 points, the last round is E4 ... S3 (with three players E3 ... S2), where a longer
+    game cannot end, and all rounds are possible in an East game; else East and South.
     """
     reader = _Reader(name)
     for part, number, is_unended in parts_of(text):
@@ -108,7 +108,7 @@ class _Reader:
         self._is_cut_off = False
 
     def read_line(self, line: str, number: int, *, is_unended: bool) -> Iterator[Game | Unreadable]:
-        """Reads a line; `is_unended`: it ends with the file."""
+        """Reads a line; `is_unended`: the line ends with the file, without a line feed."""
         try:
             events = events_of_line(line)
         except ValueError as error:
@@ -212,7 +212,7 @@ def _add_to_round(draft: _Draft, event: Event) -> None:
     elif not draft.is_round_lost:
         found = round_event(draft.completion.completed(event), draft.events, draft.num_seats)
         draft.completion.follow(found)
-        # the scores after the round are those of the payments, which stand for themselves
+        # scores after the round are redundant if there are payments
         draft.events.append({k: v for k, v in found.items() if k != "scores" or "deltas" not in found})
 
 
@@ -243,7 +243,7 @@ def _finish_round(draft: _Draft, where: str) -> None:
 
 
 def _require_red_fives(rounds: Sequence[Round]) -> None:
-    """Raises ValueError if no red five is seen in any round, and in one all four fives of a suit are ordinary."""
+    """Raises ValueError if no round shows a red five, and one round shows four ordinary fives of a suit."""
     seen = list[Counter[str]]()
     for recorded in rounds:
         start, *rest = recorded.events
@@ -297,7 +297,7 @@ def _game(draft: _Draft, name: str, is_cut_off: bool) -> Game:
 
 
 def _origin(draft: _Draft, name: str) -> Origin:
-    """Returns the names of start_game and, where its id or the name of the file is a platform's, the platform's log."""
+    """Returns the names in start_game and, if its id or the file's name is a platform's, the platform's log name."""
     platform, log = log_in(_game_id(draft, name)) or (None, None)
     grades = draft.header.get("grades") if platform == "mjsoul" else None
     names = draft.start.get("names")
@@ -306,7 +306,7 @@ def _origin(draft: _Draft, name: str) -> Origin:
 
 
 def _close(draft: _Draft, is_cut_off: bool) -> str | None:
-    """Ends a game that has no end_game at its last whole round; returns why the game is incomplete, if it is."""
+    """Ends a game without end_game at its last whole round; returns why the game is incomplete, None if it is not."""
     if draft.end is None:
         reason = draft.error or ("the file is cut off" if is_cut_off else "there is no end_game")
         if draft.events and draft.events[-1]["type"] == "ryukyoku":

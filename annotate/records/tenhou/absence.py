@@ -1,4 +1,4 @@
-"""Which choices of a round the server made for seats that were not connected."""
+"""Finds the choices of a round that the server made for seats that were not connected."""
 
 import json
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ _ASKED = ("tsumo", "dahai", "chi", "pon", "ankan", "kakan", "kita")
 _ANSWERS = (*_ASKED, "daiminkan", "reach", "hora", "ryukyoku")
 """events that show what was chosen"""
 _STEPS = ("tsumo", "dahai", *CALLS)
-"""of tenhou.net/6: draws, discards, calls and kans"""
+"""steps of tenhou.net/6: draws, discards, calls and kans"""
 
 
 class Change(NamedTuple):
@@ -21,13 +21,13 @@ class Change(NamedTuple):
     round: int
     """index of the round; -1 before the first"""
     step: int
-    """how many steps of the round come before it"""
+    """number of steps of the round before it"""
     seat: int
     has_left: bool
 
 
 class Absence:
-    """The seats that are not connected, through the events of a game."""
+    """Tracks the seats that are not connected through the events of a game."""
 
     def __init__(self) -> None:
         self.seats: set[int] = set()
@@ -50,7 +50,7 @@ class Absence:
 
 
 def connections_of(document: dict[str, Any]) -> list[Change]:
-    """Returns the changes that a tenhou.net/6 document has as `connection`, in order."""
+    """Returns the changes in `connection` of a tenhou.net/6 document, in order."""
     found = []
     given = document.get("connection", [])
     for each in given if isinstance(given, list) else [given]:
@@ -64,8 +64,8 @@ def connections_of(document: dict[str, Any]) -> list[Change]:
 
 
 def automatic_of(events: Sequence[Event], changes: Sequence[Change], absence: Absence) -> frozenset[tuple[int, int]]:
-    """Follows who is absent through a round, of which steps are draws, discards, calls and kans; returns where the
-    server played. Who leaves after the last step has left after the round."""
+    """Tracks the absent seats through a round, whose steps are draws, discards, calls and kans, and returns the choices
+    made by the server. A seat that leaves after the last step has left after the round."""
     absence.start_round()
     rest, step = list(changes), 0
 

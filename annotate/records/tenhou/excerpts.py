@@ -1,4 +1,4 @@
-"""Joins games whose rounds are separate objects of a file, as in addresses of a viewer."""
+"""Joins games whose rounds are separate objects in a file, as in addresses of a viewer."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -9,9 +9,9 @@ from annotate.game.tiles import WINDS
 
 
 def joined(games: Iterable[Game | Unreadable]) -> list[Game | Unreadable]:
-    """Joins the games of a file that have the same id and header and no round in common; a joined game has their rounds
-    in the order of play, at the place of the first. Then those of the same players and rules of which one follows from
-    the other."""
+    """Joins the games of a file that have the same id and header and no round in common: the joined game has all rounds
+    in the order of play, at the place of the first game. Then joins successive games of the same players and rules if
+    the second follows from the first."""
     return _chained(_of_ids(games))
 
 
@@ -42,7 +42,7 @@ def _follows(before: Game, game: Game) -> bool:
 
 
 def final_scores_of_whole(rounds: Sequence[Round], style: int) -> tuple[int, ...] | None:
-    """Returns the final scores of a game without recorded ones, None unless its rounds are all those of a game."""
+    """Returns the final scores of a game without recorded ones, None if its rounds are not a whole game."""
     if _place(rounds[0]) != (1, 0):
         return None
     last = rounds[-1].events
@@ -70,13 +70,13 @@ def _of_ids(games: Iterable[Game | Unreadable]) -> list[Game | Unreadable]:
 
 
 def _place(recorded: Round) -> tuple[int, int]:
-    """Returns what grows from round to round: wind and number, honba."""
+    """Returns the position of a round in its game, which grows from round to round: wind and number, honba."""
     start = recorded.events[0]
     return 4 * WINDS[start["bakaze"]] + start["kyoku"], start["honba"]
 
 
 def _may_join(parts: Sequence[Game], game: Game) -> bool:
-    """Returns whether a game has the header of other parts, and no round in common with them."""
+    """Returns whether a game has the same header as other parts, and no round in common with them."""
     places = {_place(recorded) for part in parts for recorded in part.rounds}
     is_same = replace(parts[0], rounds=(), incomplete=None) == replace(game, rounds=(), incomplete=None)
     return is_same and places.isdisjoint(map(_place, game.rounds))

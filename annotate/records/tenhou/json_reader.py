@@ -1,6 +1,6 @@
-"""Reads tenhou.net/6 JSON, Tenhou's or converted from Mahjong Soul: one game an object, one or more objects a file.
+"""Reads tenhou.net/6 JSON, Tenhou's or converted from Mahjong Soul: one game per object, one or more objects per file.
 
-Tenhou's object may be of a whole game or of some of its rounds. The platform of a game, its room and its length are in
+Tenhou's object may have a whole game or some of its rounds. The platform of a game, its room and its length are in
 `rule.disp`: Tenhou's "鳳南喰赤", Mahjong Soul's "玉の間南喰赤" or "Jade Room South".
 """
 
@@ -46,7 +46,7 @@ DRAW_REASONS = {
 """reason of the mjai event -> names of the result in Tenhou's records and in converted ones"""
 
 TENHOU_JSON_MEMBERS = ("log", "rule")
-"""members of every game in this format, by which a text is recognised"""
+"""members of every game in this format; a text is recognised by them"""
 
 _REASONS = {name: reason for reason, names in DRAW_REASONS.items() for name in names}
 _WIN = "和了"
@@ -55,7 +55,7 @@ _TENHOU_TABLES = dict(zip("般上特鳳", grading.TENHOU_TABLES, strict=True))
 _TENHOU_DISP = re.compile(r"[四三]?([^東南\s]?)([東南])(喰?)赤?速?")
 _MJSOUL_ROOMS = (("銅", "铜", "Bronze"), ("銀", "银", "Silver"), ("金", "Gold"), ("玉", "Jade"), ("王座", "Throne"))
 _PARAMETERS = re.compile(r"(?<=\})(&\w+=\w*)+$")
-"""what an address may have after the game, such as &ts=0"""
+"""parameters that an address may have after the game, such as &ts=0"""
 _EAST = re.compile("[東东]|East")
 _STYLE = re.compile("[東东南]|East|South")
 _MJSOUL_ROOM = re.compile(r"(\w+?)\s*(?:の間|之间|Room\b)")
@@ -66,23 +66,23 @@ class _Kind(NamedTuple):
     rules: tuple[Rules, ...]
     style: int
     room: int | None
-    """Mahjong Soul's, 0 ... 4, or the one for Tenhou's table; None: unranked, or not known"""
+    """Mahjong Soul's room, 0 ... 4, or the room for Tenhou's table; None: unranked, or not known"""
     table: grading.TenhouTable | None = None
 
 
 def tenhou_json_games(text: str, name: str) -> Iterator[Game | Unreadable]:
-    """Reads the games of a file, in their order: an object, one a line, or addresses with one in their fragment. Where
-    there are several, one that cannot be read is yielded as Unreadable; ValueError if the only one cannot be read.
+    """Reads the games of a file, in their order: an object, one object per line, or addresses with an object in their
+    fragment. Of several games, an unreadable one is yielded as Unreadable. An unreadable single game is a ValueError.
 
     The id of a game is `ref`, the platform's id, else `name` (the file's without folders and suffixes) and a checksum
-    of the game. Objects of one `ref` with different rounds, as where each round has a separate address, are one game.
+    of the game. Objects with the same `ref` and different rounds, such as one address per round, are one game.
     """
     lines = [line.strip() for line in text.split("\n")]
     is_one_a_line = sum(map(bool, lines)) > 1 and all(_starts_game(line) for line in lines if line)
     if not is_one_a_line:
         try:
             document = parse_json(text)
-        except json.JSONDecodeError:  # not one object: perhaps one a line
+        except json.JSONDecodeError:  # not one object: perhaps one per line
             pass
         else:
             yield _game(document, name)
@@ -98,7 +98,7 @@ def _games_of_lines(lines: Sequence[str], name: str) -> Iterator[Game | Unreadab
     is_lost = False
     parts = ((number, part) for number, line in enumerate(lines, start=1) for part in objects_of(line))
     for number, line in parts:
-        if not line or (is_lost and not _starts_game(line)):  # the rest of an object over many lines
+        if not line or (is_lost and not _starts_game(line)):  # the rest of an object on several lines
             continue
         try:
             game: Game | Unreadable = _game(_parse_line(line), name)
@@ -167,7 +167,7 @@ def _origin(document: dict[str, Any], kind: _Kind, num_seats: int) -> Origin:
 
 
 def _of_seats(values: Any, num_seats: int) -> Any:
-    """Returns a list without the element of an empty fourth seat."""
+    """Returns a list without the element for an empty fourth seat."""
     return values[:num_seats] if isinstance(values, list) and len(values) == SEATS_OF_TABLE else values
 
 
@@ -213,9 +213,9 @@ def _length(num_seats: int) -> int:
 
 
 def _require_red_fives(rule: dict[str, Any], rounds: Sequence[Any], num_seats: int) -> None:
-    """Raises ValueError unless the game is played with the usual red fives; of three players there is no 5m."""
+    """Raises ValueError unless the game is played with the usual red fives; with three players there is no 5m."""
     stated = {key: value for key, value in rule.items() if key.startswith("aka")}
-    if len(stated) > 1:  # of each suit; converters write "aka": 0 besides
+    if len(stated) > 1:  # one entry per suit; converters also write "aka": 0
         stated.pop("aka", None)
     if num_seats < SEATS_OF_TABLE and stated.get("aka51") in (0, None):
         stated.pop("aka51", None)

@@ -1,7 +1,7 @@
 """Tenhou's tiles 0 ... 135 and its melds, each packed into 16 bits.
 
 The lowest two bits of a meld are the seat from which the tile was called: 1 right, 2 across, 3 left of the caller, 0
-nobody. So it is with three players too, at a table whose fourth seat is empty.
+nobody. The same holds for three players, at a table whose fourth seat is empty.
 """
 
 from typing import NamedTuple
@@ -12,7 +12,7 @@ from annotate.vocabulary import NUM_TILES34
 
 CHI, PON, ADDED_KAN, KITA = 0x4, 0x8, 0x10, 0x20
 SEATS_OF_TABLE = 4
-"""in the lists of a record, too: those of three players have an empty fourth seat"""
+"""also the length of lists in a record: with three players, the fourth seat is empty"""
 
 _NAMES = [MJAI_NAMES[tile] for tile in TILE_OF_ID]
 
@@ -30,7 +30,7 @@ def tile_name(tile: int) -> str:
 
 
 def decode_meld(code: int, seat: int, num_seats: int) -> Meld:
-    """Decodes the meld `code` (0 ... 65535) of `seat`. Raises ValueError: no such meld with so many players."""
+    """Decodes the meld `code` (0 ... 65535) of `seat`. Raises ValueError if `num_seats` players have no such meld."""
     meld = _meld(code, seat, num_seats)
     if meld.event.get("target", seat) >= num_seats:
         raise ValueError(f"meld {code} of seat {seat} is called from a seat that {num_seats} players do not have")
@@ -56,7 +56,7 @@ def _meld(code: int, seat: int, num_seats: int) -> Meld:
 
 
 def _require_unset(code: int, bits: int) -> None:
-    """Raises ValueError if one of the bits is set that a kind of meld does not use."""
+    """Raises ValueError if one of `bits`, which this kind of meld does not use, is set."""
     if code & bits:
         raise ValueError(f"meld {code} has bits set that mean nothing in a meld of its kind")
 

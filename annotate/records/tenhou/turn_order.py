@@ -1,10 +1,10 @@
 """Orders the events of one round of tenhou.net/6 JSON, which lists each seat's actions but not the order of the seats.
 
-A seat's draws and discards become its turns, each from a draw or call to a discard. A turn that starts with a draw
-follows a turn of the seat to the left, one that starts with a call follows the discard that it names, and the dealer
-starts. Where a call fits several equal discards, all are tried: at most one order includes all turns.
+A seat's draws and discards become its turns, each from a draw or call to a discard. The dealer starts. A turn that
+starts with a draw follows a turn of the seat to the left; a turn that starts with a call follows the called discard.
+If a call fits several equal discards, all are tried: at most one order includes all turns.
 
-Proof, for four seats (of three, the next turn of s would follow no seat at all): let two orders first differ after a
+Proof, for four seats (with three, the next turn of s would follow no seat at all): let two orders first differ after a
 turn of seat s, continuing with x and with y. Then y's next turn in the first order (and x's in the second) can only
 follow a later turn of s. So the next turn of s, whose start determines which seat it follows, follows neither y nor x,
 but the fourth seat in both orders; and the fourth seat's first turn after the difference, for the same reason, follows
@@ -20,7 +20,7 @@ from annotate.game.record import Event
 from annotate.records.tenhou.meld import SEATS_OF_TABLE
 
 MOST_TURNS = 112
-"""of a round: its 70 draws and at most 16 calls of other seats' tiles fit easily"""
+"""upper limit for a round, far above its 70 draws and at most 16 calls of other seats' tiles"""
 MOST_DEAD_ENDS = 20_000
 
 TILES = {10 * suit + rank: f"{rank}{'mps'[suit - 1]}" for suit in (1, 2, 3) for rank in range(1, 10)}
@@ -40,7 +40,7 @@ Turn = tuple[Event, ...]
 
 def turns_of(seat: int, draws: Sequence[Any], discards: Sequence[Any]) -> list[Turn]:
     """Returns the turns of `seat`: tuples of events, each from a draw or call to a discard or to the end of the round.
-    Raises ValueError: an element is not a draw, call or discard, or the two lists do not match."""
+    Raises ValueError if an element is not a draw, call or discard, or the two lists do not match."""
     turns: list[Turn] = []
     turn: list[Event] = []
     rest = list(discards)[::-1]
@@ -69,7 +69,7 @@ def turns_of(seat: int, draws: Sequence[Any], discards: Sequence[Any]) -> list[T
 def events_of(
     start: Event, turns: Sequence[Sequence[Turn]], dora: Sequence[str], ending: Sequence[Event]
 ) -> tuple[Event, ...]:
-    """Returns the round's events from start_kyoku to the last hora or ryukyoku; ValueError if the turns do not fit.
+    """Returns the round's events from start_kyoku to the last hora or ryukyoku. Raises ValueError if no order fits.
     `turns`: by seat; `dora`: the indicators revealed after the first; `ending`: the round's last events."""
     if sum(map(len, turns)) > MOST_TURNS:
         raise ValueError(f"more than {MOST_TURNS} turns, which no wall has tiles for")
@@ -91,7 +91,7 @@ def tiles_of(numbers: Iterable[Any]) -> list[str]:
 
 
 def _act(seat: int, discard: Any, taken: Event) -> list[Event]:
-    """Returns what `seat` did after taking a tile: a kan or a discard, with riichi before it where declared."""
+    """Returns the events of `seat` after taking a tile: a kan or a discard, with riichi before it if declared."""
     if discard == _KITA:
         return [{"type": "kita", "actor": seat, "pai": "N"}]
     if type(discard) is str and discard[:1] != "r":
@@ -128,8 +128,8 @@ def _meld(seat: int, text: str, letters: str) -> Event:
 
 
 def order_of(turns: Sequence[Sequence[Turn]], first: int) -> list[Turn] | None:
-    """Returns the only order of all turns that starts with seat `first`, or None if there is none. Raises ValueError:
-    the search has met too many dead ends."""
+    """Returns the only order of all turns that starts with seat `first`, or None if there is none. Raises ValueError if
+    the search meets too many dead ends."""
     total = tuple(map(len, turns))
     dead_ends: set[tuple[tuple[int, ...], int]] = set()
 
@@ -171,9 +171,9 @@ def order_of(turns: Sequence[Sequence[Turn]], first: int) -> list[Turn] | None:
 
 
 def _with_consequences(order: Sequence[Turn], dora: Sequence[str], ending: Sequence[Event]) -> Iterator[Event]:
-    """Yields the events of an order, with dora and riichi acceptance where the rules put them, and the round's end. A
-    closed kan reveals its indicator at once, another before the next discard or after the next kan, unless that is
-    robbed."""
+    """Yields the events of an order, with dora and riichi acceptance as the rules place them, and the round's end. A
+    closed kan reveals its indicator at once, any other kan before the next discard or after the next kan, unless this
+    next kan is robbed."""
     events = [event for turn in order for event in turn]
     is_ron = ending[0]["type"] == "hora" and ending[0]["actor"] != ending[0]["target"]
     takes_last = is_ron or ending[0].get("reason") == "sanchaho"

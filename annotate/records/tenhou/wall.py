@@ -1,8 +1,8 @@
 """Computes the walls of a Tenhou game from the seed in its record (mt19937ar-sha512-n288).
 
 The seed is the key of a Mersenne Twister, which yields 288 words for each round in turn. SHA-512 hashes them to 144
-numbers, and these shuffle the tiles: 136, or the 108 of three players. The resulting list is dealt from its end; its
-first tiles are the dead wall.
+numbers, which shuffle the 136 tiles (108 with three players). The resulting list is dealt from its end; its first tiles
+are the dead wall.
 """
 
 import base64
@@ -23,8 +23,8 @@ _BLOCK_BYTES = 128
 _NUM_BLOCKS = 4 * _WORDS_PER_ROUND // _BLOCK_BYTES
 _DIGESTS = struct.Struct(f"<{_NUM_BLOCKS * 64 // 4}I")
 
-# Places of the dead wall in the shuffled list, in the order of `Round.wall`, last tile first: the tiles drawn after
-# kans, then the indicators of dora and of hidden dora in turn.
+# Places of the dead wall in the shuffled list, in the order of `Round.wall`. From the last tile backwards: the tiles
+# drawn after kans, then alternating indicators of dora and hidden dora.
 _DEAD_PLACES = (12, 13, 10, 11, 8, 9, 6, 7, 4, 5, 2, 3, 0, 1)
 
 
@@ -51,8 +51,8 @@ def walls_of_seed(seed: str, vocabulary: Vocabulary) -> Iterator[list[int]]:
 def with_indicators(wall: Sequence[str], number: int, vocabulary: Vocabulary) -> tuple[str, ...]:
     """Returns a wall of `walls_of_seed` with the first `number` dora indicators in their places.
 
-    With three players the fourth and the fifth lie where the last tiles are drawn in a round without so many kans, and
-    an indicator and its hidden one are in the order of the pairs of the dead wall, not of drawing.
+    With three players, the fourth and fifth indicators lie where the last tiles are drawn in a round with fewer kans.
+    There, an indicator and its hidden one are in the order of the pairs of the dead wall, not in the order of draws.
     """
     ordered = list(wall)
     for place in range(vocabulary.num_rinshan, vocabulary.num_rinshan + 2 * number, 2):

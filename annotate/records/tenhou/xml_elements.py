@@ -1,4 +1,4 @@
-"""Reads the elements of Tenhou's mjlog: attributes, within the range of what a record can hold, and the longest events,
+"""Reads elements of Tenhou's mjlog: attributes, within the range that is possible in a record, and the longest events,
 the deal and payments.
 """
 
@@ -10,7 +10,7 @@ from annotate.game.tiles import NUM_TILE_IDS
 from annotate.records.tenhou.meld import SEATS_OF_TABLE, tile_name
 
 LARGEST_NUMBER = 100_000
-"""far beyond any number in a record; scores are in hundreds"""
+"""upper limit, far above any number in a record; scores are in hundreds"""
 
 Attributes = dict[str, str]
 
@@ -23,7 +23,7 @@ def attribute_of(attributes: Attributes, tag: str, name: str) -> str:
 
 
 def integers_of(attributes: Attributes, tag: str, name: str, count: int | None = None) -> tuple[int, ...]:
-    """Returns comma-separated integers; raises ValueError if they are not, or not `count`."""
+    """Returns comma-separated integers; raises ValueError if they are not integers, or not `count` of them."""
     text = attribute_of(attributes, tag, name)
     try:
         values = tuple(map(int, text.split(",")))
@@ -53,7 +53,7 @@ def tiles_of(attributes: Attributes, tag: str, name: str) -> tuple[int, ...]:
 
 
 def start_kyoku(attributes: Attributes, num_seats: int) -> Event:
-    """Returns the start of a round as <INIT> has it; raises ValueError if it can be none."""
+    """Returns the start of a round from <INIT>; raises ValueError if no round can start like this."""
     # the two dice, seed[3:5], are empty in some old records
     seed = attribute_of(attributes, "INIT", "seed").split(",")
     played = ",".join(seed[:3] + seed[5:])
@@ -74,7 +74,7 @@ def start_kyoku(attributes: Attributes, num_seats: int) -> Event:
 
 
 def payments(attributes: Attributes, tag: str, num_seats: int) -> Event:
-    """Returns what each seat pays or gets, and the resulting scores."""
+    """Returns the payments of each seat, and the resulting scores."""
     numbers = [100 * number for number in integers_of(attributes, tag, "sc", 2 * SEATS_OF_TABLE)]
     before, deltas = numbers[: 2 * num_seats : 2], numbers[1 : 2 * num_seats : 2]
     return {"deltas": deltas, "scores": [score + change for score, change in zip(before, deltas, strict=True)]}

@@ -1,9 +1,9 @@
 """Reads Tenhou's mjlog XML: one game, its elements in the order of play.
 
 Tiles are physical numbers 0 ... 135, so melds, red fives and whether a discard was the drawn tile are exact.
-Scores are in hundreds. Of a cut-off file the complete rounds are read, and a fault within a round costs that round.
-From <BYE> to the next <UN> that names the seat, a player is not connected: the server passes and discards what it
-draws.
+Scores are in hundreds. The complete rounds of a cut-off file are read, and a fault within a round costs only that
+round. From <BYE> to the next <UN> that names the seat, a player is not connected: the server passes and discards the
+drawn tiles.
 """
 
 import hashlib
@@ -50,20 +50,20 @@ _DRAWS = {f"{letter}{tile}": (seat, tile) for seat, letter in enumerate("TUVW") 
 _DISCARDS = {f"{letter}{tile}": (seat, tile) for seat, letter in enumerate("DEFG") for tile in range(NUM_TILE_IDS)}
 _MOVE = re.compile(r"[DEFGTUVW]\d+$")
 _CONNECTIONS, _ENDS = ("UN", "BYE"), ("AGARI", "RYUUKYOKU")
-"""elements that tell something even where their round is lost: who is connected, and the final scores"""
+"""elements that are read even if their round is lost: connections and final scores"""
 _RESUMED = re.compile(rf"<(?:{'|'.join(('INIT', *_CONNECTIONS, *_ENDS))})\b".encode())
-"""where reading goes on after what is malformed"""
+"""elements at which reading resumes after malformed XML"""
 _ROOT = b"<mjloggm>"
 
 
 def read_tenhou_xml(data: bytes, name: str) -> Game:
     """Reads one uncompressed mjlog document. The game's id is Tenhou's log name in the file's name, else a checksum of
-    the content, so that no two games share one. Raises ValueError if it is malformed, or a game that is not supported.
+    the content, so that no two games share an id. Raises ValueError if it is malformed or the game is not supported.
     """
     before, end, rest = data.partition(b"</mjloggm>")
     if b"<mjloggm" in rest:
         raise ValueError("several games: one in each file is expected, or in each member of an archive")
-    reader = _Reader(before + end)  # without what follows the game, such as NULs
+    reader = _Reader(before + end)  # without data after the game, such as NULs
     cut_off, log = reader.read(), TENHOU_LOG.search(name)
     return reader.game(log[0] if log else f"mjlog-{hashlib.sha256(data).hexdigest()[:16]}", cut_off)
 
@@ -72,7 +72,7 @@ class _Reader:
     def __init__(self, data: bytes) -> None:
         self._data = data
         self._number = 0
-        """of the round, from 1"""
+        """number of the round, from 1"""
         self._type: int | None = None
         self._num_seats = SEATS_OF_TABLE
         self._vocabulary = vocabulary_of_seats(SEATS_OF_TABLE)
@@ -84,7 +84,7 @@ class _Reader:
         self._rounds: list[Round] = []
         self._lost: list[LostRound] = []
         self._is_lost = False
-        """whether elements are passed over until the next round"""
+        """whether elements are skipped until the next round"""
         self._events: list[Event] | None = None
         self._ended = False
         self._absence = Absence()
@@ -118,7 +118,7 @@ class _Reader:
         return False
 
     def _parse(self, start: int) -> int | None:
-        """Parses from a place of the document on, up to what is malformed; returns where to go on after that."""
+        """Parses the document from `start` up to malformed XML; returns the place to resume at, None at the end."""
         self._parser, self._offset, self._depth = expat.ParserCreate(), start, 0
         self._parser.StartElementHandler = self._start
         self._parser.EndElementHandler = self._end
@@ -134,7 +134,7 @@ class _Reader:
             if self._number == 0 or self._depth == 0:
                 raise ValueError(f"{problem} {self._place}") from None
             self._lose(problem)
-            self._seed = self._walls = None  # which round comes next is not known
+            self._seed = self._walls = None  # the number of the next round is not known
             found = _RESUMED.search(self._data, self._offset + self._parser.ErrorByteIndex)
             return found and found.start()
         except ValueError as error:
@@ -147,7 +147,7 @@ class _Reader:
         return f"(line {len(lines) + 1}, column {len(last)})"
 
     def _lose(self, problem: str) -> None:
-        """Leaves out the round that is being read, or what follows after one that has ended."""
+        """Leaves out the round that is being read, or the elements after a finished round."""
         if self._is_lost:
             return
         name = None if self._events is None else self._round(self._events).name
@@ -169,7 +169,7 @@ class _Reader:
             self._lose("the next round starts, but this one has not ended")
 
     def game(self, game_id: str, cut_off: bool) -> Game:
-        """Returns the game, once everything has been fed."""
+        """Returns the game after the document has been read."""
         if self._type is None:
             raise ValueError("no <GO> element: the kind of game is not known")
         incomplete = self._finish_last_round(cut_off)
@@ -205,7 +205,7 @@ class _Reader:
         if self._events is None:
             return f"{reason}: it holds no round"
         last = self._round(self._events)
-        # a second winner of the same tile may be missing where a file breaks off after a win by ron
+        # a second winner of the same tile may be missing if a file is cut off after a ron
         ending = self._events[-1]
         is_ron = ending["type"] == "hora" and ending["actor"] != ending["target"]
         if not self._ended or (cut_off and is_ron and not self._final_scores):
@@ -239,7 +239,7 @@ class _Reader:
         self._depth -= 1
 
     def _require_one_game(self, tag: str) -> None:
-        """Raises ValueError if an element does not stand where it does in the document of one game."""
+        """Raises ValueError if an element cannot be at this place in the document of one game."""
         if self._depth == 1 or tag == "mjloggm":
             raise ValueError(f"unexpected element <{tag}>")
         if tag == "GO" and self._type is not None:
@@ -353,7 +353,7 @@ class _Reader:
         event: Event = {"type": "reach" if step == 1 else "reach_accepted", "actor": seat}
         events = self._events or [{"type": "none"}]
         if step == 1 and events[-1]["type"] == "dahai" and events[-1]["actor"] == seat:
-            # Tenhou has written a declaration after its discard
+            # Tenhou has sometimes written a declaration after its discard
             events.insert(-1, event)
             self._absence.asked = len(events) - 1
         else:
@@ -361,7 +361,7 @@ class _Reader:
 
     def _agari(self, attributes: Attributes) -> None:
         self._owari(attributes, "AGARI")
-        is_another = self._events is not None and self._events[-1]["type"] == "hora"  # winner of the same tile
+        is_another = self._events is not None and self._events[-1]["type"] == "hora"  # another winner of the same tile
         if is_another:
             self._ended = False
         event: Event = {
@@ -374,7 +374,7 @@ class _Reader:
         }
         if "doraHaiUra" in attributes:
             event["ura_markers"] = [tile_name(tile) for tile in tiles_of(attributes, "AGARI", "doraHaiUra")]
-        if not is_another and self._events is not None:  # the first has taken the deposits
+        if not is_another and self._events is not None:  # the first winner has taken the deposits
             require_sticks(attributes, "AGARI", self._events)
         self._add(event)
         self._ended = True
