@@ -42,7 +42,7 @@ def check_paths(paths: Sequence[str]) -> None:
         if not matches:
             raise ValueError(f"{path}: {MISSING}, and as a pattern it matches nothing")
         if not any(next(_files_of(match, Counter()), None) for match in matches):
-            raise ValueError(f"{path}: no file here ends in {', '.join(SUFFIXES)}")
+            raise ValueError(f"{path}: no file here ends in {', '.join(SUFFIXES)}; name others by a pattern")
 
 
 def find_files(paths: Sequence[str], passed_over: Counter[str] | None = None) -> Iterator[str]:

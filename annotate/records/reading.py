@@ -166,7 +166,7 @@ def num_players_of_first(paths: Sequence[str]) -> int | None:
 
 
 def find_records(paths: Sequence[str]) -> list[str]:
-    """Returns all files that `find_files` finds; raises ValueError if one of `paths` matches nothing."""
+    """Returns all files that `find_files` finds. Raises ValueError if one of `paths` matches nothing."""
     check_paths(paths)
     return list(find_files(paths))
 
@@ -237,7 +237,9 @@ def _games(data: bytes, name: str, second_file: SecondFile) -> Iterable[Game | U
     try:
         text = data.decode()
     except UnicodeDecodeError:
-        raise ValueError(f"not a game record: neither text nor compressed; accepted are {ACCEPTED}") from None
+        raise ValueError(
+            f"not a game record: neither text nor compressed by gzip or zstd; accepted are {ACCEPTED}"
+        ) from None
     if _is_tenhou_json(text):
         return tenhou_json_games(text, stem(name))
     return _events_or_capture(text, name, second_file)
@@ -263,7 +265,9 @@ def _events_or_capture(text: str, name: str, second_file: SecondFile) -> Iterabl
     if (document is None or is_event) and is_mjai(text):
         return mjai_games(text, stem(name))
     if problem is not None:
-        raise ValueError(f"JSON, perhaps of Mahjong Soul, that is cut off or damaged: {problem}")
+        is_several = str(problem).startswith("Extra data")
+        reason = "of several games: store each in its own file" if is_several else f"cut off or damaged: {problem}"
+        raise ValueError(f"JSON, perhaps of Mahjong Soul, {reason}")
     if not is_capture_json(document):
         raise ValueError(f"not a game record; accepted are {ACCEPTED}")
     return [majsoul_game(open_capture_json(document, second_file))]

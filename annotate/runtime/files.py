@@ -151,6 +151,8 @@ def reading_text(path: str) -> Iterator[IO[str]]:
 
 def compression_of(start: bytes) -> str | None:
     """Returns "gzip", "zstd" or None, according to the first bytes of a file."""
+    if start[1:4] == b"\x2a\x4d\x18" and start[0] >> 4 == 5:  # a skippable frame, with which pzstd starts its files
+        return "zstd"
     return next((name for name, magic in _MAGICS.items() if start.startswith(magic)), None)
 
 

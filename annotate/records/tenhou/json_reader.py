@@ -120,6 +120,7 @@ def _parse_line(line: str) -> Any:
 def _game(document: Any, name: str) -> Game:
     if not isinstance(document, dict) or not isinstance(document.get("log"), list) or "rule" not in document:
         raise ValueError('no game in the format of tenhou.net/6: an object with "rule" and a list "log" expected')
+    document = _without_nulls(document) | {"rule": _without_nulls(document["rule"])}
     rule, names = document["rule"], document.get("name")
     if not isinstance(rule, dict) or not isinstance(rule.get("disp", ""), str):
         raise ValueError(f'"rule" must be an object whose "disp" is a text, not {_short(rule)}')
@@ -230,6 +231,11 @@ def _require_red_fives(rule: dict[str, Any], rounds: Sequence[Any], num_seats: i
 def _dealt(rounds: Sequence[Any]) -> set[int]:
     lists = [column for columns in rounds if isinstance(columns, list) for column in columns[4:-1]]
     return {tile for column in lists if isinstance(column, list) for tile in column if type(tile) is int}
+
+
+def _without_nulls(value: Any) -> Any:
+    """Returns an object without the members that are null, which some programs write for missing ones."""
+    return {key: each for key, each in value.items() if each is not None} if isinstance(value, dict) else value
 
 
 def _final_scores(document: dict[str, Any], num_seats: int) -> tuple[int, ...] | None:

@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 
 import pytest
+import zstandard
 
 from annotate.records import reading
 from annotate.records.reading import find_records, read_games
@@ -26,6 +27,13 @@ def test_neither_suffix_nor_compression_matters(record: Path, tmp_path: Path) ->
     assert read_games(str(plain))[0].rounds == read_games(str(packed))[0].rounds == read_games(str(record))[0].rounds
 
 
+def test_frames_of_parallel_zstd_are_read(tmp_path: Path) -> None:
+    skippable = bytes.fromhex("502a4d18 04000000 00000000")  # which pzstd writes before each frame
+    path = tmp_path / "packed.mjlog.zst"
+    path.write_bytes(skippable + zstandard.compress(MJLOG.read_bytes()))
+    assert read_games(str(path))[0].rounds == read_games(str(MJLOG))[0].rounds
+
+
 def test_a_byte_order_mark_and_an_xml_declaration_are_allowed(tmp_path: Path) -> None:
     path = tmp_path / "marked.xml"
     path.write_bytes(b'\xef\xbb\xbf<?xml version="1.0" encoding="UTF-8"?>\n' + MJLOG.read_bytes())
@@ -44,7 +52,7 @@ def test_mjai_lines_that_mention_a_word_of_mahjong_soul_are_mjai(tmp_path: Path)
     [
         (b"", f"empty; {ACCEPTED}"),
         (gzip.compress(b"", mtime=0), f"empty; {ACCEPTED}"),
-        (bytes(range(128, 256)) * 4, f"not a game record: neither text nor compressed; {ACCEPTED}"),
+        (bytes(range(128, 256)) * 4, f"not a game record: neither text nor compressed by gzip or zstd; {ACCEPTED}"),
         (b"# a list of games\n", f"not a game record; {ACCEPTED}"),
         (b'{"a": 1}', f"not a game record; {ACCEPTED}"),
         (b"[" * 100_000, f"not a game record; {ACCEPTED}"),
@@ -52,7 +60,8 @@ def test_mjai_lines_that_mention_a_word_of_mahjong_soul_are_mjai(tmp_path: Path)
         (b'<?xml version="1.0"?><svg/>', "unexpected element <svg>"),
         (b'{"title": [], "rule": {}, "log": 1}', "no game in the format of tenhou.net/6"),
         (b'{"head": {"accounts": []}}', "the game itself (data) is missing"),
-        (b'{"head": {"accounts": []', "JSON, perhaps of Mahjong Soul, that is cut off or damaged: "),
+        (b'{"head": {"accounts": []', "JSON, perhaps of Mahjong Soul, cut off or damaged: "),
+        (b'{"head": {"accounts": []}}\n' * 2, "of several games: store each in its own file"),
         (gzip.compress(MJAI.read_bytes(), mtime=0)[:-12], "the gzip file is cut off"),
         (gzip.compress(MJAI.read_bytes(), mtime=0)[:-8] + bytes(8), "the gzip file is damaged"),
         (gzip.compress(gzip.compress(MJAI.read_bytes())), "compressed twice: decompress it once and run again"),

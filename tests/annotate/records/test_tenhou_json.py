@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
@@ -197,6 +198,15 @@ def test_a_length_that_the_rules_do_not_name_is_that_of_the_game() -> None:
     scores = [number for score in read(whole).final_scores or () for number in (score, 0.0)]
     assert read({**whole, "sc": scores, "rule": {"disp": "", "aka": 1}}).style == 0
     assert read({**whole, "sc": scores, "rule": {"disp": "玉の間南喰赤", "aka": 1}}).style == 1
+
+
+def test_a_member_that_is_null_is_one_that_is_missing() -> None:
+    document = one_round()
+    optional = {"connection": None, "sc": None, "lobby": None, "dan": None}
+    nulls = {**document, **optional, "rule": {**document["rule"], "disp": None}}
+    missing = {key: value for key, value in document.items() if key not in optional}
+    missing["rule"] = {key: value for key, value in document["rule"].items() if key != "disp"}
+    assert replace(read(nulls), id="") == replace(read(missing), id="")
 
 
 def test_a_game_of_a_private_lobby_has_no_room() -> None:
