@@ -1,4 +1,4 @@
-"""`python -m kanachan` is the command kanachan."""
+"""Runs the command kanachan as `python -m kanachan`."""
 
 from kanachan.cli.main import main
 

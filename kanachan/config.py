@@ -1,6 +1,6 @@
-"""All settings of a training run, as frozen dataclasses; the line under a field is its help text.
+"""All settings of a training run, as frozen dataclasses; the string under a field is its help text.
 
-Imports nothing heavy: `kanachan-train --help` and the checks of a configuration must be fast.
+Imports nothing heavy, so that `kanachan-train --help` and the checks of a configuration are fast.
 """
 
 import math
@@ -12,9 +12,9 @@ from kanachan.policy_config import PolicyConfig, SelfPlayConfig, require, requir
 StageName = str  # one of kanachan.objectives.stages.trained_stages
 SPLITS = ("train", "validation", "test")
 PARTS = ("encoder", "decoder", "head", "summary_head")
-"""of a network, as its attributes; the heads of auxiliary targets are another one"""
+"""parts of a network, by attribute name; the heads of auxiliary targets are a further part"""
 WEIGHTS_NAME = "weights.safetensors"
-"""file of the weights in the folder of a finished run"""
+"""weights file in the folder of a finished run"""
 RETIRED: dict[str, Any] = {
     "model.relative_suits": True,
     "objective.conservative": 0.0,
@@ -28,15 +28,15 @@ RETIRED: dict[str, Any] = {
     "policy.oracle_limit": 2.0,
     "selfplay.critic": False,
 }
-"""settings of earlier versions that are in their runs and cards, and what they always are now"""
+"""settings of earlier versions, which occur in old runs and cards, and their fixed values now"""
 _MOST_LAYERS = 1000
 _MOST_WIDTH = 1 << 20
-"""beyond all sense, so that a slip of the finger is an error at once and does not fill the memory"""
+"""upper limits that catch typing errors before the network fills the memory"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ModelConfig:
-    """Sizes of the network; with --init those of its weights, unless they are given."""
+    """Sizes of the network; with --init, the defaults are the sizes of its weights."""
 
     width: int = 128
     """width of the encoder and the decoder"""
@@ -47,7 +47,7 @@ class ModelConfig:
     feedforward: int = 512
     """width of the feed-forward layers"""
     decoder_layers: int = 1
-    """decoder blocks: the candidates attend to the situation and to each other"""
+    """decoder blocks, in which the candidates attend to the situation and to each other"""
     dropout: float = 0.0
     """dropout rate, 0 to 1"""
 
@@ -82,31 +82,31 @@ class ObjectiveConfig:
     """The loss of the stage; a setting that the stage does not use must keep its default."""
 
     baseline: float = 0.5
-    """round_delta, rank, grading: weight of the loss of the value predicted from the summary token alone"""
+    """round_delta, rank, grading: weight of the loss of the value predicted from the summary token only"""
     teacher: str | None = None
-    """imitation: weights of imitation or policy whose probabilities of the actions are learned, in place of the actions
-    taken (distillation): how a small network learns from a large one"""
+    """imitation: weights of stage imitation or policy whose action probabilities are the targets instead of the actions
+    taken (distillation); a small network can learn from a large one in this way"""
     teacher_share: float = 1.0
-    """imitation: share of the loss that is the teacher's, more than 0 to 1; the rest is that of the actions taken. A
-    small one, with --init and the teacher of the same weights, holds a network near them that learns from few games"""
+    """imitation: share of the teacher's loss, above 0, at most 1; the rest is the loss of the actions taken. With
+    the same weights for --init and teacher, a small share keeps the network near them if there are few games"""
     keep_decoder: bool = False
-    """round_delta, rank, grading: begin with the decoder of --init too, not with a new one: that of imitation knows
-    which actions are likely, and the others are worse than it by what the outcomes of few games cannot teach"""
+    """round_delta, rank, grading: start with the decoder of --init too, instead of a new one. A decoder from imitation
+    already predicts which actions are likely, which a new one cannot learn from the outcomes of few games"""
     rank_points: tuple[float, ...] = (90.0, 45.0, 0.0, -135.0)
-    """rank: points of each rank; the score of an action is their expectation (of three players, configs/ sets
+    """rank: points of each rank; the score of an action is the expected points (for three players, configs/ sets
     [135,0,-135])"""
     prior: str | None = None
-    """rank and grading: weights of a reward predictor (stage reward) whose log-probabilities are added
-    to the outputs of the network: before the first step it predicts what the scores and the round alone predict. They
-    become part of the weights"""
+    """rank and grading: weights of a reward predictor (stage reward) whose log-probabilities are added to the network's
+    outputs. So before the first step, the network predicts the outcome from only the scores and the round. The
+    predictor becomes part of the network's weights"""
     target: Literal["game", "round"] = "game"
-    """rank and grading: what a decision is credited with: the outcome of the game, or the outcome that a reward
-    predictor expects after the round (of the last round: the true one); round, the default of shards with rounds,
-    needs them"""
+    """rank and grading: outcome that a decision is credited with: game, the outcome of the game; or round, the outcome
+    that a reward predictor predicts after the round (after the last round, the true outcome). round needs shards with
+    rounds, and is their default"""
     reward: str | None = None
-    """rank and grading with target round: weights of that reward predictor; without it, objective.prior"""
+    """rank and grading with target round: weights of the reward predictor; default: objective.prior"""
     hidden_hands: float = 0.0
-    """all stages: weight of an auxiliary target, the tiles that the others hold; needs shards of annotations made
+    """all stages: weight of an auxiliary target, the other players' hidden tiles; needs shards of annotations made
     with --hidden"""
     round_winner: float = 0.0
     """all stages: weight of an auxiliary target, the winner of the round"""
@@ -136,12 +136,12 @@ class ObjectiveConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class RewardConfig:
-    """Stage reward: the network that predicts, from the rounds of a game, how the game ends."""
+    """Stage reward: the network that predicts how a game ends from its rounds."""
 
     width: int = 64
     """width of the layers"""
     layers: int = 2
-    """layers"""
+    """number of layers"""
 
     def __post_init__(self) -> None:
         require_each(self, "reward", 1, "width", "layers")
@@ -149,27 +149,25 @@ class RewardConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class DataConfig:
-    """The shards, and how decisions are sampled and batched."""
+    """Shards, and sampling and batching of decisions."""
 
     path: str = ""
     """folder of shards (kanachan-annotate --pack, kanachan-selfplay, kanachan-pack); required without selfplay.games"""
     verify: bool = False
-    """read all shards before training and compare them with their checksums; otherwise only their structure is
-    checked"""
+    """read all shards before training and verify their checksums; otherwise only the structure of shards is checked"""
     batch: int | None = None
-    """decisions of an optimiser step, over all devices; without it, 256 (reward 32 games, policy 4,096), or
-    the next larger number that the devices can share"""
+    """decisions of an optimiser step, over all devices; default: 256 (reward: 32 games, policy: 4,096), rounded up to a
+    number that the devices can share"""
     micro_batch: int | None = None
-    """decisions in one forward pass on one device; must divide the batch. Without it, the largest number that does: on
-    a CPU up to 64, on a GPU as many as its memory holds of this network, up to 2,048"""
+    """decisions in one forward pass on one device; must divide the batch. Default: the largest divisor up to a limit,
+    on a CPU 64, on a GPU as many as fit into its memory for this network, at most 2,048"""
     validation_batch: int = 256
     """decisions in one forward pass of a validation"""
     actor_first: bool = True
-    """seat canonicalisation: rotate the seats so that the actor is seat 0, and what is learned in one seat holds for
-    all"""
+    """seat canonicalisation: rotate the seats so that the actor is seat 0; the network learns for all seats at once"""
     neighbours: int = 8
-    """consecutive decisions of one player in one round that are sampled as one unit, a power of two: the network
-    encodes the events that they share only once, but with 1 a batch has more different rounds (configs/ sets it for the
+    """number of consecutive decisions of one player in one round that are sampled as one unit, a power of two. The
+    network encodes their common events only once; with 1, a batch has more different rounds (configs/ sets 1 for the
     later stages)"""
 
     def __post_init__(self) -> None:
@@ -185,7 +183,7 @@ class DataConfig:
 
     @property
     def sizes(self) -> tuple[int, int]:
-        """Batch and micro-batch of a run, for which they have been chosen."""
+        """Batch and micro-batch of a run; both must have been chosen."""
         assert self.batch is not None and self.micro_batch is not None
         return self.batch, self.micro_batch
 
@@ -195,22 +193,22 @@ class OptimConfig:
     """AdamW, or Muon with AdamW; the learning rate rises linearly, is constant, and falls linearly to zero."""
 
     optimizer: Literal["adamw", "muon"] = "adamw"
-    """muon: Muon for the matrices of encoder and decoder, at three times the learning rate, and AdamW for the rest,
-    which learns more in a step (configs/ sets it for imitation); it needs whole matrices in every process, so not with
-    zero1, zero2 or zero3"""
+    """muon: Muon for the matrices of encoder and decoder, at three times the learning rate, and AdamW for the rest; it
+    learns more per step (configs/ sets it for imitation), but needs whole matrices in every process, so it does not
+    work with zero1, zero2 or zero3"""
     learning_rate: float = 1e-3
     """peak learning rate"""
     encoder_learning_rate: float | None = None
     """peak learning rate of the encoder, if it differs from the decoder's (later stages)"""
     frozen: tuple[str, ...] = ()
-    """parts of the network that are not trained, of encoder, decoder, head and summary_head: [encoder,decoder,head]
-    trains the heads of auxiliary targets alone"""
+    """parts of the network that are not trained, any of encoder, decoder, head and summary_head; [encoder,decoder,head]
+    trains only the heads of auxiliary targets"""
     warmup: float | None = None
-    """linear warm-up: optimiser steps, or below 1 a share of all; without it, 200 steps or an eighth of all,
-    whichever is less"""
+    """linear warm-up: number of optimiser steps or, below 1, share of all steps; null: 200 steps or an eighth of all
+    steps, whichever is less"""
     cooldown: float = 0.2
-    """linear fall of the learning rate to zero at the end of the run: up to 1 a share of the optimiser steps, above 1 a
-    number of them; 0 for none. A run that is trained further starts again from the checkpoint before the fall"""
+    """linear cool-down of the learning rate to zero at the end of the run: share of the optimiser steps or, above 1,
+    number of steps; 0 for none. A run that is trained further resumes from the checkpoint before the cool-down"""
     weight_decay: float = 0.05
     """decoupled weight decay of matrices, multiplied by their learning rate (embeddings, gains and biases have none)"""
     clip: float = 1.0
@@ -235,13 +233,13 @@ class OptimConfig:
         require(0 <= self.average < 1, f"optim.average must be in [0, 1), not {self.average}")
 
     def warmup_steps(self, total_steps: int) -> int:
-        """Returns the optimiser steps of the warm-up of a run of `total_steps`."""
+        """Returns the number of warm-up steps in a run of `total_steps` optimiser steps."""
         if self.warmup is None:
             return min(200, total_steps // 8)
         return round(self.warmup * total_steps) if self.warmup < 1 else int(self.warmup)
 
     def cooldown_start(self, total_steps: int) -> int:
-        """Returns the optimiser steps of a run of `total_steps` before its cool-down."""
+        """Returns the number of steps before the cool-down in a run of `total_steps` optimiser steps."""
         cooldown = round(self.cooldown * total_steps) if self.cooldown <= 1 else int(self.cooldown)
         return max(0, total_steps - cooldown)
 
@@ -251,64 +249,64 @@ class RunConfig:
     """Length, devices and logging of a run."""
 
     out: str = "runs"
-    """folder of this run, also as -o or --output: checkpoints, weights, metrics.csv, the resolved configuration"""
+    """folder of this run, also -o or --output: checkpoints, weights, metrics.csv and the resolved configuration"""
     steps: int | None = None
-    """optimiser steps; without it, as many as `passes` epochs take"""
+    """optimiser steps; null: as many as `passes` epochs take"""
     passes: float | None = None
-    """epochs of the training split, if no number of steps is given; without it, one, in round_delta, rank and grading a
-    fiftieth (one decision of a round); at least as many as 100,000 decisions take"""
+    """epochs over the training split, if run.steps is not given; null: 1, in round_delta, rank and grading 1/50 (one
+    decision per round), but at least 100,000 decisions"""
     seed: int = 0
-    """seed of weights, order of the data, augmentation and dropout"""
+    """seed of initial weights, data order, augmentation and dropout"""
     accelerator: Literal["auto", "cpu", "gpu"] = "auto"
     """type of device"""
     devices: int | None = None
-    """processes on each machine, one GPU each; without it, as many as torchrun or Slurm has started, else all GPUs of
-    this machine, or one process on a CPU"""
+    """processes per machine, one GPU each; default: as many as torchrun or Slurm has started, else one per GPU of this
+    machine, or one process on a CPU"""
     strategy: Literal["auto", "plain", "ddp", "zero1", "zero2", "zero3"] = "auto"
-    """how the processes share the work: ddp, or DeepSpeed's ZeRO, which shards the states of the optimiser (1), also
-    the gradients (2) and also the weights (3); auto is ddp if one GPU can hold all of them, else zero2, else zero3"""
+    """how the processes share the work: ddp, or DeepSpeed's ZeRO, which shards the optimiser states (zero1), also the
+    gradients (zero2), and the weights (zero3); auto is ddp if one GPU can hold all of them, else zero2, else zero3"""
     deepspeed: str | None = None
-    """JSON file of DeepSpeed settings that override those of zero1, zero2 or zero3"""
+    """JSON file of DeepSpeed settings that override the defaults of zero1, zero2 or zero3"""
     precision: Literal["auto", "fp32", "tf32", "bf16", "bf16-residual"] = "auto"
-    """of the products of matrices; weights are stored in fp32. auto is bf16 if the device has units for it, else fp32;
-    tf32 is fp32 with 10 bits of the mantissa, eight times as exact as bf16, on GPUs with units for it; bf16-residual:
+    """precision of matrix products; weights are stored in fp32. auto is bf16 if the device has units for it, else fp32;
+    tf32 is fp32 with 10 bits of mantissa, eight times as precise as bf16, on GPUs with units for it; bf16-residual:
     the encoder's residual stream is in bf16 too, for run.compile on GPUs (not measured yet)"""
     attention: Literal["auto", "padded", "packed", "flex"] = "auto"
-    """attention of decisions of unequal length: padded to grids, or packed, that is concatenated, for the
-    variable-length kernels of a GPU in bf16; auto is packed where these exist. flex: packed, but by FlexAttention,
-    which does not copy the events that decisions share (not measured yet)"""
+    """attention over decisions of unequal length: padded to grids, or packed, that is concatenated, for the
+    variable-length bf16 kernels of a GPU; auto is packed if these exist. flex: packed, but with FlexAttention, which
+    does not copy the events that decisions share (not measured yet)"""
     threads: int | None = None
-    """CPU threads of the matrix products; without it, torch's choice"""
+    """CPU threads of matrix products; default: torch's choice"""
     compile: bool = False
-    """compile the network with torch.compile: needs a C++ compiler, on a CPU also the headers of Python (python3-dev),
-    and a minute or more at the start"""
+    """compile the network with torch.compile: needs a C++ compiler, on a CPU also the headers of Python (python3-dev);
+    takes a minute or more at the start"""
     recompute: bool = False
-    """activation checkpointing: compute the encoder's blocks again in the backward pass instead of storing activations:
+    """activation checkpointing: compute the encoder's blocks again in the backward pass instead of storing activations;
     a third more work for much less memory, with the same results"""
     log_every: int = 20
     """optimiser steps between two rows of the log"""
     validation_interval: int | None = None
-    """decisions (stage reward: games) trained on between two validations; without it, a fortieth of the run, but at
-    least seven times as many as a validation has, so that validations take at most 5 % of the time"""
+    """training decisions (stage reward: games) between two validations; null: 1/40 of the run, but at least seven
+    times the decisions of a validation, so that validations take at most 5 % of the time"""
     validate_batches: int | None = 40
     """batches of a validation, the same ones each time; null: the whole validation split"""
     checkpoint_minutes: float = 15.0
-    """minutes between two checkpoints; 0 for one after every optimiser step. A signal to stop, the cool-down and the
-    end of the run have one as well"""
+    """minutes between two checkpoints; 0 for one after every optimiser step. One is also written on a stop signal,
+    before the cool-down and at the end of the run"""
     early_stopping: int | None = None
     """stop after this many validations without a lower validation loss, and write the weights of the best one;
-    without it, those of the last step"""
+    null: do not stop, and write the weights of the last step"""
     wandb: Literal["auto", "online", "offline", "disabled"] = "auto"
-    """auto: online if an API key is configured, else offline (`wandb sync` uploads it later). The variables
-    WANDB_PROJECT and WANDB_NAME give another project than kanachan, and another name than the folder and the stage"""
+    """auto: online if an API key is configured, else offline (`wandb sync` uploads it later). The environment
+    variables WANDB_PROJECT and WANDB_NAME replace the project kanachan and the name made of folder and stage"""
     group: str | None = None
-    """wandb group of the run; without it, that of the run which --init names, so that the runs of a curriculum are
-    together, else the folder"""
+    """wandb group of the run; default: the group of the --init run, so that the runs of a curriculum are together, else
+    the folder"""
     tensorboard: bool = False
-    """write the metrics into the run's folder for TensorBoard as well"""
+    """also write the metrics for TensorBoard into the run's folder"""
     profile: int = 0
-    """optimiser steps, after the first five, that torch's profiler measures; it writes a table of operations and a
-    trace into the run's folder; 0 for none"""
+    """number of optimiser steps, after the first five, to measure with torch's profiler, which writes a table of
+    operations and a trace into the run's folder; 0 for none"""
 
     def __post_init__(self) -> None:
         require(self.out != "", "run.out is empty: name a folder, as in --output runs/imitation")

@@ -1,4 +1,4 @@
-"""Packages that only some commands need. An extra installs them."""
+"""Optional packages, which only some commands need, and the extras that install them."""
 
 from importlib.util import find_spec
 
@@ -6,7 +6,7 @@ _SOURCE = "git+https://github.com/kanachan/kanachan"
 
 
 def require(extra: str, packages: tuple[str, ...], what: str = "this") -> None:
-    """Raises ValueError, with the command that installs them, if a package that `what` needs is missing."""
+    """Raises ValueError, with the install command, if a package that `what` needs is missing."""
     missing = [name for name in packages if find_spec(name) is None]
     if missing:
         raise ValueError(f"{what} needs {' and '.join(missing)}: {install_command(extra)}")

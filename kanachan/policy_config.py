@@ -1,4 +1,4 @@
-"""Settings of the stages that learn from self-play, as frozen dataclasses; the line under a field is its help text.
+"""Settings of the stages that learn from self-play, as frozen dataclasses; the string under a field is its help text.
 Imports nothing heavy."""
 
 from dataclasses import dataclass
@@ -6,18 +6,18 @@ from typing import Literal
 
 
 def rank_points(num_seats: int) -> tuple[float, ...]:
-    """Returns a utility of the ranks in which every place counts as much as any other."""
+    """Returns equally spaced points of the ranks, with mean zero."""
     return tuple((num_seats - 1) / 2 - rank for rank in range(num_seats))
 
 
 RANK_POINTS = rank_points(4)
-"""those of four players; configs/ has those of three"""
+"""points for four players; configs/ has the points for three"""
 _DEFAULTS_OF_POINTS = (RANK_POINTS, rank_points(3))
 UtilityKind = Literal["ranks", "grading_points", "round_points"]
 
 
 def needs_reward(kind: UtilityKind) -> bool:
-    """Returns whether what a round brought in this utility is known only by a reward predictor."""
+    """Returns whether the return of a round in this utility must be computed with a reward predictor."""
     return kind != "round_points"
 
 
@@ -28,7 +28,7 @@ def require(condition: bool, message: str) -> None:
 
 
 def require_each(config: object, section: str, least: int | None, *names: str) -> None:
-    """Raises ValueError if one of these settings, where it is not None, is below `least`; None: is not positive."""
+    """Raises ValueError if one of these settings is set and below `least` (None: and not positive)."""
     for name in names:
         value = getattr(config, name)
         if value is not None:
@@ -39,29 +39,29 @@ def require_each(config: object, section: str, least: int | None, *names: str) -
 
 @dataclass(frozen=True, kw_only=True)
 class PolicyConfig:
-    """Stage policy: what its own games teach a policy, and how far it may move (docs/self-play.md)."""
+    """Stage policy: training on the policy's own games, and limits of its change (docs/self-play.md)."""
 
     reward: str | None = None
-    """weights of a reward predictor (stage reward): a decision is credited with what its round changed in the utility
-    that it expects; needed, except with utility round_points"""
+    """weights of a reward predictor (stage reward): a decision is credited with the change of the predicted utility in
+    its round; needed, except with utility round_points"""
     utility: UtilityKind = "ranks"
-    """what the end of a game is worth: policy.points of the final rank, or grading points; or with round_points, what
-    each round changes in the score"""
+    """utility of the end of a game: policy.points of the final rank, or grading points; with round_points, the change
+    of the score in each round instead"""
     points: tuple[float, ...] = RANK_POINTS
     """points of each rank, with utility ranks"""
     keep: float = 1.0
-    """share of the decisions whose action had a probability above 0.98 that are trained on, with accordingly more
-    weight: they have next to no gradient"""
+    """share of the decisions with an action probability above 0.98 that is trained on, with accordingly more weight;
+    such decisions have almost no gradient"""
     clip: float = 0.1
-    """where the ratio of the new and the old probability of an action is clipped: 1 - clip and 1 + clip"""
+    """the ratio of the new to the old probability of an action is clipped to 1 - clip and 1 + clip"""
     kl: float = 0.1
     """weight of the divergence from the policy of --init"""
     magnet: str | None = None
-    """weights of imitation, or of stage policy, that the policy is also held near to; without it, those of --init"""
+    """weights of stage imitation or policy that the policy is also kept near; default: the weights of --init"""
     magnet_kl: float = 0.05
-    """weight of the divergence from them"""
+    """weight of the divergence from policy.magnet"""
     kl_limit: float = 0.002
-    """divergence from --init on the validation split, in nats for each decision, above which the run ends"""
+    """divergence from --init on the validation split, in nats per decision, above which the run ends"""
 
     def __post_init__(self) -> None:
         require_each(self, "policy", 0, "kl", "magnet_kl")
@@ -77,20 +77,19 @@ class PolicyConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class SelfPlayConfig:
-    """Stage policy: the games that it plays itself, in iterations; without selfplay.games, it is trained once, on the
-    games in data.path."""
+    """Stage policy: self-play in iterations; without selfplay.games, a single training on the games in data.path."""
 
     games: int | None = None
-    """games of an iteration (24,000 are about 14 million decisions)"""
+    """games per iteration (24,000 are about 14 million decisions)"""
     iterations: int = 1
-    """iterations: games, fits, one pass over the games, gate"""
+    """number of iterations, each: games, fit of the reward predictor, one pass over the games, gate"""
     temperature: float = 0.7
-    """of the policy in its games, as @T of kanachan-selfplay"""
+    """temperature of the policy in its games, as @T of kanachan-selfplay"""
     explore: float = 0.0
-    """share of its actions that are drawn from all possible ones with equal probabilities"""
+    """share of the policy's actions that are drawn from all possible actions with equal probabilities"""
     opponents: tuple[str, ...] = ()
     """other players and their shares of the seats, such as rule=0.1, as for kanachan-selfplay; the policy has the
-    rest. An earlier policy among them keeps it from learning to beat only itself"""
+    rest. With an earlier policy among them, the policy does not learn to beat only itself"""
     rules: Literal["mjsoul", "tenhou"] = "tenhou"
     """rules of the games"""
     style: Literal["east", "south"] = "south"
@@ -98,20 +97,20 @@ class SelfPlayConfig:
     backend: Literal["inline", "processes", "ray"] | None = None
     """where the games are played, as --backend of kanachan-selfplay"""
     address: str | None = None
-    """of a Ray cluster"""
+    """address of a Ray cluster"""
     processes: int | None = None
-    """processes that play; without it, one for each core"""
+    """processes that play; default: one per core"""
     device: str = "cpu"
     """device of the networks that play"""
     int8: bool = False
-    """the policy plays with int8 matrices (:int8), on the CPU: more games in the same time; the probabilities in the
-    games are those of its actions"""
+    """play with int8 matrices (:int8), on the CPU: more games in the same time; the games record the probabilities of
+    the int8 network"""
 
     def __post_init__(self) -> None:
         require_each(self, "selfplay", 1, "games", "iterations", "processes")
         require(
             self.temperature > 0,
-            f"selfplay.temperature must be positive, not {self.temperature}: the games need chance",
+            f"selfplay.temperature must be positive, not {self.temperature}: the games need randomness",
         )
         require(0 <= self.explore < 1, f"selfplay.explore must be a share from 0 to 1, not {self.explore}")
         require(
@@ -128,7 +127,7 @@ class SelfPlayConfig:
 
     @property
     def share_of_policy(self) -> float:
-        """The share of the seats that the policy has."""
+        """Share of the seats that the policy has."""
         return 1 - sum(_share(player) for player in self.opponents)
 
 

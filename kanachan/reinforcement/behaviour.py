@@ -1,4 +1,4 @@
-"""How actions are sampled from the scores of a network: with what probability each of them is.
+"""The distribution by which actions are sampled from the scores of a network.
 
 Shapes: B decisions, A candidates.
 """
@@ -15,12 +15,12 @@ class Behaviour:
     """A distribution over the candidates, as `kanachan.inference.choice.choose` samples from it."""
 
     temperature: float
-    """the scores are divided by it; the distribution is their softmax"""
+    """divisor of the scores; the distribution is the softmax of the quotients"""
     explore: float = 0.0
-    """the share of actions that are drawn from all with equal probabilities"""
+    """share of actions that are drawn from all candidates with equal probabilities"""
 
     def log_probabilities(self, score_BA: Tensor) -> Tensor:
-        """Returns log_probability_BA, float64; -inf where the scores are, at padding."""
+        """Returns log_probability_BA, float64; -inf at padding, where the scores are -inf too."""
         log_BA = (score_BA.double() / self.temperature).log_softmax(dim=1)
         if not self.explore:
             return log_BA
@@ -31,9 +31,9 @@ class Behaviour:
 
 
 def divergence(log_BA: Tensor, reference_BA: Tensor) -> Tensor:
-    """Computes the Kullback-Leibler divergence of each row from that of a reference [B], in nats. `log_BA,
-    reference_BA`: log-probabilities; -inf at padding."""
+    """Computes the Kullback-Leibler divergence of each row from a reference row [B], in nats. `log_BA, reference_BA`:
+    log-probabilities; -inf at padding."""
     probability_BA = log_BA.exp()
-    # where there is nothing to sum, the difference of infinite numbers would give gradients that are not numbers
+    # where the probability is 0, the difference of infinite numbers would give NaN gradients
     difference_BA = (log_BA - reference_BA).masked_fill(probability_BA == 0, 0.0)
     return (probability_BA * difference_BA).sum(dim=1)

@@ -1,8 +1,8 @@
-"""Estimates, from the games of a policy, what another policy would gain in its place: importance sampling by rounds.
+"""Estimates, from the games of an old policy, the gain of playing a new one instead: importance sampling by rounds.
 
-One seat takes the other policy, the others do not. The outcome of a round counts as often as the seat's actions
-in it are more probable by the new policy, W = Π π_new(a) / π_old(a), so that its mean is that of the new policy. The
-gain is the mean of (W - 1) · return: exact for any two policies, but so noisy for distant ones that it is refused.
+One seat plays the new policy, the other seats keep the old one. Each round is weighted by the ratio of the
+probabilities of the seat's actions, W = Π π_new(a) / π_old(a), so that the weighted mean estimates the new policy. The
+gain is the mean of (W - 1) · return. It is exact for any two policies, but too noisy for distant ones: refused then.
 
 Shapes: B decisions, R rounds of a seat ("turns" of the policy), A candidates, S seats, G games.
 """
@@ -31,47 +31,47 @@ from kanachan.models.transformer import have_same_encoder
 from kanachan.reinforcement.behaviour import Behaviour, divergence
 
 MOST_DIVERGENCE = 0.005
-"""nats a decision, beyond which the weights of whole rounds vary too much"""
+"""limit in nats a decision, beyond which the weights of whole rounds vary too much"""
 MOST_DISAGREEMENT = 0.05
-"""mean difference of recomputed log-probabilities from the recorded ones, beyond which another policy has played"""
+"""mean difference between recomputed and recorded log-probabilities, beyond which another policy has played"""
 LARGE_WEIGHT = 10.0
 _ROWS_AT_ONCE = 8192
 _EARLY_SLACK = 0.5
-"""the share by which the divergence may be above `MOST_DIVERGENCE` on the first `_ROWS_AT_ONCE` decisions; of n times
-as many its error, and with it this share, is the square root of n smaller"""
+"""share by which the divergence may exceed `MOST_DIVERGENCE` on the first `_ROWS_AT_ONCE` decisions; for n times as
+many decisions, the error of the divergence, and so this share, is smaller by the square root of n"""
 
 
 class TooFar(ValueError):
-    """The new policy is so far from the old one that the games of this do not tell its gain."""
+    """Raised if the new policy is too far from the old one to estimate the gain from the old one's games."""
 
 
 @dataclass(frozen=True)
 class SeatRounds:
-    """The rounds of the seats of a policy, one row for each."""
+    """The rounds of a policy's seats, one row for each seat and round."""
 
     game_R: NDArray[np.uint64]
     seat_R: NDArray[np.int64]
     weight_R: Floats
     """W, the product of π_new / π_old of the actions taken"""
     gain_R: Floats
-    """what the round says of the gain; NaN where it is not known what followed the round"""
+    """contribution of the round to the gain; NaN if it is not known what followed the round"""
     decisions_R: NDArray[np.int64]
     divergence_R: Floats
-    """sum over the decisions: of the new policy from the old one, in nats"""
+    """divergence of the new policy from the old one, in nats, summed over the decisions"""
     disagreement_R: Floats
-    """sum over the decisions: absolute difference of log π_old(a) from that which was recorded"""
+    """absolute difference of log π_old(a) from the recorded value, summed over the decisions"""
 
     def __len__(self) -> int:
         return len(self.game_R)
 
     @staticmethod
     def joined(parts: "Sequence[SeatRounds]") -> "SeatRounds":
-        """Joins rounds, of which there must be some parts."""
+        """Joins parts; there must be at least one."""
         names = [f.name for f in fields(SeatRounds)]
         return SeatRounds(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in names})
 
     def halves(self) -> "tuple[SeatRounds, SeatRounds]":
-        """Divides the games in two, in the order of their hashes: every second one is in the second half."""
+        """Divides the games into two halves: in the order of their hashes, every second game is in the second half."""
         _, game_index_R = np.unique(self.game_R, return_inverse=True)
         first, second = (
             SeatRounds(**{f.name: getattr(self, f.name)[game_index_R % 2 == half] for f in fields(self)})
@@ -81,44 +81,44 @@ class SeatRounds:
 
     @property
     def totals(self) -> Floats:
-        """The numbers of decisions, their divergence and their disagreement, summed."""
+        """Sums of decisions, divergence and disagreement over all rounds."""
         return np.array([each.sum() for each in (self.decisions_R, self.divergence_R, self.disagreement_R)], np.float64)
 
 
 @dataclass(frozen=True)
 class Gain:
-    """What a policy gains over another one, for one seat in one game, in the unit of the utility."""
+    """Gain of a policy over another one, for one seat in one game, in the unit of the utility."""
 
     gain: Estimate
-    """the interval by resampled games"""
+    """gain, with an interval from resampled games"""
     standard_error: float
-    """of the gain, by games"""
+    """standard error of the gain, by games"""
     divergence: Estimate
-    """of the new policy from the old one, in nats a decision"""
+    """divergence of the new policy from the old one, in nats a decision"""
     mean_weight: Estimate
-    """of W, which is 1 up to chance"""
+    """mean of W, which is 1 up to chance"""
     effective_size: float
-    """how many rounds with equal weights would be as informative as these: (ΣW)² / ΣW²"""
+    """number of rounds with equal weights that would be as informative: (ΣW)² / ΣW²"""
     large_weights: float
     """share of W over `LARGE_WEIGHT`"""
     disagreement: float
     """mean absolute difference of the recomputed log-probabilities from the recorded ones"""
     games: int
     seats: int
-    """of these games that the old policy had"""
+    """seats of the old policy in these games"""
     rounds: int
-    """of these seats"""
+    """rounds of these seats"""
     decisions: int
     left_out: int
-    """rounds of these seats of which it is not known what followed"""
+    """rounds of these seats with an unknown return"""
 
 
 class GainMeter:
-    """Weighs the rounds of the old policy by the new one.
+    """Weights the rounds of the old policy by the probabilities of the new one.
 
     Args:
-        behaviour: how the old policy's actions were sampled; the new policy is taken to be sampled likewise.
-        returns: return_BS of the seats in the round of each decision, NaN where it is not known
+        behaviour: how the old policy's actions were sampled; the new policy is assumed to be sampled likewise.
+        returns: return_BS of the seats in the round of each decision, NaN where the return is not known
             (`kanachan.reinforcement.returns.RoundReturns.of`).
     """
 
@@ -131,7 +131,7 @@ class GainMeter:
     ) -> None:
         assert new.vocabulary is old.vocabulary
         self._new, self._old, self._behaviour = new, old, behaviour
-        # many updates leave the encoder as it is, which is most of the work
+        # many updates do not change the encoder, which is most of the work
         self._shares_encoder = new.actor_first == old.actor_first and have_same_encoder(new.network, old.network)
         self._returns = returns
 
@@ -141,15 +141,15 @@ class GainMeter:
         is_own: Callable[[Columns], NDArray[np.bool_]],
         progress: Callable[[int], object] = lambda rows: None,
     ) -> SeatRounds:
-        """Weighs all rounds of the old policy's seats in a split, a few thousand decisions at once.
+        """Weights all rounds of the old policy's seats in a split, a few thousand decisions at once.
 
         Args:
             shards: opened with the columns of self-play.
-            is_own: tells which decisions are the old policy's.
-            progress: is called with the numbers of rows done.
+            is_own: returns which decisions are the old policy's.
+            progress: called with the number of rows of each part that is done.
 
         Raises:
-            ValueError: there are none, or another policy has played them.
+            ValueError: there are no such rounds, or another policy has played them.
             TooFar: the new policy is too far from the old one.
         """
         parts: list[SeatRounds] = []
@@ -167,8 +167,8 @@ class GainMeter:
         return SeatRounds.joined(parts)
 
     def measure(self, columns: Columns) -> SeatRounds:
-        """Weighs some rounds. `columns`: all decisions of the old policy in rounds of its seats, those of a seat in a
-        round together and in their order; as annotated."""
+        """Weights some rounds. `columns`: all decisions of the old policy in rounds of its seats, as annotated; the
+        decisions of a seat in a round must be adjacent and in order."""
         assert columns.log_probability is not None
         key_B = round_keys(columns, self._old.vocabulary)
         first_R = np.flatnonzero(np.append(True, key_B[1:] != key_B[:-1]))
@@ -218,9 +218,9 @@ def weighed(
 
     Args:
         ratio_B: log π_new(a) - log π_old(a).
-        correction_B: log π_old(a) less the log-probability by which the action was sampled. It differs from 0 where
-            the games were played in another precision; the gain counts it in, and stays exact.
-        return_R: of the deciding seat in each round.
+        correction_B: log π_old(a) minus the log-probability by which the action was sampled. It differs from 0 where
+            the games were played in another precision; the gain includes it, and stays exact.
+        return_R: return of the deciding seat in each round.
         first_R: the first decision of each round.
     """
     ratio_R = np.add.reduceat(ratio_B, first_R)
@@ -228,8 +228,8 @@ def weighed(
 
 
 def _check(totals: Floats, at_most: float) -> None:
-    """Raises ValueError if another policy has played rounds of these `SeatRounds.totals`, TooFar if the new one is
-    further than `at_most` from it."""
+    """Raises ValueError if another policy has played rounds with these `SeatRounds.totals`, and TooFar if the new
+    policy is further than `at_most` from the old one."""
     decisions, divergence, disagreement = totals
     if disagreement > MOST_DISAGREEMENT * decisions:
         raise ValueError(
@@ -239,20 +239,20 @@ def _check(totals: Floats, at_most: float) -> None:
     if divergence > at_most * decisions:
         raise TooFar(
             f"the new policy diverges from the old one by {divergence / decisions:.3g} nats a decision, more than the "
-            f"{MOST_DIVERGENCE:g} at which the games of one still tell the gain of the other: play games to compare "
-            "them (kanachan-arena), or take a smaller step"
+            f"{MOST_DIVERGENCE:g} up to which the games of the old one show the gain of the new one: play games to "
+            "compare them (kanachan-arena), or take a smaller step"
         )
 
 
 def _spans(shards: Shards, is_own: Callable[[Columns], NDArray[np.bool_]]) -> Iterator[tuple[Columns, int]]:
-    """Yields the policy's rows among some thousands of a split, those of a seat in a round together, and the number of
-    these."""
+    """Yields the policy's rows among some thousands of rows of a split, and the number of rows searched. The rows of a
+    seat in a round are together."""
     rows = np.arange(len(shards))
     first = 0
     while first < len(rows):
         span = rows[first : first + _ROWS_AT_ONCE]
         columns = shards.gather(span)
-        if first + len(span) < len(rows):  # the last round may go on behind them
+        if first + len(span) < len(rows):  # the last round may continue after them
             key_B = round_keys(columns, shards.vocabulary)
             whole = int(np.flatnonzero(key_B != key_B[-1])[-1]) + 1
             span, columns = span[:whole], columns.rows(0, whole)
@@ -262,9 +262,9 @@ def _spans(shards: Shards, is_own: Callable[[Columns], NDArray[np.bool_]]) -> It
 
 
 def gain_of(rounds: SeatRounds, replicates: int = REPLICATES) -> Gain:
-    """Computes the gain and its errors, by games."""
+    """Computes the gain and its errors, with games as the units."""
     known_R = ~np.isnan(rounds.gain_R)
-    # a game of several seats counts as several; a seat, at its first round
+    # a game with several seats counts several times; a seat counts at its first round
     pairs = np.stack([rounds.game_R, rounds.seat_R.astype(np.uint64)], axis=1)
     is_new_R = np.zeros(len(rounds), bool)
     is_new_R[np.unique(pairs, axis=0, return_index=True)[1]] = True
@@ -295,7 +295,7 @@ def gain_of(rounds: SeatRounds, replicates: int = REPLICATES) -> Gain:
 
 
 def _standard_error(total_R: Floats, is_new_R: NDArray[np.bool_], game_index_R: NDArray[np.intp]) -> float:
-    """Computes that of Σ total / number of seats, both sums over games; NaN of one game."""
+    """Computes the standard error of Σ total / number of seats, both sums over games; NaN for one game."""
     total_G, seats_G = (np.bincount(game_index_R, column) for column in (total_R, is_new_R))
     residual_G = total_G - total_G.sum() / seats_G.sum() * seats_G
     num_games = len(total_G)

@@ -1,4 +1,4 @@
-"""The seats of one network in games of self-play, from what their shards tell about the players.
+"""The seats of one network in games of self-play, from the players that the shards record.
 
 Shapes: B decisions, G games, S seats.
 """
@@ -18,16 +18,16 @@ from kanachan.reinforcement.behaviour import Behaviour
 
 
 class LearnerSeats:
-    """The seats that a network, named by its weights, had in shards with the columns of self-play, and how its actions
-    were sampled. Raises ValueError if the shards are not of self-play, or it played without a temperature or with
-    several."""
+    """The seats of a network, named by its weights, in shards with the columns of self-play, and the distribution of
+    its actions. Raises ValueError if the shards are not of self-play, or if the network played without a temperature or
+    with several."""
 
     def __init__(self, shards: Shards, weights: str) -> None:
         self.shards = shards
         self.selfplay = _settings(shards)
-        """of the games"""
+        """settings of the games"""
         self._sampled = self._temperatures(weights)
-        """of the players that are this network, by letter"""
+        """temperatures of the players that are this network, by letter"""
 
     def _temperatures(self, weights: str) -> dict[str, float]:
         selfplay, own = self.selfplay, weights_hash(weights)
@@ -69,7 +69,7 @@ class LearnerSeats:
 
     def are_of(self, columns: Columns) -> NDArray[np.bool_]:
         """Returns whether each decision [B] is the network's own, drawn from its scores. `columns`: as annotated,
-        before seats are rotated. Raises ValueError: a game is not one of the settings in the shards."""
+        before seats are rotated. Raises ValueError if a game does not follow from the settings in the shards."""
         key_G, is_own_GS = self._games
         place_B = np.minimum(np.searchsorted(key_G, columns.game), len(key_G) - 1)
         if not np.array_equal(key_G[place_B], columns.game):
@@ -81,7 +81,7 @@ class LearnerSeats:
 
     @property
     def circumstances(self) -> str:
-        """What the log-probabilities in the shards depend on besides the weights, in words."""
+        """Conditions of the log-probabilities in the shards, besides the weights, in words."""
         selfplay, made = self.selfplay, self.shards.made
         return (
             f"{self.player} at temperature {self.behaviour.temperature:g}, exploration {selfplay.explore:g}, "
@@ -94,8 +94,8 @@ def _settings(shards: Shards) -> SelfPlay:
     if settings is None or not shards.has_behaviour:
         raise ValueError(
             f"{shards.folder}: holds no games as kanachan-selfplay writes them, with their settings and the "
-            "probability of each action; shards of people's games do not, nor do those that kanachan-pack has made "
-            "from others"
+            "probability of each action; shards of people's games lack these, and so do shards that kanachan-pack has "
+            "made from other shards"
         )
     try:
         return SelfPlay.of_json(settings, shards.vocabulary)

@@ -1,4 +1,4 @@
-"""Phases of a long run, each a command of this package that leaves a file or a folder and can resume by itself."""
+"""Phases of a long run, each a command of this package that writes a file or a folder and can be resumed."""
 
 import shlex
 import subprocess
@@ -13,12 +13,12 @@ _SECONDS_BETWEEN_LOOKS = 0.2
 
 
 class PhaseStopped(Exception):
-    """A phase ended because it was asked to, before it was complete."""
+    """Raised if a phase was stopped by a request before it was complete."""
 
 
 @dataclass(frozen=True)
 class Phase:
-    """One command of `kanachan.cli`, which has nothing left to do if `is_done` returns true."""
+    """One command of `kanachan.cli`; it is complete if `is_done` returns true."""
 
     module: str
     arguments: Sequence[str]
@@ -31,17 +31,17 @@ class Phase:
 
 
 def run_phase(phase: Phase, log: Path, stop: StopRequest) -> None:
-    """Runs a phase in a process of its own, unless it is done: so all memory is freed between phases, it may start
-    further ones (one for each GPU), and a user can repeat its command, which is written to the log. Raises PhaseStopped
-    if a stop was requested before the phase was complete, and ChildProcessError if the command failed, whose message
-    has been shown."""
+    """Runs a phase in a separate process, unless it is done. So all memory is freed between phases, a phase may start
+    further processes (one for each GPU), and a user can repeat its command, which is written to the log. Raises
+    PhaseStopped if a stop was requested before the phase was complete, and ChildProcessError if the command failed and
+    has shown its own message."""
     if phase.is_done():
         return
     print(phase.as_typed, flush=True)
     with open(log, "a", encoding="utf-8") as file:
         file.write(f"{phase.as_typed}\n")
     command = [sys.executable, "-m", "kanachan", phase.module, *phase.arguments]
-    # a session of its own, so that Ctrl-C reaches it once, from here
+    # a separate session, so that Ctrl-C reaches it only once, from here
     process = subprocess.Popen(command, start_new_session=True, preexec_fn=end_with_parent)
     try:
         status = _awaited(process, stop)
@@ -56,7 +56,7 @@ def run_phase(phase: Phase, log: Path, stop: StopRequest) -> None:
 
 
 def _awaited(process: subprocess.Popen[bytes], stop: StopRequest) -> int:
-    """Waits for a process, passing a request to stop on to it; returns its status."""
+    """Waits for a process, and forwards a stop request to it; returns its status."""
     is_told = False
     while True:
         try:

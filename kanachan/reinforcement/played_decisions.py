@@ -1,4 +1,4 @@
-"""The learner's decisions in shards of self-play: which they are, how they were drawn, and what they are credited with.
+"""The learner's decisions in shards of self-play: their selection, the distribution of actions, and the advantages.
 
 Shapes: B decisions.
 """
@@ -18,28 +18,28 @@ from kanachan.reinforcement.learner_seats import LearnerSeats
 from kanachan.reinforcement.returns import ReturnLabelling, Utility
 
 DOMINATING = 0.98
-"""the probability above which an action that was taken has next to no gradient"""
+"""probability above which an action that was taken has almost no gradient"""
 _ROWS_AT_ONCE = 1 << 16
 _MOST_MEASURED = 1 << 14
 
 
 class Scales(NamedTuple):
-    """Constants by which advantages are of order one, and weights 1 on average."""
+    """Constants that scale advantages to order one, and weights to 1 on average."""
 
     mean: float
-    """of the returns, which is subtracted"""
+    """mean of the returns, which is subtracted"""
     spread: float
-    """that they are divided by"""
+    """divisor of the returns"""
     weight: float
-    """that weights are divided by"""
+    """divisor of the weights"""
 
 
 class PlayedDecisions:
-    """Selects the decisions of self-play of the learner, named by its weights, and labels them with advantages. Raises
-    ValueError if weights are missing or of another kind."""
+    """Selects the learner's decisions in self-play, and labels them with advantages. `weights`: weights of the learner.
+    Raises ValueError if weights are missing or of another kind."""
 
     behaviour: Behaviour
-    """how the decisions that were selected were drawn"""
+    """distribution from which the selected decisions were drawn"""
 
     def __init__(self, config: PolicyConfig, weights: str) -> None:
         self._config = config
@@ -49,8 +49,8 @@ class PlayedDecisions:
         self._returns: dict[str, Labeller] = {}
 
     def select(self, shards: Shards) -> Shards:
-        """Returns the learner's decisions whose return is known, of those with a dominating action only a share. Raises
-        ValueError: there are none, or the shards are not of self-play of the learner."""
+        """Returns the learner's decisions with a known return, but only a share of decisions with a dominating action.
+        Raises ValueError if there are none, or the shards are not of the learner's self-play."""
         seats = LearnerSeats(shards, self._weights)
         self.behaviour = seats.behaviour
         returns = self._returns[shards.split] = self._labelling(shards)
@@ -68,8 +68,8 @@ class PlayedDecisions:
         return shards.select(row_N)
 
     def label(self, shards: Shards) -> Labeller:
-        """Returns the labels of a split that was selected (`kanachan.reinforcement.policy_gradient.Played`). The
-        constants of all splits are measured on the first."""
+        """Returns the labels of a selected split (`kanachan.reinforcement.policy_gradient.Played`). The constants of
+        all splits are measured on the first split."""
         returns, config = self._returns[shards.split], self._config
         if self._scales is None:
             columns = shards.gather(spread_rows(len(shards), _MOST_MEASURED))
@@ -78,7 +78,7 @@ class PlayedDecisions:
             mean = float(np.average(return_B, weights=weight_B))
             spread = float(np.average((return_B - mean) ** 2, weights=weight_B)) ** 0.5 or 1.0
             self._scales = Scales(mean, spread, float(weight_B.mean()))
-        # None: earlier versions had a critic here, none by default, and their runs are resumed
+        # None: the critic of earlier versions, by default none; their runs can be resumed
         settings = (returns.fingerprint, None, self._scales, config.keep)
         fingerprint = hashlib.sha256(repr(settings).encode()).hexdigest()
         scales = self._scales
@@ -93,8 +93,8 @@ class PlayedDecisions:
 
 
 def decisions_per_row(columns: Columns, behaviour: Behaviour, keep: float) -> NDArray[np.float32]:
-    """Returns for how many decisions [B] each stands when only this share of those is kept whose action the player,
-    without exploring, takes with more than `DOMINATING`."""
+    """Returns how many decisions [B] each row stands for, if only the share `keep` is kept of decisions whose action
+    the player, without exploring, takes with a probability above `DOMINATING`."""
     assert columns.log_probability is not None
     own_B = np.exp(columns.log_probability) - behaviour.explore / columns.actions.lengths
     is_dominating_B = own_B > (1 - behaviour.explore) * DOMINATING
@@ -102,5 +102,5 @@ def decisions_per_row(columns: Columns, behaviour: Behaviour, keep: float) -> ND
 
 
 def spread_rows(num_rows: int, most: int) -> NDArray[np.int64]:
-    """Returns at most so many rows, evenly spread over all."""
+    """Returns at most `most` rows, evenly spread over all rows."""
     return np.unique(np.linspace(0, num_rows - 1, most).astype(np.int64))

@@ -1,12 +1,12 @@
-"""How far to go along an update of a policy: the gate of an iteration, which searches the line from the policy before
-the update through the one after it for the highest gain.
+"""The gate of an iteration, which decides how much of an update of a policy is taken. It searches the line from the
+policy before the update through the policy after it for the highest gain.
 
-To first order the gain grows with the share of the update that is taken, and so does its standard error: whether the
-direction is good does not depend on the share. How far it stays good does.
+To first order, both the gain and its standard error grow with the share of the update that is taken. So whether
+the direction is good does not depend on the share, but how far the direction stays good does.
 
-The search sees the gains in half of the games. The gain that is reported is that in the other half: the highest of
-several is partly luck. An update is taken where its gain is more probably positive than not: a few thousand games
-seldom show the gain of one update beyond doubt, while a wrong step costs as little as a right one brings.
+The search uses the gains in half of the games; the reported gain is from the other half, because the highest of several
+gains is partly luck. An update is taken if its gain is more probably positive than not: a few thousand games seldom
+prove the gain of one update, and a wrong step loses as little as a right step gains.
 """
 
 import math
@@ -25,8 +25,8 @@ class Gate:
     """The gains estimated so far, which share to measure next, and the choice."""
 
     reports: Mapping[float, Mapping[str, Any]]
-    """by share of the change of the weights, in the order in which they were measured: what kanachan-evaluate --gain
-    has written; without a gain where a share is too far from the policy"""
+    """reports of kanachan-evaluate --gain by share of the change of the weights, in the order of measurement; without a
+    gain where a share is too far from the policy"""
 
     @property
     def measured(self) -> dict[float, Mapping[str, Any]]:
@@ -35,9 +35,9 @@ class Gate:
 
     @property
     def next_share(self) -> float | None:
-        """The share to measure next: first the whole update; twice as much as long as that gains more, and where that
-        is too far the middle; where the whole gains nothing, half as much until a share gains. None where the search
-        ends."""
+        """The share to measure next; None at the end of the search. The first share is the whole update. The share is
+        doubled while the gain grows; if the doubled share is too far, the midpoint is tried. If the whole update gains
+        nothing, the share is halved until one gains."""
         if not self.reports:
             return 1.0
         if not self._gains(1.0):
@@ -53,7 +53,7 @@ class Gate:
 
     @property
     def chosen(self) -> float | None:
-        """The share with the highest gain, of enough games; None if none gains, so that the policy stays."""
+        """The share with the highest gain in enough games; None if no share gains, so that the policy stays."""
         return max(filter(self._gains, self.reports), key=self._gain, default=None)
 
     @property
@@ -63,7 +63,7 @@ class Gate:
         return None if self.chosen is None else dict(self.reports[self.chosen]["reporting"]["gain"])
 
     def in_words(self) -> str:
-        """Returns the choice and its reason, when the search has ended."""
+        """Returns the choice and its reason, after the search has ended."""
         if not self.measured:
             return (
                 f"gate: even {min(self.reports):.0%} of the update is too far from the policy to be measured: "

@@ -1,14 +1,14 @@
-"""The loss of stage policy: a policy gradient that is clipped, and held near the policy that played.
+"""The loss of stage policy: a clipped policy gradient, with penalties for divergence from the policy that played.
 
-The behaviour μ took action a, whose advantage is A: what the round brought the seat, less what was expected. With π the
-policy that is trained, π_old the one that it started from, π_fix a further one, all divided by the temperature at which
-was played, and r = π(a) / π_old(a), the loss of a decision is
+The behaviour μ took action a with advantage A: the result of the round for the seat, minus the expected one. Let π be
+the policy that is trained, π_old its initial policy, and π_fix a further policy, all at the temperature of the games,
+and r = π(a) / π_old(a). The loss of a decision is
 
     - w min(r A, clip(r, 1 - c, 1 + c) A) + β KL(π ‖ π_old) + β' KL(π ‖ π_fix) - α H(π),    w = π_old(a) / μ(a).
 
-w is 1 up to rounding, except where some actions were drawn at random: then μ is a mixture with equal probabilities,
-around which clipping would do harm, so it is the change since π_old that is clipped (as in Hilton et al. 2021, "Batch
-size-invariance for policy optimization", arXiv:2110.00641).
+w is 1 up to rounding, unless some actions were drawn at random. Then μ is a mixture with equal probabilities, and
+clipping around μ would do harm; so the change from π_old is clipped (as in Hilton et al. 2021, "Batch size-invariance
+for policy optimization", arXiv:2110.00641).
 
 Shapes: B decisions, A candidates.
 """
@@ -23,14 +23,14 @@ from kanachan.reinforcement.behaviour import divergence
 
 
 class Played(NamedTuple):
-    """What the soft labels of a batch are in stage policy (`kanachan.data.batch.Labels.label_BL`)."""
+    """The soft labels of a batch in stage policy (`kanachan.data.batch.Labels.label_BL`)."""
 
     log_behaviour_B: Tensor
-    """log probability of the action by the distribution that it was sampled from"""
+    """log probability of the action in the distribution that it was sampled from"""
     advantage_B: Tensor
-    """divided by a constant, so that it is of order one"""
+    """advantage, divided by a constant so that it is of order one"""
     weight_B: Tensor
-    """how many decisions this one stands for, 1 on average"""
+    """number of decisions that this one stands for, 1 on average"""
 
     @classmethod
     def of_batch(cls, batch: Batch) -> "Played":
@@ -39,7 +39,7 @@ class Played(NamedTuple):
 
 
 class LogProbabilities(NamedTuple):
-    """Of the candidates, by the three policies; -inf at padding."""
+    """Log probabilities of the candidates by the three policies; -inf at padding."""
 
     new_BA: Tensor
     old_BA: Tensor
@@ -55,8 +55,8 @@ def policy_gradient(
     """Returns `loss`, the mean to be minimised, and further means over the decisions, detached.
 
     `gradient`: the first term; `importance`: π(a) / μ(a); `clipped`: share of the decisions without a gradient;
-    `divergence` and `magnet_divergence` in nats; `entropy` in nats, and `old_entropy` that of π_old on the same
-    decisions; `advantage`; `change` of log π(a), and `advantage_change`, the mean of its product with the
+    `divergence` and `magnet_divergence` in nats; `entropy` in nats, and `old_entropy`, the entropy of π_old on the
+    same decisions; `advantage`; `change` of log π(a), and `advantage_change`, the mean of its product with the
     advantage; `row_weight`.
     """
     played, mask_BA = Played.of_batch(batch), batch.candidate_BA != 0

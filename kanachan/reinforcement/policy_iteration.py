@@ -1,17 +1,17 @@
-"""Policy iteration: the policy plays, a reward predictor is fitted to its games, one pass over them changes the
-policy a little, and a gate on games that were kept aside decides how much of the change is taken.
+"""Policy iteration: the policy plays games, a reward predictor is fitted to them, one pass over them changes the
+policy a little, and a gate on held-out games decides how much of the change is taken.
 
 The folder of the run:
 
     config.yaml, metrics.csv       settings; one row for each iteration
-    iteration-000/games            self-play (kanachan-selfplay), in three splits: to learn from, to stop, for the gate
+    iteration-000/games            self-play (kanachan-selfplay), in three splits: for learning, stopping, the gate
     iteration-000/reward           the run of the reward predictor (kanachan-train)
     iteration-000/update           the run of the policy pass (kanachan-train)
     iteration-000/gate             candidates and their gains (kanachan-evaluate --gain)
     iteration-000/policy.safetensors   the policy that plays in the next iteration
-    weights.safetensors            that of the last iteration
+    weights.safetensors            the policy of the last iteration
 
-Each phase is a command, which resumes by itself; so the run resumes wherever it was stopped or killed.
+Each phase is a command that can be resumed; so the run can be resumed wherever it was stopped or killed.
 """
 
 import json
@@ -40,13 +40,13 @@ from kanachan.training.run_folder import CONFIG_NAME, ITERATION, save_config
 from kanachan.training.wandb_run import finish_wandb, wandb_group, wandb_logger, wandb_mode
 
 FRACTIONS = "0.7,0.1,0.2"
-"""of the games: for the fits and the policy pass, to watch the divergence, and for the gate, whose error is that of the
-gain"""
+"""shares of the games: for the fits and the policy pass, for checking the divergence, and for the gate, whose share
+determines the error of the gain"""
 POLICY_NAME = "policy.safetensors"
 
 
 class Iteration:
-    """The phases of iteration `number`, from 0, as commands; `policy` are the weights that play, and are improved."""
+    """The phases of iteration `number`, from 0, as commands. `policy`: the weights that play and are improved."""
 
     def __init__(self, config: TrainConfig, number: int, policy: str) -> None:
         self.config = config
@@ -61,8 +61,8 @@ class Iteration:
         self._seed = str(config.run.seed + number)
 
     def fits(self) -> Iterator[tuple[str, Phase]]:
-        """Yields what comes before the gate, by name."""
-        # the card is the last of the shards' files to be there
+        """Yields the phases before the gate, by name."""
+        # the card is written after all shards
         yield "games", Phase("selfplay", self._selfplay(), (self.games / CARD_OF_SHARDS).is_file)
         if self.fits_reward:
             assert self.reward is not None
@@ -73,8 +73,8 @@ class Iteration:
         yield "update", Phase("train", ["--config", str(file), "--resume", "auto"], is_trained)
 
     def measuring(self, share: float) -> tuple[Phase, Path]:
-        """Returns the command that estimates the gain of a share of the update, and the file of its report, after
-        writing the weights of the candidate."""
+        """Writes the weights of the candidate; returns the command that estimates the gain of a share of the update,
+        and the file of its report."""
         candidate = self.candidate(share)
         report = candidate.with_suffix(".json")
         if not candidate.is_file():
@@ -132,14 +132,14 @@ class Iteration:
 
 
 def run_iterations(config: TrainConfig) -> int:
-    """Runs the iterations that the folder lacks; returns the exit status. Raises ValueError if this is one of several
+    """Runs the missing iterations of the folder; returns the exit status. Raises ValueError if this is one of several
     processes, the folder has more iterations, or there are too few games for all splits; OSError if something cannot be
     written, another process uses the folder, or a command failed."""
     policy = config.init
     assert policy is not None, "checked with the settings"
     world = devices_of(config.run).world
     if world.size > 1 and this_rank():
-        return 1  # the first process says why
+        return 1  # the first process reports the reason
     if world.size > 1 and is_launched():
         raise ValueError(
             f"{world.size} processes were started for iterations (--selfplay.games), which need one: run the command "
@@ -232,7 +232,7 @@ def _announce(iteration: Iteration, what: str) -> None:
 
 
 def _row(iteration: Iteration, gate: Gate, seconds: Mapping[str, float]) -> dict[str, float]:
-    """Returns the metrics of an iteration. `seconds`: how long its phases took; none where they were interrupted."""
+    """Returns the metrics of an iteration. `seconds`: durations of its phases; empty if they were interrupted."""
     whole = gate.measured.get(1.0)
     update = read_card(iteration.update)
     games = iteration.config.selfplay.games

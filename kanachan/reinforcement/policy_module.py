@@ -1,4 +1,4 @@
-"""Stage policy for Lightning: the network, the policies that it is held near to, its loss, and its validations."""
+"""Stage policy for Lightning: the network, the policies that it is kept near, the loss, and the validations."""
 
 import shutil
 from functools import partial
@@ -20,20 +20,20 @@ from kanachan.training.tempered_network import TemperedNetwork
 from kanachan.training.throughput import FlopCount, count_flops
 
 INIT_NAME = "init.safetensors"
-"""of the copy of --init in a run's folder, from which the run is resumed"""
+"""name of the copy of --init in a run's folder, which a resumed run reads"""
 _ENTROPY_RATE = 0.01
-"""change of the weight of the entropy after a step, for a difference of one nat from the entropy of --init"""
+"""change of the entropy's weight after a step, for a difference of one nat from the entropy of --init"""
 
 
 class PolicyModule(LoggedModule):
-    """Trains a policy on decisions that an earlier one has made.
+    """Trains a policy on decisions of an earlier policy.
 
     Args:
-        policy: is trained.
+        policy: the policy that is trained.
         old: the policy that it started from.
-        magnet: a further one that it is held near to; None: the same.
+        magnet: a further policy that it is kept near; None: `old`.
         model: the sizes of the network, from which its operations are counted.
-        init: the weights of `old`, which the run's folder gets a copy of.
+        init: the weights of `old`, which are copied into the run's folder.
     """
 
     network: Network
@@ -55,7 +55,7 @@ class PolicyModule(LoggedModule):
         shares_encoder = not trains_encoder and all(have_same_encoder(policy.network, each.network) for each in fixed)
         work_of = partial(_work, model, trains_encoder, shares_encoder, len(fixed))
         super().__init__(policy.network, optim, total_steps, log_every, work_of)
-        self.objective = policy.objective  # whose tables move with the module
+        self.objective = policy.objective  # an attribute, so that its tables move with the module
         self.config = config
         self.entropy_weight: Tensor | float = 0.0
         self._policy, self._fixed, self._shares_encoder = policy, fixed, shares_encoder
@@ -89,7 +89,7 @@ class PolicyModule(LoggedModule):
         super().on_before_optimizer_step(optimizer)
         if self._ends_step(self.trainer.fit_loop.epoch_loop.batch_idx):
             gap = mean_over_ranks(torch.stack(self._entropy_gap).mean(), self.trainer)
-            # of a step that is skipped, as its loss is not finite, it may not be finite either
+            # if the step is skipped because the loss is not finite, the gap may not be finite either
             self.entropy_weight = self.entropy_weight + _ENTROPY_RATE * gap.where(gap.isfinite(), 0.0)
             self._entropy_gap = []
 
@@ -132,10 +132,10 @@ class PolicyModule(LoggedModule):
 
 
 def _work(model: ModelConfig, trains_encoder: bool, shares_encoder: bool, num_fixed: int, batch: Batch) -> FlopCount:
-    """Counts the work of a batch; a forward pass of a policy that is not trained is a third of training one."""
+    """Counts the work of a batch; a forward pass of a policy that is not trained costs a third of training it."""
     trained = count_flops(model, batch, trains_encoder=trains_encoder)
     whole = trained if trains_encoder else count_flops(model, batch)
     fixed = whole.flops / 3
-    if shares_encoder:  # training it takes two forward passes more, and little else
+    if shares_encoder:  # training the encoder costs two more forward passes, and little else
         fixed -= (whole.flops - trained.flops) / 2
     return FlopCount(trained.decisions, trained.tokens, trained.flops + num_fixed * fixed)

@@ -1,4 +1,4 @@
-"""The stage outside the curriculum that improves a policy by the games that it has played."""
+"""Stage policy, outside the curriculum, which improves a policy with its own games."""
 
 from pathlib import Path
 
@@ -58,7 +58,7 @@ def make_learner(config: TrainConfig, devices: Devices, data: DataSource, steps:
     )
     return Learner(
         module,
-        f"{initial.origin}, whose log probabilities are those of the games within {difference:.2g} on average",
+        f"{initial.origin}; log probabilities differ from the ones in the games by {difference:.2g} on average",
         lineage=initial.lineage,
         ancestors_games=initial.ancestors_games,
         card={"temperature": card["temperature"]} if "temperature" in card else {},
@@ -67,8 +67,8 @@ def make_learner(config: TrainConfig, devices: Devices, data: DataSource, steps:
 
 
 class PlayedSource(ShardSource):
-    """The decisions of --init in a folder of shards of self-play, with what they are credited with. Raises ValueError:
-    as `ShardSource`, or the shards are not of self-play of these weights or have no validation split."""
+    """The decisions of --init in a folder of shards of self-play, with their advantages. Raises ValueError as
+    `ShardSource` does, or if the shards are not of these weights' self-play or have no validation split."""
 
     def __init__(self, config: TrainConfig, devices: Devices) -> None:
         assert config.init is not None, "checked before"
@@ -92,8 +92,8 @@ class PlayedSource(ShardSource):
 
     @torch.no_grad()
     def difference_of(self, policy: TemperedNetwork) -> float:
-        """Computes how far the log probabilities of some actions differ on average from those with which they were
-        drawn, in nats."""
+        """Computes the mean absolute difference, in nats, between the policy's log probabilities of some actions and
+        the recorded ones."""
         shards = self._shards["train"]
         columns = shards.gather(spread_rows(len(shards), _MOST_COMPARED))
         assert columns.log_probability is not None

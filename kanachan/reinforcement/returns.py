@@ -1,9 +1,9 @@
-"""What a round brought each seat in the expected utility of its game: the return of reinforcement learning.
+"""Returns, as in reinforcement learning: the change of each seat's expected utility of the game in a round.
 
-A reward predictor gives the expected utility at the start of each round. The return of a round is the change from its
-start to the start of the next one, or after the last round to the utility that the game has brought. Returns of the
-rounds of a game thus add up to the utility of the game less what was expected at its start, and the actions of a round
-are credited with what followed in this round alone. Without a reward predictor, the return is the points of the round.
+A reward predictor predicts the expected utility at the start of each round. The return of a round is the change from
+its start to the start of the next round, or for the last round to the actual utility of the game. So the returns of a
+game's rounds add up to the utility of the game minus the expected utility at its start, and the actions of a round are
+credited only with the result of this round. Without a reward predictor, the return is the points of the round.
 
 Shapes: N rounds, S seats, B decisions, O orders of the seats, R ranks.
 """
@@ -30,14 +30,14 @@ from kanachan.policy_config import RANK_POINTS, UtilityKind, needs_reward
 
 @dataclass(frozen=True)
 class Utility:
-    """What the end of a game, or of a round, is worth to a seat. Raises ValueError: the points are not finite or
+    """Utility of the end of a game, or of a round, for a seat. Raises ValueError if the points are not finite or are
     all equal."""
 
     kind: UtilityKind = "ranks"
-    """ranks: `points` of the final rank; grading_points: those of the platform; round_points: what a round changes in
-    the score"""
+    """ranks: `points` of the final rank; grading_points: grading points of the platform; round_points: change of the
+    score in a round"""
     points: tuple[float, ...] = RANK_POINTS
-    """of each rank, the first one first; only ranks uses them"""
+    """points of each rank, from the first to the last; used only with ranks"""
 
     def __post_init__(self) -> None:
         if self.kind == "ranks" and not all(map(math.isfinite, self.points)):
@@ -45,19 +45,19 @@ class Utility:
         if self.kind == "ranks" and len(set(self.points)) < 2:
             raise ValueError(f"the points of the ranks are all equal: {list(self.points)}")
         if self.kind != "ranks":
-            object.__setattr__(self, "points", RANK_POINTS)  # without effect, so that utilities of a kind are equal
+            object.__setattr__(self, "points", RANK_POINTS)  # not used; reset so that utilities of one kind are equal
 
     @property
     def needs_reward(self) -> bool:
         return needs_reward(self.kind)
 
     def require(self, num_seats: int) -> None:
-        """Raises ValueError if there is not one number of points for each rank."""
+        """Raises ValueError if the number of points is not the number of ranks."""
         if self.kind == "ranks" and len(self.points) != num_seats:
             raise ValueError(f"{num_seats} points are needed, one for each rank, not {list(self.points)}")
 
     def expected(self, outcome: Outcome) -> NDArray[np.float32]:
-        """Returns the expected utility at the end of the game of every seat [N, S] of predictions [N, S, …]."""
+        """Returns every seat's expected utility at the end of the game [N, S], from predictions [N, S, …]."""
         assert self.needs_reward
         if self.kind == "grading_points":
             return outcome.grading_points.cpu().numpy().astype(np.float32)
@@ -68,7 +68,7 @@ class Utility:
         return value_X.reshape(log_NSO.shape[:2]).astype(np.float32)
 
     def achieved(self, rounds: RoundColumns) -> NDArray[np.float32]:
-        """Returns the utility that the game of each round has brought every seat [N, S]."""
+        """Returns every seat's actual utility in the game of each round [N, S]."""
         assert self.needs_reward
         if self.kind == "grading_points":
             return rounds.grading_delta.astype(np.float32)
@@ -76,8 +76,8 @@ class Utility:
 
 
 class RoundReturns:
-    """The returns of rounds, sorted by game and by their order in it, and of the decisions in them; without a predictor
-    if the utility does not need it. Raises ValueError if the utility does not fit the number of seats."""
+    """The returns of rounds, sorted by game and by their order in it, and of their decisions. `predictor`: None if the
+    utility does not need one. Raises ValueError if the utility does not fit the number of seats."""
 
     def __init__(
         self, rounds: RoundColumns, predictor: RewardPredictor | None, utility: Utility, vocabulary: Vocabulary
@@ -87,7 +87,7 @@ class RoundReturns:
         self._vocabulary = vocabulary
         self._index = RoundIndex(rounds)
         self.return_NS: NDArray[np.float32] = np.zeros((0, vocabulary.num_seats), np.float32)
-        """of each round, NaN where it is not known what followed it"""
+        """return of each round; NaN where it is not known what followed the round"""
         if predictor is None:
             assert not utility.needs_reward
             self.return_NS = rounds.delta.astype(np.float32)
@@ -98,7 +98,7 @@ class RoundReturns:
             self.return_NS = np.where(rounds.is_whole[:, None], after_NS - before_NS, np.float32(np.nan))
 
     def of(self, columns: Columns) -> NDArray[np.float32]:
-        """Returns return_BS: those of the seats in the round of each decision, NaN where it is not known. `columns`: as
+        """Returns return_BS, the returns of all seats in the round of each decision; NaN if unknown. `columns`: as
         annotated, before seats are rotated; seat 0 is the first dealer of the game."""
         row_B = self._index.rows_of(columns, self._vocabulary)
         return_BS = np.full((len(columns), self._vocabulary.num_seats), np.nan, np.float32)
@@ -108,16 +108,16 @@ class RoundReturns:
 
 class ReturnLabelling:
     """Makes the soft labels label_B1 of a split: the return of the actor, NaN if it is unknown. `reward`: weights of a
-    reward predictor; None if the utility needs none. Raises ValueError: it is not one."""
+    reward predictor; None if the utility needs none. Raises ValueError if they are not of a reward predictor."""
 
     def __init__(self, reward: str | None, utility: Utility) -> None:
         self.utility = utility
         self._predictor = None if reward is None else RewardPredictor.load(reward)
         self.sha256 = None if reward is None else file_hash(reward)
-        """of the reward predictor's file"""
+        """hash of the reward predictor's file"""
 
     def __call__(self, shards: Shards) -> Labeller:
-        """Returns the labels of a split; raises ValueError if there are no rounds of it, or of another vocabulary."""
+        """Returns the labels of a split; raises ValueError if its rounds are missing or its vocabulary differs."""
         if self._predictor is not None:
             shards.require(self._predictor.vocabulary, "the reward predictor")
         rounds = open_rounds(shards.folder, shards.split)

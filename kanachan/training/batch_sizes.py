@@ -1,4 +1,4 @@
-"""The batch of a run and its micro-batches, from the settings, the stage and the devices."""
+"""Chooses the batch and the micro-batch of a run from the settings, the stage and the devices."""
 
 from dataclasses import replace
 
@@ -13,25 +13,25 @@ _BATCH_OF_STAGE = {
     REWARD: 32,  # games
     POLICY: 4096,  # the outcomes of few decisions are noise
 }
-MOST_AT_ONCE_ON_CPU = 64  # sorted by length, small micro-batches compute less padding
-_MOST_AT_ONCE_ON_GPU = 2048  # of `small`, which waits for the processor with fewer (docs/benchmarks.md)
-# decisions x width x layers in bf16: with it the stages that need the most memory (docs/training.md) fill three fifths
-# at most, and the rest is for weights and the optimiser
+MOST_AT_ONCE_ON_CPU = 64  # small micro-batches, sorted by length, need less padding
+_MOST_AT_ONCE_ON_GPU = 2048  # with fewer, `small` waits for the CPU (docs/benchmarks.md)
+# decisions x width x layers in bf16: the stages that need the most memory (docs/training.md) then fill at most three
+# fifths; the rest is for weights and the optimiser
 _ROWS_PER_GB = 200_000
 
 
 def chosen_batch(config: TrainConfig, devices: Devices, *, is_resumed: bool) -> tuple[DataConfig, str]:
-    """Chooses the batch of the stage, or the next larger one that the devices can share, and the largest micro-batch up
-    to a limit of the device, where they are not given; returns the settings and an explanation. A resumed run keeps
-    both, but where the devices cannot share its batch in micro-batches of this size, they are smaller. Raises
-    ValueError, which names the nearest batches that they can share, if they cannot share it equally."""
+    """Chooses the batch and the micro-batch if they are not given: the batch of the stage, rounded up to one that the
+    devices can share, and the largest micro-batch up to a limit of the device. Returns the settings and an explanation.
+    A resumed run keeps both; if its devices cannot share the batch in such micro-batches, it takes smaller ones. Raises
+    ValueError, which names the nearest possible batches, if the devices cannot share the batch equally."""
     data, world = config.data, devices.world.size
     batch, micro_batch = data.batch, data.micro_batch
     most, reason = _most_at_once(devices, config.model)
     default = _BATCH_OF_STAGE.get(config.stage, DEFAULT_BATCH)
     if batch is None:
         at_once = world * (micro_batch or most)
-        micro_batches = -(-default // at_once)  # of a process
+        micro_batches = -(-default // at_once)  # per process
         micro_batch = micro_batch or -(-default // (world * micro_batches))
         batch = world * micro_batches * micro_batch
     elif batch % world:
@@ -41,7 +41,7 @@ def chosen_batch(config: TrainConfig, devices: Devices, *, is_resumed: bool) -> 
     elif batch % (micro_batch * world):
         if not is_resumed:
             raise ValueError(_unshareable(batch, world, micro_batch, is_resumed=False))
-        reason = f"{micro_batch} before, in which the devices cannot share it"
+        reason = f"was {micro_batch}, in which the devices cannot share the batch"
         micro_batch = _largest_divisor(batch // world, micro_batch)
     else:
         reason = reason if data.micro_batch is None else "as set"
@@ -57,7 +57,7 @@ def chosen_batch(config: TrainConfig, devices: Devices, *, is_resumed: bool) -> 
 
 
 def _most_at_once(devices: Devices, model: ModelConfig) -> tuple[int, str]:
-    """Returns the limit of a micro-batch that is not given, and the reason for it."""
+    """Returns the upper limit of a micro-batch that is not given, and the reason for the limit."""
     if not devices.is_gpu:
         return MOST_AT_ONCE_ON_CPU, f"at most {MOST_AT_ONCE_ON_CPU} on a CPU"
     memory = torch.cuda.get_device_properties(devices.of_this_process).total_memory / 1e9
@@ -72,9 +72,9 @@ def _largest_divisor(number: int, most: int) -> int:
 
 
 def _unshareable(batch: int, world: int, micro_batch: int | None, *, is_resumed: bool) -> str:
-    """Returns the message that the devices cannot share a batch, and what they can share instead."""
+    """Returns the message that the devices cannot share a batch, with the nearest possible values."""
     message = f"data.batch={batch} cannot be shared equally by {world} devices"
-    if is_resumed:  # it keeps its batch
+    if is_resumed:  # the run keeps its batch
         fewer = _largest_divisor(batch, world)
         more = next((n for n in range(world + 1, batch + 1) if batch % n == 0), None)
         return f"{message}: continue the run with {fewer}{'' if more is None else f' or {more}'} (--run.devices)"

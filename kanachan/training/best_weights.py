@@ -14,8 +14,8 @@ from kanachan.training.strategies import network_tensors
 
 
 class BestCheckpoint(L.Callback):
-    """Keeps the weights with the lowest validation loss so far, in memory until the next checkpoint is written, which
-    their file then fits; stops the run when the loss stops falling.
+    """Keeps the weights with the lowest validation loss so far; stops the run when the loss stops falling. The weights
+    stay in memory until the next checkpoint is written, so that their file matches the checkpoint.
 
     Args:
         write: writes a weights file, given its path, the tensors, the metrics of their validation and their step.
@@ -41,7 +41,7 @@ class BestCheckpoint(L.Callback):
 
     @property
     def state_key(self) -> str:
-        return "BestWeights"  # part of the format of checkpoints, whatever the class is named
+        return "BestWeights"  # part of the checkpoint format, independent of the class name
 
     def state_dict(self) -> dict[str, Any]:
         return {"metrics": self.metrics, "step": self.step, "fruitless": self._fruitless}
@@ -50,13 +50,13 @@ class BestCheckpoint(L.Callback):
         self.metrics, self.step = state_dict["metrics"], state_dict["step"]
         self._fruitless = state_dict["fruitless"]
         if self.step is not None and not (self.path.is_file() and read_card(self.path)["steps"] == self.step):
-            self.metrics, self.step = {}, None  # a step after the checkpoint was better, and has replaced its weights
+            self.metrics, self.step = {}, None  # a better step after the checkpoint has replaced the weights
 
     def on_save_checkpoint(self, trainer: L.Trainer, pl_module: L.LightningModule, checkpoint: dict[str, Any]) -> None:
         self.write()
 
     def write(self) -> None:
-        """Writes the file, unless it is there already. Only the first process does."""
+        """Writes the file if it is not yet written. Only the first process does."""
         if self._unwritten is not None:
             assert self.step is not None
             self._write(self.path, self._unwritten, self.metrics, self.step)

@@ -1,8 +1,8 @@
-"""Checkpoints: all that a run needs to resume as if it had never stopped, and how it stops on a signal.
+"""Checkpoints, with which a run is resumed as if it had never stopped, and stopping on a signal.
 
-A checkpoint is written at the end of an optimiser step, before the validation of that step or as if it were; a resumed
-run whose validation is due validates first. So there is one kind of state to restore, and it holds nothing of a
-validation.
+A checkpoint holds the state at the end of an optimiser step, before the validation of that step, even if it is written
+during or after the validation. A resumed run whose validation is due validates first. So there is one kind of state to
+restore, without any state of a validation.
 """
 
 import math
@@ -40,7 +40,7 @@ _BATCHES_BETWEEN_STOP_CHECKS = 8  # on several GPUs
 
 
 class Stopped(Exception):
-    """A signal has stopped the run, and its checkpoint is complete."""
+    """Raised when a signal has stopped the run and its checkpoint is complete."""
 
     def __init__(self, signal_name: str, step: int) -> None:
         super().__init__(f"stopped by {signal_name} after step {step}")
@@ -48,9 +48,9 @@ class Stopped(Exception):
 
 
 class CheckpointFiles(CheckpointIO):
-    """Writes a checkpoint to a temporary file, then moves it to its path; keeps the one before as the previous one.
-    `resumed`: the checkpoint that the run is resumed from, and its content, which is not read again; if it is the
-    previous one, as the last one is damaged, the first checkpoint written replaces only the last one."""
+    """Writes a checkpoint to a temporary file, then moves it to its path; keeps the older one as the previous one.
+    `resumed`: the checkpoint that the run is resumed from, and its content, which is not read again. If it is the
+    previous one, because the last one is damaged, the first checkpoint written replaces only the last one."""
 
     def __init__(self, resumed: tuple[Path, dict[str, Any]] | None) -> None:
         self._resumed = resumed
@@ -96,7 +96,7 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
 
 
 class Schedule(NamedTuple):
-    """When the learning rate falls; stored in checkpoints."""
+    """Start and end of the cool-down of the learning rate; stored in checkpoints."""
 
     cooldown_start: int
     last_step: int
@@ -104,10 +104,10 @@ class Schedule(NamedTuple):
 
 def checkpoint_to_resume(folder: Path, schedule: Schedule) -> tuple[Path, dict[str, Any]]:
     """Reads the checkpoint from which a run with this schedule is resumed: the newest one, or the one before the
-    cool-down if that was part of another schedule (a run is trained further). Returns its path and its content.
+    cool-down if it was part of another schedule (a run is trained further). Returns the path and the content.
 
-    Raises ValueError naming the files if none can be read, if the cool-down would have begun before the checkpoint, or
-    if the run has taken more steps already than it should.
+    Raises ValueError, which names the files, if none can be read, if the cool-down would begin before the checkpoint,
+    or if the run has already taken more steps than the schedule has.
     """
     path, checkpoint = _newest_checkpoint(folder, (LAST_NAME, PREVIOUS_NAME))
     if (was := Schedule(*checkpoint["schedule"])) != schedule and checkpoint["global_step"] > was.cooldown_start:
@@ -132,9 +132,9 @@ def checkpoint_to_resume(folder: Path, schedule: Schedule) -> tuple[Path, dict[s
 
 
 def _newest_checkpoint(folder: Path, names: Sequence[str]) -> tuple[Path, dict[str, Any]]:
-    """Reads the first of these checkpoints that can be read; reports those before it that cannot.
+    """Reads the first of these checkpoints that is readable; reports unreadable ones before it.
 
-    Raises ValueError naming the files if none can be read.
+    Raises ValueError, which names the files, if none is readable.
     """
     reasons = []
     for path in (folder / name for name in names):
@@ -152,13 +152,13 @@ def _newest_checkpoint(folder: Path, names: Sequence[str]) -> tuple[Path, dict[s
     problem = "; ".join(reasons) or f"{folder}: there is no {' or '.join(names)}"
     whole = [path for path in (folder / BEST_NAME, folder.parent / WEIGHTS_NAME) if path.is_file()]
     if whole:
-        problem += f"; its best weights are whole: begin another run from them with --init {whole[0]} -o ANOTHER"
+        problem += f"; its best weights are intact: begin another run from them with --init {whole[0]} -o ANOTHER"
     raise ValueError(problem)
 
 
 class StopSignals:
-    """Records a signal to stop, from construction until the process ends: its handler only sets a flag, on which all
-    processes agree at the end of a step."""
+    """Records a stop signal, from construction until the process ends. The handler only sets a flag; all processes
+    agree on the flag at the end of a step."""
 
     NUMBERS = (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT)
 
@@ -175,7 +175,7 @@ class StopSignals:
 
 
 class Wish(IntEnum):
-    """What a process wants after a step, by urgency: the most urgent wish of all of them is done."""
+    """Request of a process after a step, in order of urgency; the most urgent one of all processes is carried out."""
 
     NOTHING = 0
     CHECKPOINT = 1
@@ -183,13 +183,13 @@ class Wish(IntEnum):
 
 
 _Asked = tuple[torch.Tensor, torch.cuda.Event | None]
-"""an exchange of wishes that was started"""
+"""a started exchange of wishes"""
 
 
 def _ask(own: Wish, device: torch.device) -> _Asked:
     """Starts to find the most urgent wish of all processes, which must call it in the same order. GPUs exchange the
-    wishes between two steps while the processes go on."""
-    # neither copied from memory that is not pinned, nor reduced by Lightning, which waits for the GPU
+    wishes between two steps while the processes continue."""
+    # a copy from unpinned memory and Lightning's reduce would both wait for the GPU
     wish = torch.full((), int(own), dtype=torch.int32, device=device)
     torch.distributed.all_reduce(wish, torch.distributed.ReduceOp.MAX)
     if device.type != "cuda":
@@ -209,8 +209,8 @@ def _answer(asked: _Asked) -> Wish:
 
 
 class CheckpointCallback(L.Callback):
-    """Writes checkpoints into `folder`, every `minutes`, and stops the run after one if any process has received a
-    signal to stop."""
+    """Writes a checkpoint into `folder` every `minutes`. If any process has received a stop signal, writes one and
+    stops the run."""
 
     def __init__(
         self,
@@ -226,9 +226,9 @@ class CheckpointCallback(L.Callback):
         self.schedule = schedule
         self.last_step = schedule.last_step
         self.lineage = lineage
-        """the stages before this one; stored in the checkpoint, so that a resumed run needs no --init"""
+        """stages before this one; stored in the checkpoint, so that a resumed run needs no --init"""
         self.ancestors_games = ancestors_games
-        """the games that they have learned from; likewise"""
+        """games that these stages have learned from; stored likewise"""
         self.signals = signals
         self._asked: _Asked | None = None
         self._seconds = 60 * minutes
@@ -239,7 +239,7 @@ class CheckpointCallback(L.Callback):
 
     @property
     def state_key(self) -> str:
-        return "Snapshots"  # part of the format of checkpoints, whatever the class is named
+        return "Snapshots"  # part of the checkpoint format, independent of the class name
 
     def state_dict(self) -> dict[str, Any]:
         return {"lineage": self.lineage, GAMES_KEY: self.ancestors_games.encode()}
@@ -255,7 +255,7 @@ class CheckpointCallback(L.Callback):
             checkpoint["loops"] = self._loops_before_validation
 
     def on_train_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
-        # Lightning would broadcast its own flag with every batch, and wait for the device
+        # Lightning would broadcast its own flag with every batch and wait for the device
         trainer.fit_loop.epoch_loop._broadcast_sigterm_tensor = lambda: None  # type: ignore[method-assign]
         self._due = time.monotonic() + self._seconds
         self._saved_step = step = trainer.global_step
@@ -268,14 +268,14 @@ class CheckpointCallback(L.Callback):
     def on_train_batch_end(
         self, trainer: L.Trainer, pl_module: L.LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
-        self._loops_before_validation = None  # of a validation that is over; without a split there is none to end it
+        self._loops_before_validation = None  # without a validation split, `on_validation_end` does not reset it
         if (batch_idx + 1) % trainer.accumulate_grad_batches:
             return
         step = trainer.global_step
         wish = self._wish(trainer, step, max(1, _BATCHES_BETWEEN_STOP_CHECKS // trainer.accumulate_grad_batches))
         cools = step == self.schedule.cooldown_start < self.last_step
         if wish or cools or step == self.last_step:
-            # Lightning calls the module after its callbacks, but the row of this step comes before the checkpoint.
+            # Lightning calls the module after its callbacks, but the row of this step must precede the checkpoint.
             module = logged(pl_module)
             module.log_if_due()
             module.require_finite(step)
@@ -299,11 +299,11 @@ class CheckpointCallback(L.Callback):
 
     def on_validation_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
         if trainer.state.fn == "fit" and trainer.should_stop and trainer.global_step != self._saved_step:
-            self._save(trainer)  # the run ends here, and its weights are those of the checkpoint
+            self._save(trainer)  # the run ends here, and its weights are read from the checkpoint
         self._loops_before_validation = None
 
     def _keep_uncooled(self, checkpoint: Path) -> None:
-        """Copies the checkpoint from which the rate falls, so that the run can be trained further."""
+        """Copies the checkpoint at the start of the cool-down, so that the run can be trained further."""
         with replacing(self.path.with_name(UNCOOLED_NAME)) as temporary:
             shutil.copyfile(checkpoint, temporary)
 
@@ -314,10 +314,10 @@ class CheckpointCallback(L.Callback):
 
     def _wish(self, trainer: L.Trainer, number: int, interval: int) -> Wish:
         """Returns the most urgent wish of all processes; every rank must call it with the same numbers. Several GPUs
-        exchange wishes at every `interval`-th of them, and return at one what they were at the one before."""
+        exchange wishes at every `interval`-th number, where each call returns the result of the preceding exchange."""
         own = Wish.CHECKPOINT if time.monotonic() >= self._due else Wish.NOTHING
         own = own if self.signals.received is None else Wish.STOP
-        if trainer.world_size == 1:  # a strategy for several would ask the GPU all the same
+        if trainer.world_size == 1:  # Lightning's strategies for several processes would ask the GPU even then
             return own
         device = trainer.strategy.root_device
         if device.type != "cuda":
@@ -334,7 +334,7 @@ class CheckpointCallback(L.Callback):
 
 
 class DeterministicSeeding(L.Callback):
-    """Seeds the random numbers of a micro-batch by its position in the run alone, so that no state has to be saved."""
+    """Seeds the random numbers of a micro-batch only by its position in the run, so that no state has to be saved."""
 
     def __init__(self, seed: int) -> None:
         self.seed = seed
@@ -342,7 +342,7 @@ class DeterministicSeeding(L.Callback):
     def on_train_batch_start(
         self, trainer: L.Trainer, pl_module: L.LightningModule, batch: Any, batch_idx: int
     ) -> None:
-        # micro-batches of a step are dealt out in turn, so their numbers do not depend on the number of processes
+        # micro-batches of a step are distributed in turn, so their numbers do not depend on the number of processes
         number = batch_idx % trainer.accumulate_grad_batches * trainer.world_size + trainer.global_rank
         position = (self.seed, trainer.global_step, number)
         seed = int.from_bytes(sha256(repr(position).encode()).digest()[:8], "big", signed=True)

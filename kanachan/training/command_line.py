@@ -1,4 +1,4 @@
-"""Command line and YAML files → TrainConfig.
+"""Converts the command line and YAML files into a TrainConfig.
 
 Precedence: dataclass defaults < model size of a file < configs/<stage>.yaml (< configs/<stage>-3p.yaml, for three
 players) < sizes of --init < --config files < --model.size < the rest of the command line. Imports nothing heavy, so
@@ -58,28 +58,28 @@ _USAGE = (
     f"       {PROGRAM} --stage policy --init WEIGHTS --selfplay.games N [-o RUN_FOLDER] [settings]\n"
     f"       {PROGRAM} --resume RUN_FOLDER"
 )
-_DESCRIPTION = """Trains one stage of the curriculum: {stages} or {last}; or, from rounds alone, the
-reward predictor, stage reward; or, on games of self-play, a policy that has played them, stage policy. A setting that
-is not given here is read from --config files, else from configs/<stage>.yaml, else from the defaults below."""
-_CONFIG_HELP = "YAML file over the stage's defaults; may be repeated"
+_DESCRIPTION = """Trains one stage of the curriculum: {stages} or {last}; or stage reward, the
+reward predictor, which learns only from rounds; or stage policy, a policy that learns from its own games. A setting
+that is not given here is read from --config files, else from configs/<stage>.yaml, else from the defaults below."""
+_CONFIG_HELP = "YAML file that overrides the stage's defaults; may be repeated"
 _RESUME_HELP = (
-    "run folder whose run is continued with its own settings; auto: continue the run in --output, if there is one, "
-    "which needs all settings of its command again. --resume RUN with another run.steps or run.passes trains a run "
-    "further, also one that has ended. May be changed "
-    f"then: {', '.join(sorted(MAY_CHANGE - {'run.out'}))}"
+    "folder of a run to resume with its own settings; auto: resume the run in --output, if there is one (give all "
+    "settings of its command again). --resume RUN with another run.steps or run.passes trains a run further, even if "
+    "it has ended. Settings that may "
+    f"change: {', '.join(sorted(MAY_CHANGE - {'run.out'}))}"
 )
 _SHORT = {"-o": "--run.out", "--output": "--run.out"}
-"""options that all commands have, and the settings that they are here"""
+"""options that all commands have, and their settings here"""
 _SIZES = ("width", "layers", "heads", "feedforward", "decoder_layers")
-"""the settings of the section model that a model size determines"""
+"""settings of the section model that a model size determines"""
 
 Layer = Mapping[str, Any]
-"""settings by their names, such as data.batch, from one place"""
+"""settings by name, such as data.batch, from one source"""
 
 
 @dataclass(frozen=True)
 class Request:
-    """The configuration of a call of kanachan-train, whether it resumes a run, and what is unusual in it."""
+    """Configuration of a call of kanachan-train, whether it resumes a run, and warnings about its settings."""
 
     config: TrainConfig
     resume: bool
@@ -105,8 +105,8 @@ def requested(argv: Sequence[str]) -> Request:
 
 
 def stage_defaults(stage: StageName, vocabulary: Vocabulary) -> TrainConfig:
-    """Returns the settings of a run that names its stage and, as the path of its data, the current folder.
-    `vocabulary`: of its data."""
+    """Returns the default settings of a stage, with the current folder as data.path. `vocabulary`: vocabulary of the
+    data."""
     given = _Given(["--data.path=."])
     given.read_defaults(default_files(stage, vocabulary))
     return _config(given.merged())
@@ -154,11 +154,11 @@ class _Given:
                 self.files.append((Path(value), _content(value)))
 
     def read_defaults(self, files: Sequence[Path]) -> None:
-        """Reads the files that hold for what neither the command line nor a --config file has; the last comes first."""
+        """Reads files of defaults, below --config files and the command line; later files override earlier ones."""
         self._defaults = [settings_of(settings_in(path), path) for path in files]
 
     def setting(self, name: str) -> Any:
-        """Returns a setting that is given anywhere, else None."""
+        """Returns the value of a setting that is given anywhere, else None."""
         layers = (self.line, *reversed(self._of_files), *reversed(self._defaults))
         return next((layer[name] for layer in layers if name in layer), None)
 
@@ -166,16 +166,16 @@ class _Given:
         return any(name in layer for layer in (*self._of_files, self.line))
 
     def merged(self, inherited: Layer | None = None) -> dict[str, Any]:
-        """Returns all settings. `inherited`: sizes of the model, which override those of the default files alone."""
+        """Returns all settings. `inherited`: sizes of the model, which override only those in the default files."""
         below = [*self._defaults, inherited or {}, *self._of_files]
         size = next((layer[SIZE] for layer in reversed(below) if SIZE in layer), all_settings()[SIZE].default)
         values: dict[str, Any] = {name: setting.default for name, setting in all_settings().items()}
         for layer in (_sizes(size), *below, _sizes(self.line.get(SIZE)), self.line):
             values |= layer
             if "run.passes" in layer and "run.steps" not in layer:
-                values["run.steps"] = None  # steps of a layer below would take precedence over passes
+                values["run.steps"] = None  # steps from a lower layer would take precedence over passes
         if not self.has("objective.target") and values["objective.prior"] is values["objective.reward"] is None:
-            values["objective.target"] = "game"  # the target of a round is predicted
+            values["objective.target"] = "game"  # the target of a round needs a reward predictor
         return values
 
 
@@ -206,7 +206,7 @@ def _requested(given: _Given) -> Request:
     config = _parsed(given)
     if saved_file is not None:
         config = _in_its_folder(config, given, saved_file.parent)
-    else:  # defaults of the stage that the data does not allow
+    else:  # replace defaults of the stage that the data does not allow
         if not given.has("run.early_stopping"):
             config = without_needless_stopping(config)
         if not given.has("objective.target"):
@@ -222,7 +222,7 @@ def _requested(given: _Given) -> Request:
 
 
 def _saved_file(resume: str | None) -> Path | None:
-    """Returns the settings of the run that --resume names, None if it names none."""
+    """Returns the settings file of the run that --resume names; None if it names no run."""
     if resume is None or resume == "auto":
         return None
     file = Path(resume) / CONFIG_NAME
@@ -233,8 +233,8 @@ def _saved_file(resume: str | None) -> Path | None:
 
 
 def _read_defaults(given: _Given, saved_file: Path | None) -> None:
-    """Reads the files with the defaults of a call: the settings of its run, or those of its stage, and then those of
-    its stage and its number of players."""
+    """Reads the files with the defaults of a call: the settings of the resumed run, or the defaults of the stage and of
+    its number of players."""
     if saved_file is not None:
         given.read_defaults([saved_file])
     stage, init = given.setting("stage"), given.setting("init")
@@ -258,7 +258,7 @@ def _require_stage_and_data(given: _Given) -> None:
 
 
 def _parsed(given: _Given) -> TrainConfig:
-    """Returns the settings, which agree with each other; a run that starts has the sizes of --init."""
+    """Returns the settings after checking that they agree; a new run has the sizes of --init."""
     size, init, out = (given.setting(name) for name in (SIZE, "init", "run.out"))
     starts = given.resume is None or (given.resume == "auto" and (out is None or not holds_run(Path(out))))
     taken = sizes_of_init(init) if init is not None and starts else {}
@@ -271,21 +271,21 @@ def _parsed(given: _Given) -> TrainConfig:
 
 
 def _in_its_folder(config: TrainConfig, given: _Given, folder: Path) -> TrainConfig:
-    """Returns the settings of a run that --resume has named; raises ValueError if it cannot continue in its folder."""
+    """Returns the settings of a run named by --resume; raises ValueError if it cannot be resumed in its folder."""
     resume, output = given.resume, given.line.get("run.out")
     if output is not None and Path(output).resolve() != folder.resolve():
         raise ValueError(f"--output {output}: --resume {resume} continues in its own folder; remove --output")
     if not holds_run(folder):
-        hint = ": it ended before its first one: start it again" if (folder / CONFIG_NAME).is_file() else ""
+        hint = ": the run ended before writing one: start it again" if (folder / CONFIG_NAME).is_file() else ""
         raise ValueError(f"--resume {resume}: there is no checkpoint in {folder / CHECKPOINTS}{hint}")
     return replace(config, run=replace(config.run, out=str(folder)))
 
 
 def _resumed(config: TrainConfig, given: _Given, *, is_named: bool) -> TrainConfig:
-    """Returns the configuration of a run that is resumed; raises ValueError if it would compute something else.
-    `is_named`: the run was named (--resume RUN), so that it may be given another length."""
+    """Returns the configuration of a resumed run; raises ValueError if the run would compute something else.
+    `is_named`: --resume names the run, so its length may change."""
     saved = load_config(Path(config.run.out) / CONFIG_NAME)
-    # what was chosen for the saved run
+    # settings that were chosen for the saved run
     if config.run.precision == "auto":
         config = replace(config, run=replace(config.run, precision=saved.run.precision))
     for name in ("batch", "micro_batch"):
@@ -293,7 +293,7 @@ def _resumed(config: TrainConfig, given: _Given, *, is_named: bool) -> TrainConf
             config = replace(config, data=replace(config.data, **{name: getattr(saved.data, name)}))
     if config.run.validation_interval is None:
         config = replace(config, run=replace(config.run, validation_interval=saved.run.validation_interval))
-    # as --init gave them to the saved run
+    # sizes that the saved run had from --init
     names = _SIZES if config.init is not None and SIZE not in given.line else ()
     taken = {name: getattr(saved.model, name) for name in names if not given.has(f"model.{name}")}
     config = replace(config, model=replace(config.model, **taken))
@@ -302,7 +302,7 @@ def _resumed(config: TrainConfig, given: _Given, *, is_named: bool) -> TrainConf
 
 
 def _print_help(given: _Given) -> None:
-    """Prints the settings with their defaults in the stage that is named, if one is."""
+    """Prints the settings with their defaults, for the stage if one is given."""
     stage = given.setting("stage")
     if stage is not None and stage_path(stage).is_file():
         given.read_defaults([stage_path(stage)])
@@ -330,7 +330,7 @@ def _print_help(given: _Given) -> None:
 
 
 def _metavar(kind: Any) -> str:
-    """Returns what stands for a value in the help text."""
+    """Returns the placeholder of a value in the help text."""
     kind = next((member for member in get_args(kind) if member in (int, float, str)), kind)
     if get_origin(kind) is Literal:
         return f"{{{','.join(get_args(kind))}}}"
@@ -344,5 +344,5 @@ def _as_yaml(value: Any) -> str:
 
 
 def _called(text: str) -> str:
-    """Replaces the program's name in a text by the one under which it was started."""
+    """Replaces the program's name in a text by the name under which it was started."""
     return text.replace(PROGRAM, CALLED_AS.get() or PROGRAM)

@@ -13,7 +13,7 @@ from kanachan.models.transformer import Network
 
 
 def require_compiler(run: RunConfig, *, is_gpu: bool) -> None:
-    """Raises ValueError if a program is missing that code is compiled with, where a setting has it compiled."""
+    """Raises ValueError if a setting needs compilation and the compiler or the headers of Python are missing."""
     if run.compile:
         setting, instead = "run.compile", "leave run.compile off"
     elif run.attention == "flex" and is_gpu:
@@ -27,7 +27,7 @@ def require_compiler(run: RunConfig, *, is_gpu: bool) -> None:
             f"variable CXX, or {instead}"
         )
     header = Path(sysconfig.get_path("include"), "Python.h")
-    if not is_gpu and not header.is_file():  # on a GPU, what compiled code is called through may be in a cache
+    if not is_gpu and not header.is_file():  # on a GPU, the launcher of compiled code may be in a cache
         raise ValueError(
             f"{setting} needs the headers of Python, and {header} does not exist: install them (on Debian and "
             f"Ubuntu, python3-dev), or {instead}"
@@ -35,11 +35,11 @@ def require_compiler(run: RunConfig, *, is_gpu: bool) -> None:
 
 
 def compile_network(network: Network, *, is_gpu: bool, backend: str = "inductor") -> None:
-    """Sets the network to be compiled at its first use, in training and in validation, for batches of all shapes: on a
-    CPU as a whole, which is quicker there, on a GPU by blocks, where those of one kind share what is compiled.
-    `backend`: of torch.compile."""
+    """Sets the network to be compiled at its first use, in training and in validation, for batches of all shapes. On a
+    CPU it is compiled as a whole, which is quicker there; on a GPU by blocks, where blocks of one kind share compiled
+    code. `backend`: backend of torch.compile."""
     # otherwise lengths that are equal in the first batch are assumed to be always equal, which causes recompilation
     torch.fx.experimental._config.use_duck_shape = False
-    torch._dynamo.config.optimize_ddp = False  # would cut blocks, which are compiled one by one already
+    torch._dynamo.config.optimize_ddp = False  # would split blocks, which are already compiled one by one
     for each in (*network.encoder.blocks, *network.decoder.blocks) if is_gpu else (network,):
         each.compile(dynamic=True, backend=backend)

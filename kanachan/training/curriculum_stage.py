@@ -1,4 +1,4 @@
-"""The stages of the curriculum: an encoder-decoder, its objective, and decisions of shards."""
+"""The stages of the curriculum: an encoder-decoder, its objective, and decisions from shards."""
 
 from functools import partial
 from pathlib import Path
@@ -62,8 +62,8 @@ def make_learner(config: TrainConfig, devices: Devices, data: DataSource, steps:
 
 
 class StageModule(LoggedModule):
-    """Trains a network, of the sizes `model`, for an objective; `teacher`: its probabilities are learned in place of
-    the actions taken."""
+    """Trains a network of sizes `model` for an objective. With a `teacher`, its probabilities are the targets instead
+    of the actions taken."""
 
     network: Network
 

@@ -1,4 +1,4 @@
-"""The curves of runs, read from metrics.csv, as a picture of panels; also of runs that are still training."""
+"""Draws the curves of runs from metrics.csv as a picture of panels; also for runs that are still training."""
 
 import csv
 import re
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _COLUMNS = 3
-_INCHES = (5.2, 3.1)  # of a panel
-_DASHES = ("-", "--", ":", "-.")  # of several columns of a run in one panel
+_INCHES = (5.2, 3.1)  # size of a panel
+_DASHES = ("-", "--", ":", "-.")  # line styles of several columns of a run in one panel
 _STYLES: tuple[tuple[float, dict[str, Any]], ...] = ((0.7, {}), (1.6, {"marker": "o", "markersize": 3}))
 """line width and marks of training and of validation"""
 _COLOURS = ("#2f6fd0", "#c0392b", "#0f8a6a", "#7b3fb5", "#b7791f", "#556070", "#c2377f", "#2a93a8")
@@ -37,7 +37,7 @@ class Curve(NamedTuple):
 
     run: int
     part: str
-    """what distinguishes its column from the others of its panel; empty: nothing"""
+    """part of its column's name that differs within the panel; empty if there is none"""
     is_validation: bool
     points: list[tuple[float, float]]
 
@@ -50,8 +50,8 @@ class Panel(NamedTuple):
 
 
 def find_runs(patterns: Sequence[str]) -> list[Path]:
-    """Returns the run folders that folders and patterns name, each once; a folder of runs stands for all of them.
-    Raises ValueError: there is no run."""
+    """Returns the run folders that folders and patterns name, each once; a folder of runs stands for all its runs.
+    Raises ValueError if there is no run."""
     folders: dict[Path, None] = {}
     for pattern in patterns:
         named = [Path(pattern)] if Path(pattern).exists() else [Path(name) for name in sorted(glob(pattern))]
@@ -71,8 +71,8 @@ def read_runs(folders: Sequence[Path]) -> list[Run]:
 
 
 def panels_of(runs: Sequence[Run]) -> list[Panel]:
-    """Returns the panels of curves that are not all level, each curve once, and one for each column without a panel;
-    metrics by kind of decision, which are many, are left out."""
+    """Returns the panels, plus one for each column without a panel. Leaves out panels whose curves are all constant or
+    already shown, and the many metrics by kind of decision."""
     columns = sorted({column for run in runs for row in run.rows for column in row} - {"step", AXIS})
     unknown = [column for column in columns if not column.startswith("kind/")]
     panels: list[Panel] = []
@@ -97,7 +97,7 @@ def _runs_in(path: Path) -> list[Path]:
 
 
 def _short_name(folder: Path, others: Sequence[Path]) -> str:
-    """Returns the last part of the path, or as many as distinguish it from the others."""
+    """Returns the last part of the path, or as many parts as distinguish it from the others."""
     parts = folder.resolve().parts
     for length in range(1, len(parts)):
         if sum(other.resolve().parts[-length:] == parts[-length:] for other in others) == 1:
@@ -121,7 +121,7 @@ def _read_run(folder: Path, name: str) -> Run:
 
 
 def _stage_of(config: Path) -> str:
-    """Returns the stage that a configuration names, also one that this program does not know."""
+    """Returns the stage that a configuration names, even if this program does not know it."""
     if not config.is_file():
         return "unknown stage"
     found = re.search(r"^stage: *(\S+)", config.read_text(encoding="utf-8"), re.MULTILINE)
@@ -129,7 +129,7 @@ def _stage_of(config: Path) -> str:
 
 
 def _panels(title: str, columns: Sequence[str], runs: Sequence[Run]) -> list[Panel]:
-    """Makes one panel, or one for each stage where the unit depends on it."""
+    """Makes one panel, or one for each stage if the unit depends on the stage."""
     by_stage: dict[str, list[Curve]] = {}
     for number, run in enumerate(runs):
         for column in columns:
@@ -147,8 +147,8 @@ def _part(column: str, columns: Sequence[str]) -> str:
 
 
 def draw_picture(runs: Sequence[Run], path: Path, kind: str) -> None:
-    """Writes the curves as a picture. `kind`: the format, png, svg or pdf. Raises ValueError: matplotlib is not
-    installed."""
+    """Writes the curves as a picture. `kind`: the format, png, svg or pdf. Raises ValueError if matplotlib is
+    not installed."""
     try:
         from matplotlib.figure import Figure
     except ModuleNotFoundError:

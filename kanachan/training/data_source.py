@@ -17,12 +17,12 @@ class DataSource(Protocol):
     """The source of the batches of a run."""
 
     name: str
-    """in messages"""
+    """name of the source in messages"""
     vocabulary: Vocabulary
-    """of the tokens in the batches, which the weights will have"""
+    """vocabulary of the tokens in the batches, and so of the weights"""
     steps_per_epoch: int
     num_train_rows: int
-    """decisions of an epoch"""
+    """decisions per epoch"""
     num_validation_rows: int
     """decisions to validate on; 0 for none"""
     description: dict[str, Any]
@@ -30,7 +30,7 @@ class DataSource(Protocol):
 
     @property
     def learned_games(self) -> NDArray[np.uint64]:
-        """The games of records in the training split (`kanachan.models.learned_games`) [G]; none of self-play."""
+        """Games of records in the training split [G] (`kanachan.models.learned_games`); empty for self-play."""
 
     def train_batches(self, share: Share) -> StepLoader:
         """Makes the micro-batches of a process."""

@@ -47,11 +47,11 @@ _OURS = {
     "train_micro_batch_size_per_gpu": "data.micro_batch",
     "gradient_accumulation_steps": "data.batch and data.micro_batch",
 }
-"""keys of a DeepSpeed configuration that are settings of the run"""
+"""keys of a DeepSpeed configuration that settings of the run determine"""
 
 
 def zero_strategy(stage: int, run: RunConfig, devices: Devices, micro_batch: int, timeout: timedelta) -> "ZeroStrategy":
-    """Returns the strategy of a ZeRO stage. Raises ValueError: the file `run.deepspeed` is not valid for this run."""
+    """Returns the strategy of a ZeRO stage. Raises ValueError if `run.deepspeed` is not valid for this run."""
     is_gpu = devices.is_gpu
     config: dict[str, Any] = {
         "zero_optimization": {
@@ -63,11 +63,11 @@ def zero_strategy(stage: int, run: RunConfig, devices: Devices, micro_batch: int
         "zero_allow_untested_optimizer": True,
         "train_micro_batch_size_per_gpu": micro_batch,
         "steps_per_print": 2**31,  # prints nothing
-        "timers": {"throughput": {"enabled": False}},  # waits for the GPU twice in every micro-batch
+        "timers": {"throughput": {"enabled": False}},  # would wait for the GPU twice in every micro-batch
     }
     if devices.use_bf16:
-        # weights stay in fp32, as without DeepSpeed: bf16 would round a score of 25,300 points to 25,344. They and
-        # their gradients are sent in fp32 too: weights that a validation has gathered are also those that are written
+        # weights stay in fp32, as without DeepSpeed: bf16 would round a score of 25,300 points to 25,344. Weights
+        # and gradients are sent in fp32 too, because the weights gathered for a validation are written to files
         config["torch_autocast"] = {"enabled": True, "dtype": "bfloat16", "lower_precision_safe_modules": []}
     if run.deepspeed is not None:
         config = _merged(config, _deepspeed_file(Path(run.deepspeed), stage))
@@ -122,14 +122,14 @@ class ZeroStrategy(DeepSpeedStrategy):
         super(DeepSpeedStrategy, self).setup_environment()
 
     def setup_distributed(self) -> None:
-        # without the check that GPUs are given from 0 on: a task of Slurm has one of those that it sees
+        # without the check that GPUs are numbered from 0: a Slurm task may use any of the GPUs that it sees
         reset_seed()
         self.set_world_ranks()
         self._init_deepspeed_distributed()
 
     def _set_node_environment_variables(self) -> None:
         super()._set_node_environment_variables()
-        if self._is_gpu:  # DeepSpeed takes its device from it
+        if self._is_gpu:  # DeepSpeed reads its device from it
             os.environ["LOCAL_RANK"] = str(self.root_device.index)
 
     @property
@@ -158,7 +158,7 @@ class ZeroStrategy(DeepSpeedStrategy):
         self.lightning_module.load_state_dict(checkpoint["state_dict"], strict=strict)
 
     def lightning_module_state_dict(self) -> dict[str, Any]:
-        """Returns all weights, on the CPU of rank 0; nothing on the others. Every rank must call it."""
+        """Returns all weights, on the CPU of rank 0; empty on the others. Every rank must call it."""
         import deepspeed
 
         assert self.lightning_module is not None
@@ -203,7 +203,7 @@ class ZeroStrategy(DeepSpeedStrategy):
 
     def _initialize_deepspeed_train(self, model: nn.Module) -> None:
         super()._initialize_deepspeed_train(model)
-        # DeepSpeed would create the states at the first step, and then finds only those of the first group
+        # DeepSpeed would create the states at the first step, and would then find only the first group's states
         zero, inner = self._zero, self._zero.optimizer
         flats = zero.fp32_partitioned_groups_flat if self.zero_stage_3 else zero.single_partition_of_fp32_groups
         for flat in flats:
@@ -218,14 +218,14 @@ class ZeroStrategy(DeepSpeedStrategy):
         if not self.zero_stage_3:
             safe_set_full_optimizer_state(parameter, value, name)
             return
-        # the function for full values fails where they cannot be split equally
+        # the function for full values fails for values that cannot be split equally
         share = parameter.ds_tensor.numel()  # type: ignore[attr-defined]
         padded = F.pad(value.flatten(), (0, share * self.world_size - value.numel()))
         safe_set_local_optimizer_state(parameter, padded[share * self.global_rank :][:share], name)
 
     @property
     def _zero(self) -> Any:
-        """DeepSpeed's optimiser, around torch's."""
+        """DeepSpeed's optimiser, which wraps torch's."""
         (zero,) = self.optimizers
         return zero
 

@@ -9,7 +9,7 @@ from kanachan.models.device import require_no_gpu
 from kanachan.training.processes import World, gpu_of_this_process, world_of
 
 _BF16_UNITS = ("amx_bf16", "avx512_bf16")
-"""torch's names for them; a CPU without any is slower in bf16 than in fp32"""
+"""torch's names for bf16 units; a CPU without any of them is slower in bf16 than in fp32"""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Devices:
 
     @property
     def of_this_process(self) -> torch.device:
-        """The device that this process computes on, before the processes are connected."""
+        """Device of this process; available before the processes are connected."""
         if not self.is_gpu:
             return torch.device("cpu")
         return torch.device("cuda", gpu_of_this_process(torch.cuda.device_count()))
@@ -48,8 +48,8 @@ def devices_of(run: RunConfig) -> Devices:
     has_kernel = is_gpu and use_bf16 and _multiplies_bf16(is_gpu)
     if run.attention in ("packed", "flex") and is_gpu and not has_kernel:
         raise ValueError(
-            f"--run.attention {run.attention}: the GPU's kernels for it need --run.precision bf16, and units for it, "
-            "which the first GPUs of NVIDIA to have them are of 2020 (Ampere)"
+            f"--run.attention {run.attention}: the GPU's kernels for it need --run.precision bf16 and a GPU with "
+            "bf16 units, which NVIDIA's GPUs have since 2020 (Ampere)"
         )
     use_varlen = run.attention in ("packed", "flex") or (run.attention == "auto" and has_kernel)
     return Devices(is_gpu, use_bf16, use_varlen, world_of(run, torch.cuda.device_count() if is_gpu else None))

@@ -56,14 +56,14 @@ class DistributedSums:
         return totals, weight
 
     def load_state_dict(self, state: tuple[Mapping[str, float], float], share: float) -> None:
-        """Restores this rank's share of what `state_dict` has returned."""
+        """Restores this rank's share of the totals that `state_dict` has returned."""
         totals, weight = state
         self._sums = {name: total * share for name, total in totals.items()}
         self._sums[_WEIGHT] = weight * share
 
 
 def means_of(totals: Mapping[str, NDArray[np.float64]]) -> tuple[dict[str, float], float]:
-    """Returns the means of what was added as means, and the number of rows."""
+    """Returns the means over all rows added by `add_means`, and the number of rows."""
     weight = float(totals[_WEIGHT])
     return {name: float(total) / weight for name, total in totals.items() if name != _WEIGHT}, weight
 

@@ -1,7 +1,7 @@
-"""An exponential moving average of the weights, which is validated and written in their place if it is configured.
+"""An exponential moving average of the weights; if configured, it is validated and written instead of the weights.
 
-Training itself continues with the weights as they are; the average is updated after each step and is swapped in for
-the duration of a validation.
+Training itself continues with the weights; the average is updated after each step and replaces them only during a
+validation.
 """
 
 from collections.abc import Mapping
@@ -15,15 +15,15 @@ from kanachan.training.logged_module import logged
 from kanachan.training.strategies import with_network_prefix
 
 _STATE = "average"
-_STATE_KEY = "Average"  # of this callback in checkpoints, whatever the class is named
+_STATE_KEY = "Average"  # key of this callback in checkpoints, independent of the class name
 
 
 class EMA(L.Callback):
     """Averages the network's parameters. After step t they enter with weight 1 - min(decay, (1 + t) / (10 + t)), so
-    that the first ones soon lose their influence.
+    that the first parameters soon lose their influence.
 
-    Must come after all callbacks that read a validation, so that they still find the average in the network, and
-    before those that write checkpoints at the end of a step.
+    Must come after all callbacks that read a validation, so that the network still has the average when they run, and
+    before callbacks that write checkpoints at the end of a step.
     """
 
     def __init__(self, decay: float) -> None:
@@ -65,7 +65,7 @@ class EMA(L.Callback):
             parameter.copy_(self.average[name])
 
     def on_save_checkpoint(self, trainer: L.Trainer, pl_module: L.LightningModule, checkpoint: dict[str, Any]) -> None:
-        # during a validation the network has the average
+        # during a validation the network has the average, but checkpoints need the weights
         checkpoint["state_dict"].update(with_network_prefix(self._own))
 
     @torch.no_grad()
@@ -76,7 +76,7 @@ class EMA(L.Callback):
 
 
 def averaged(tensors: Mapping[str, Tensor], checkpoint: Mapping[str, Any]) -> dict[str, Tensor]:
-    """Returns the tensors of a network, replaced by the average that the checkpoint holds, if it holds one."""
+    """Returns the tensors of a network, replaced by the average in the checkpoint if there is one."""
     return {**tensors, **checkpoint["callbacks"].get(_STATE_KEY, {}).get(_STATE, {})}
 
 

@@ -28,20 +28,20 @@ class InitialNetwork(NamedTuple):
     network: Network
     objective: Objective
     lineage: list[dict[str, Any]]
-    """the stages before it"""
+    """earlier stages of the network"""
     prior: dict[str, Any] | None
-    """the entry `PRIOR_KEY` of the card of its weights, if it has a prior"""
+    """entry `PRIOR_KEY` of the card of its weights, if it has a prior"""
     ancestors_games: LearnedGames
-    """the games that all networks which it starts or learns with have learned from"""
+    """games that its initial weights and all networks that it learns with have learned from"""
     origin: str
-    """which of its parts come from where, in words"""
+    """origin of its parts, in words"""
     settings: Mapping[str, Any] | None = None
-    """of the run of --init, as far as its card has them"""
+    """settings of the --init run, if the card has them"""
 
 
 def initial_network(config: TrainConfig, vocabulary: Vocabulary, *, inherits: bool) -> InitialNetwork:
-    """Builds the network of a run. If it inherits, which a resumed run does not, it has the encoder of --init, of
-    weights with the same heads also the decoder and the heads, and with objective.keep_decoder of any the decoder.
+    """Builds the network of a run. If `inherits` is true (false for a resumed run), it has the encoder of --init. It
+    also has the decoder and the heads if --init has the same heads, and the decoder with objective.keep_decoder.
     Raises ValueError if the weights of --init or objective.prior do not fit the run."""
     name = config.objective.prior
     frozen = None if name is None else read_weights(name)
@@ -78,7 +78,7 @@ def initial_network(config: TrainConfig, vocabulary: Vocabulary, *, inherits: bo
 
 
 def _games_of_others(config: TrainConfig) -> LearnedGames:
-    """Returns the games that the networks which the run learns with, besides --init, have learned from."""
+    """Returns the games that the networks used in training, besides --init, have learned from."""
     objective, policy = config.objective, config.policy
     names = (objective.prior, objective.reward, objective.teacher, policy.reward, policy.magnet)
     learned = [read_weights(name).learned_games for name in names if name is not None]
@@ -88,9 +88,8 @@ def _games_of_others(config: TrainConfig) -> LearnedGames:
 def inherited_lineage(
     weights: Weights, vocabulary: Vocabulary, *, has_decoder: bool
 ) -> tuple[list[dict[str, Any]], str]:
-    """Returns the lineage of a network with the encoder, and maybe the decoder, of `weights`. If these are for another
-    vocabulary, its last entry has the numbers of tokens that were mapped and that are new; they are also returned in
-    words."""
+    """Returns the lineage of a network with the encoder, and maybe the decoder, of `weights`. If the weights have
+    another vocabulary, the last entry has the numbers of mapped and of new tokens, which are also returned in words."""
     lineage = lineage_of(weights)
     if weights.vocabulary is vocabulary:
         return lineage, ""

@@ -1,4 +1,4 @@
-"""What a run trains, and what differs between the kinds of stages."""
+"""The module that a run trains, and the interface of a kind of stage."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,21 +17,21 @@ class Learner:
 
     module: LoggedModule
     origin: str
-    """which of its parts come from where, in words"""
+    """origin of its parts, in words"""
     samples: str = "decisions"
-    """what its batches consist of, in words"""
+    """what a batch consists of, in words"""
     lineage: list[dict[str, Any]] = field(default_factory=list)
-    """the stages before it, as far as the network has parts of them"""
+    """earlier stages from which the network has parts"""
     ancestors_games: LearnedGames = NONE
-    """the games that the networks before it have learned from"""
+    """games that the networks before it have learned from"""
     card: Mapping[str, Any] = field(default_factory=dict)
-    """entries of the card of its weights that only this kind of stage has"""
+    """entries in the card of its weights that only this kind of stage has"""
     previous_settings: Mapping[str, Any] | None = None
-    """of the run of --init; None if there is none, or the run is resumed"""
+    """settings of the --init run; None without --init, or if the run is resumed"""
 
 
 class StageKind(Protocol):
-    """A module that makes the data and the learner of a stage."""
+    """A Python module that makes the data and the learner of a stage."""
 
     def open_data(self, config: TrainConfig, devices: Devices) -> DataSource:
         """Opens the source of the run's batches; raises ValueError if it cannot be read."""

@@ -1,4 +1,4 @@
-"""What every learner of this package has in common for Lightning: network, optimiser, and the rows of the log.
+"""Common parts of all learners of this package for Lightning: network, optimiser, and the rows of the log.
 
 Losses are summed on the device and read once every `log_every` optimiser steps, so that logging never waits for the
 device in between; floating-point operations are counted on the CPU. `train/samples`, the decisions (of stage reward:
@@ -25,21 +25,21 @@ from kanachan.training.optimizers import SkippedSteps, gradient_norms, learning_
 from kanachan.training.throughput import FlopCount, Meter, peak_memory
 
 PREFIX = "validation/"
-"""of the names of the metrics of a validation"""
+"""prefix of the names of validation metrics"""
 _SHOWN = ("train/loss", "train/samples_per_second", "train/share_of_peak")
-"""on the terminal"""
+"""metrics that are shown on the terminal"""
 _MOMENTS = ("target", "target_square", "error_square")
 
 
 def moments(target: Tensor, target_square: Tensor, error_square: Tensor) -> dict[str, Tensor]:
-    """Returns means, or what they are computed from, under the names that `with_explained_variance` reads."""
+    """Returns the given means under the names that `with_explained_variance` reads."""
     return {
         f"{PREFIX}_{name}": mean for name, mean in zip(_MOMENTS, (target, target_square, error_square), strict=True)
     }
 
 
 def with_explained_variance(row: Mapping[str, float]) -> dict[str, float]:
-    """Replaces the moments in the row of a validation by the explained variance, NaN if all targets are equal."""
+    """Replaces the moments in a validation's row by the explained variance, which is NaN if all targets are equal."""
     rest = dict(row)
     mean, square, error = (rest.pop(f"{PREFIX}_{name}") for name in _MOMENTS)
     is_varied = square - mean**2 > 0
@@ -48,13 +48,13 @@ def with_explained_variance(row: Mapping[str, float]) -> dict[str, float]:
 
 
 class LoggedModule(L.LightningModule):
-    """Logs, and optimises the network; a subclass computes losses and validations. The callbacks of a run average,
-    checkpoint, resume and show any such module.
+    """Optimises the network and writes the log; a subclass computes losses and validations. The callbacks of a run
+    average, checkpoint, resume and show any such module.
 
     A subclass logs `validation/loss` among the metrics of a validation (`log_validation`).
 
     Args:
-        total_steps: optimiser steps of the whole run; the learning rate reaches its final value at the last.
+        total_steps: optimiser steps of the whole run; the learning rate reaches its final value at the last step.
         log_every: optimiser steps between two rows of the log.
         work_of: counts the work of a batch, for the log.
     """
@@ -75,7 +75,7 @@ class LoggedModule(L.LightningModule):
         self.log_every = log_every
         self.meter = Meter(work_of)
         self.samples = 0
-        """seen so far over all ranks: the axis of the log"""
+        """samples seen so far over all ranks: the axis of the log"""
         self.shown: Mapping[str, float] = {}
         """the latest loss and speed, for the terminal"""
         self.optimised: list[list[nn.Parameter]] = []
@@ -112,7 +112,7 @@ class LoggedModule(L.LightningModule):
         self.meter.start()
 
     def _set_learning_rates(self) -> None:
-        """Sets the learning rates of the next step: a checkpoint has those of the length that the run had then."""
+        """Sets the learning rates of the next step; a checkpoint has the rates for the length that the run had then."""
         schedule = self.lr_schedulers()
         assert isinstance(schedule, torch.optim.lr_scheduler.LambdaLR)
         groups = zip(schedule.optimizer.param_groups, schedule.base_lrs, schedule.lr_lambdas, strict=True)
@@ -139,7 +139,7 @@ class LoggedModule(L.LightningModule):
         gradient_clip_val: float | None = None,
         gradient_clip_algorithm: str | None = None,
     ) -> None:
-        if not isinstance(self.trainer.strategy, ZeroStrategy):  # which clips and skips steps itself
+        if not isinstance(self.trainer.strategy, ZeroStrategy):  # ZeRO clips and skips steps itself
             self._gradient_norms["gradient_norm"] = self.skipped.clip(optimizer, gradient_clip_val or 0.0)
 
     def on_train_batch_end(self, outputs: Any, batch: Any, batch_idx: int) -> None:
@@ -162,7 +162,7 @@ class LoggedModule(L.LightningModule):
     def require_finite(self, step: int) -> None:
         """Raises ValueError if too many steps in a row were skipped, or weights are no longer finite."""
         self.skipped.checked_total(step)
-        # with ZeRO 3 a parameter is empty outside of its products, and has the part of this process beside it
+        # with ZeRO 3 a parameter is empty outside of its products; `ds_tensor` is the part of this process
         parts = (getattr(parameter, "ds_tensor", parameter) for parameter in self.network.parameters())
         if not all(bool(torch.isfinite(part).all()) for part in parts):
             raise ValueError(
@@ -232,7 +232,7 @@ class LoggedModule(L.LightningModule):
 
     @property
     def _micro_batches_per_step(self) -> int:
-        """Over all ranks."""
+        """Micro-batches of a step over all ranks."""
         return self.trainer.accumulate_grad_batches * self.trainer.world_size
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
@@ -250,7 +250,7 @@ class LoggedModule(L.LightningModule):
             added = counts["ready"] // checkpoint["batches_per_step"] * self.trainer.accumulate_grad_batches
             added -= counts["ready"]
             counts.update({name: count + added for name, count in counts.items()})
-        # each micro-batch has the weight 1, and a step may have had more of them; earlier versions fixed their number
+        # each micro-batch has weight 1, and a step may have had more of them; in earlier versions the number was fixed
         before = checkpoint.get("micro_batches_per_step", self._micro_batches_per_step)
         share = self._micro_batches_per_step / before / self.trainer.world_size
         self._training.load_state_dict(checkpoint["training_sums"], share)
@@ -258,6 +258,6 @@ class LoggedModule(L.LightningModule):
 
 
 def logged(module: L.LightningModule) -> LoggedModule:
-    """Returns the module of a callback as what it is in this package."""
+    """Returns the module of a callback as a `LoggedModule`."""
     assert isinstance(module, LoggedModule)
     return module

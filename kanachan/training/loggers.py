@@ -1,4 +1,4 @@
-"""The file of a run's metrics, metrics.csv."""
+"""Writes metrics.csv, the file of a run's metrics."""
 
 import csv
 from collections.abc import Mapping
@@ -16,9 +16,9 @@ class MetricsFile(Logger):
     """Writes rows of metrics, each after its optimiser step; a column that is added later is empty in earlier rows.
 
     Args:
-        last_step: rows up to this step are retained (that of the checkpoint of a resumed run, else -1), without the
+        last_step: rows up to this step are kept (of a resumed run, the checkpoint's step, else -1), without the
             validation of the step itself, which comes after the checkpoint and is repeated.
-        keeps_validation: whether that validation is retained too, because it is not repeated.
+        keeps_validation: whether that validation is kept too, because it is not repeated.
     """
 
     def __init__(self, path: Path, last_step: int, *, keeps_validation: bool) -> None:

@@ -1,6 +1,6 @@
 """The columns of metrics.csv in words, and the panels in which their curves are shown.
 
-Columns keep their names for ever, because old runs and dashboards have them; what people read is made here.
+Columns never change their names, because old runs and dashboards use them; the readable names are made here.
 """
 
 from collections.abc import Mapping
@@ -13,13 +13,13 @@ PANELS: dict[str, tuple[str, ...] | str] = {
     "cross-entropy": ("train/cross_entropy", "validation/cross_entropy"),
     "accuracy: top choice is the action taken": ("validation/top1",),
     "explained variance of the value": ("validation/explained_variance",),
-    "value of the situation alone: loss": ("train/baseline", "validation/baseline"),
+    "value of the situation only: loss": ("train/baseline", "validation/baseline"),
     "calibration error": ("calibration/error",),
     "divergence from --init, nats": ("train/divergence", "validation/divergence"),
     "divergence from policy.magnet, nats": ("train/magnet_divergence", "validation/magnet_divergence"),
     "entropy, nats": ("train/entropy", "validation/entropy"),
     "weight of the entropy": ("train/entropy_weight",),
-    "probability of the action over that of the games": ("train/importance", "validation/importance"),
+    "probability of the action, divided by its probability in the games": ("train/importance", "validation/importance"),
     "share of the decisions that are clipped": ("train/clipped", "validation/clipped"),
     "policy gradient, without its other terms": ("train/gradient", "validation/gradient"),
     "mean advantage": ("train/advantage", "validation/advantage"),
@@ -36,7 +36,7 @@ PANELS: dict[str, tuple[str, ...] | str] = {
         "iteration/gain_of_update_low",
         "iteration/gain_of_update_high",
     ),
-    "gain of what was taken": ("iteration/gain_taken",),
+    "gain of the share that was taken": ("iteration/gain_taken",),
     "share of the update that was taken": ("iteration/share_taken",),
     "divergence of the update, nats a decision": ("iteration/divergence_of_update",),
     "games per second": ("iteration/games_per_second",),
@@ -48,11 +48,11 @@ PANELS: dict[str, tuple[str, ...] | str] = {
     "learning rate of the encoder, where it differs": ("train/encoder_learning_rate",),
     "decisions of a validation": ("validation/rows",),
 }
-"""titles, and the columns in each: their names, or a regular expression for names that depend on the run"""
+"""titles of panels and their columns: names, or a regular expression for names that depend on the run"""
 BY_STAGE = (
     "loss",
     "cross-entropy",
-    "value of the situation alone: loss",
+    "value of the situation only: loss",
     "calibration error",
 )
 """panels whose unit depends on the stage"""
@@ -75,8 +75,8 @@ _PARTS = {
 
 
 def in_words(metrics: Mapping[str, float]) -> str:
-    """Returns the metrics of a validation as a line to read: the loss, its parts where it has several, and the rest.
-    `metrics`: by their names in metrics.csv, without "validation/"."""
+    """Returns the metrics of a validation as a readable line: the loss, its parts if it has several, and the rest.
+    `metrics`: by name as in metrics.csv, without "validation/"."""
     parts = {_PARTS.get(name, name): value for name, value in metrics.items() if name not in (_LOSS, *_SHARES)}
     words = [f"loss {metrics[_LOSS]:.4f}"] if _LOSS in metrics else []
     if words and len(parts) > 1:

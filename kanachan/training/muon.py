@@ -3,11 +3,11 @@
 Muon steps along the momentum after making its singular values nearly equal, so that directions in which a matrix
 rarely gets a gradient are learned as fast as the others. See https://kellerjordan.github.io/posts/muon/ for the method
 and its polynomial, and https://arxiv.org/abs/2502.16982 for steps as long as AdamW's. torch.optim.Muon computes one
-matrix at a time, and always in bf16, which is ten to sixty times as slow as fp32 on a CPU without units for it; and it
+matrix at a time, and always in bf16, which is ten to sixty times as slow as fp32 on a CPU without bf16 units; and it
 cannot skip a step unless the CPU waits for the GPU.
 
-Matrices of one shape are computed together. Several processes, which have the same gradients, share them out and gather
-the steps, so that all of them change their weights by the same bits.
+Matrices of one shape are computed together. Several processes, which have the same gradients, divide the matrices among
+themselves and gather the steps, so that all processes change their weights by the same bits.
 
 Shapes: K matrices of one shape, M, N rows and columns of a matrix.
 """
@@ -30,9 +30,9 @@ _LENGTH = 0.2
 
 
 class MuonWithAdamW(AdamW):
-    """Muon and AdamW as one optimiser, which is constructed, saved, scheduled and made to skip a step (`found_inf`) as
-    AdamW is: of groups as `optimizers.parameter_groups` makes them, those in which `is_muons` is true are updated by
-    Muon. In each, a step shrinks what decays by `lr` x `weight_decay`."""
+    """Muon and AdamW as one optimiser, which is constructed, saved, scheduled and made to skip a step (`found_inf`)
+    like AdamW. Takes groups from `optimizers.parameter_groups`, and updates groups in which `is_muons` is true by Muon.
+    In each group, a step shrinks the weights by `lr` x `weight_decay`."""
 
     @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
@@ -66,15 +66,15 @@ class MuonWithAdamW(AdamW):
         for (shape, rate, decay), matrices in alike.items():
             step_KMN = self._advance(matrices, is_taken, is_finite)
             moved_K = _shared_out(step_KMN, first_rank)
-            first_rank += len(matrices)  # so that no process always has the most
-            # by these names, as torch._foreach_mul_ would read a tensor of one number and wait for the GPU
+            first_rank += len(matrices)  # so that the largest share goes to different processes
+            # aten's overloads, because torch._foreach_mul_ would read a one-element tensor and wait for the GPU
             aten._foreach_mul_.Tensor(matrices, 1 - is_taken * rate * decay)
             length = is_taken * (rate * _LENGTH * max(shape) ** 0.5)
             aten._foreach_sub_.List(matrices, aten._foreach_mul.Tensor(moved_K, length))
 
     def _advance(self, matrices: list[nn.Parameter], is_taken: Tensor, is_finite: Tensor) -> Tensor:
         """Updates the momenta of matrices of one shape; returns step_KMN, not yet orthogonal. `is_taken` is 0 if the
-        step is skipped, else 1, and `is_finite` the same as a truth value."""
+        step is skipped, else 1, and `is_finite` is the same as a boolean."""
         for matrix in matrices:
             if not self.state[matrix]:
                 # the number of steps, because AdamW expects it in a loaded state
@@ -92,8 +92,8 @@ class MuonWithAdamW(AdamW):
 
 
 def _shared_out(matrix_KMN: Tensor, first_rank: int) -> list[Tensor]:
-    """Makes matrices orthogonal, each in one process, and returns all of them in every process. `first_rank`: of the
-    process of the first matrices."""
+    """Makes matrices orthogonal, each in one process, and returns all of them in every process. `first_rank`: rank
+    of the process that takes the first matrices."""
     world = dist.get_world_size() if dist.is_initialized() else 1
     if world == 1:
         return list(orthogonalize(matrix_KMN).to(matrix_KMN.dtype).unbind())

@@ -13,7 +13,7 @@ ADAM_STATES = ("exp_avg", "exp_avg_sq")
 BETAS = (0.9, 0.98)
 """AdamW's decays of the moments"""
 _MUON_FACTOR = 3.0
-"""learning rate of Muon's matrices, as a multiple of that of the rest"""
+"""learning rate of Muon's matrices, as a multiple of the rest's learning rate"""
 
 
 def make_optimizer(network: nn.Module, optim: OptimConfig) -> torch.optim.Optimizer:
@@ -22,10 +22,10 @@ def make_optimizer(network: nn.Module, optim: OptimConfig) -> torch.optim.Optimi
 
 
 def parameter_groups(network: nn.Module, optim: OptimConfig) -> list[dict[str, Any]]:
-    """Groups parameters for the optimiser: encoder and the rest, matrices with weight decay and all other parameters
-    without, and for Muon the matrices of encoder and decoder (`is_muons`) apart from those of the heads.
+    """Groups parameters for the optimiser: encoder and the rest; matrices with weight decay and all other parameters
+    without; for Muon, the matrices of encoder and decoder (`is_muons`) and the matrices of the heads.
 
-    Each group has a `part`, "encoder" or "decoder". Frozen parameters are in none.
+    Each group has a `part`, "encoder" or "decoder". Frozen parameters are in no group.
     """
     embeddings = {id(part.weight) for part in network.modules() if isinstance(part, nn.Embedding)}
     groups: dict[tuple[bool, bool, bool], list[nn.Parameter]] = {}
@@ -65,7 +65,7 @@ def gradient_norms(network: nn.Module, gradient_of: Callable[[nn.Parameter], Ten
     """Computes the gradient norm of the encoder and of the rest, where they have gradients."""
     norms: dict[str, list[Tensor]] = {"encoder": [], "decoder": []}
     for name, parameter in network.named_parameters():
-        # one after the other: a whole gradient may have to be gathered from other processes
+        # one at a time: a whole gradient may have to be gathered from other processes
         gradient = gradient_of(parameter) if parameter.requires_grad else None
         if gradient is not None:
             norms["encoder" if _is_encoder(name) else "decoder"].append(torch.linalg.vector_norm(gradient))
@@ -77,8 +77,8 @@ def _is_encoder(name: str) -> bool:
 
 
 class SkippedSteps:
-    """Counts the steps that were skipped because their gradient was not finite, on the device, so that counting never
-    waits for it. `limit` of them in a row end the run."""
+    """Counts steps that were skipped because their gradient was not finite. Counts on the device, so that it never
+    waits for the device. `limit` skipped steps in a row end the run."""
 
     def __init__(self, limit: int = 10) -> None:
         self.limit = limit
@@ -87,8 +87,8 @@ class SkippedSteps:
         self._longest: Tensor | float = 0.0
 
     def clip(self, optimizer: torch.optim.Optimizer, max_norm: float) -> Tensor:
-        """Clips the gradients to a norm, 0 for none, and makes the optimiser skip its next step if they are not finite;
-        returns their norm before clipping."""
+        """Clips the gradients to `max_norm` (0: no clipping), and makes the optimiser skip its next step if they are
+        not finite; returns their norm before clipping."""
         gradients = [p for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
         norm = nn.utils.get_total_norm([p.grad for p in gradients])
         if max_norm:
@@ -105,7 +105,7 @@ class SkippedSteps:
         self._longest = torch.maximum(torch.as_tensor(self._longest), torch.as_tensor(self._in_a_row))
 
     def checked_total(self, step: int) -> int:
-        """Returns the number of skipped steps up to `step`. Raises ValueError: too many in a row."""
+        """Returns the number of skipped steps up to `step`. Raises ValueError if too many were skipped in a row."""
         if float(self._longest) >= self.limit:
             raise ValueError(
                 f"gradients were not finite in {int(float(self._longest))} optimiser steps in a row before step "

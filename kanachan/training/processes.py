@@ -1,4 +1,4 @@
-"""The processes of a run: how many there are, which one this is, and what has started them."""
+"""The processes of a run: their number, the rank of this process, and what has started them."""
 
 import os
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from lightning.fabric.utilities.rank_zero import _get_rank
 from kanachan.config import RunConfig
 
 _NO_STEP = 1 << 31
-"""the least SLURM_STEP_ID of a process that srun has not started"""
+"""smallest SLURM_STEP_ID of processes that srun has not started"""
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class World:
     """The number of processes."""
 
     devices: int
-    """on each machine"""
+    """processes on each machine"""
     nodes: int
 
     @property
@@ -43,9 +43,9 @@ def this_rank() -> int:
 
 
 def world_of(run: RunConfig, num_gpus: int | None) -> World:
-    """Counts the processes that torchrun or Slurm has started, else those that this one will start. `num_gpus`: that
-    this process sees, None if the run computes on CPUs. Raises ValueError if the settings contradict the launcher, or
-    there are fewer GPUs than processes."""
+    """Counts the processes that torchrun or Slurm has started, else the processes that this one will start. `num_gpus`:
+    GPUs that this process sees, None if the run uses CPUs. Raises ValueError if the settings contradict the launcher,
+    or there are fewer GPUs than processes."""
     started = _started_processes()
     if started is None:
         devices = run.devices or (1 if num_gpus is None else num_gpus)
@@ -66,14 +66,14 @@ def world_of(run: RunConfig, num_gpus: int | None) -> World:
 
 
 def gpu_of_this_process(num_gpus: int) -> int:
-    """Returns the number of the GPU of this process among those that it sees: its own number among the processes of its
-    machine, as Slurm may deal ranks out to machines in turns."""
+    """Returns the index of this process's GPU among the visible ones: the index of the process on its machine, because
+    Slurm may distribute ranks to machines in turns."""
     return int(os.environ.get("LOCAL_RANK", os.environ.get("SLURM_LOCALID", "0"))) if num_gpus > 1 else 0
 
 
 class SameChoices(L.Callback):
-    """Ends a run at its start if its processes have chosen differently, as GPUs of two kinds make them: they would
-    wait for each other for ever. `choices`: of this process, by the setting that makes them."""
+    """Ends a run at its start if its processes have made different choices, for instance on two kinds of GPU: they
+    would wait for each other forever. `choices`: choices of this process, by setting."""
 
     def __init__(self, choices: Mapping[str, object]) -> None:
         self._choices = dict(choices)
@@ -87,14 +87,14 @@ class SameChoices(L.Callback):
             all_chosen = sorted({str(choices[setting]) for choices in of_ranks})
             if len(all_chosen) > 1:
                 raise ValueError(
-                    f"the devices of this run are unlike, and its processes have chosen {' and '.join(all_chosen)}: "
+                    f"the devices of this run differ, and its processes have chosen {' and '.join(all_chosen)}: "
                     f"give --{setting}, for instance {chosen}"
                 )
 
 
 def placement_of(world: World, gpu: int | None) -> tuple[int | list[int], int, ClusterEnvironment]:
-    """Returns how Lightning has to place the processes of a run, as it would infer from the variables of a cluster
-    otherwise: devices, machines and environment. `gpu`: that this process computes on; None: it computes on a CPU."""
+    """Returns devices, machines and environment with which Lightning places the processes of a run, instead of
+    inferring them from the variables of a cluster. `gpu`: GPU of this process; None: the process uses a CPU."""
     started = _started_processes()
     if world.size == 1 or started is None:
         return world.devices, world.nodes, LightningEnvironment()
@@ -104,7 +104,7 @@ def placement_of(world: World, gpu: int | None) -> tuple[int | list[int], int, C
 
 
 def _has_gpu_for_each(world: World) -> bool:
-    """Returns whether Slurm may have given each task on this machine a GPU of its own, as with --gpus-per-task."""
+    """Returns whether Slurm may have given each task on this machine its own GPU, as with --gpus-per-task."""
     on_machine = os.environ.get("SLURM_GPUS_ON_NODE", "")
     return not on_machine.isdigit() or int(on_machine) >= world.devices
 
@@ -136,10 +136,10 @@ def _started_processes() -> tuple[str, World] | None:
 
 
 class SlurmTasks(SLURMEnvironment):
-    """The tasks of a step of Slurm, for Lightning, each as a machine of its own with one device.
+    """The tasks of a Slurm step for Lightning, each presented as a separate machine with one device.
 
-    Lightning's own class accepts neither tasks that were started without --ntasks-per-node, nor tasks that see only
-    their own GPU, nor jobs of the name "interactive", which salloc gives.
+    Lightning's own class does not accept tasks that were started without --ntasks-per-node, tasks that see only their
+    own GPU, or jobs with the name "interactive", the one that salloc gives.
     """
 
     def __init__(self) -> None:

@@ -11,7 +11,7 @@ from annotate.runtime.files import replacing
 TABLE_NAME = "profile.txt"
 TRACE_NAME = "profile.json.gz"
 _UNPROFILED_STEPS = 5
-"""at the start, in which kernels are chosen and memory is allocated"""
+"""first steps, in which kernels are chosen and memory is allocated"""
 _ROWS = 50
 
 
@@ -44,7 +44,7 @@ class StepProfiler(L.Callback):
             self._write(trainer)
 
     def on_train_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
-        self._write(trainer)  # of a run that has ended before
+        self._write(trainer)  # if the run has ended before the last profiled step
 
     def _write(self, trainer: L.Trainer) -> None:
         if self._profile is None:

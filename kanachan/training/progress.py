@@ -16,7 +16,7 @@ _SECONDS_BETWEEN_LINES = 30
 
 
 class Progress(L.Callback):
-    """Shows a progress bar on a terminal; elsewhere prints a line at intervals. `samples`: what batches consist of, in
+    """Shows a progress bar on a terminal; elsewhere prints a line at intervals. `samples`: what a batch consists of, in
     words."""
 
     def __init__(self, total_steps: int, samples: str = "decisions") -> None:

@@ -1,5 +1,5 @@
-"""What can be checked of a run before torch is loaded: its paths, the weights that it starts with, and settings that
-are valid but rarely meant, which are warnings."""
+"""Checks a run before torch is loaded: its paths and its initial weights; warns about settings that are valid but
+probably not intended."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import fields, replace
@@ -15,7 +15,7 @@ from kanachan.objectives.stages import POLICY, REWARD, STAGES, previous_stage, r
 from kanachan.policy_config import needs_reward
 
 _PLAYING = ("imitation", POLICY)
-"""the stages whose networks have probabilities of actions"""
+"""stages whose networks predict action probabilities"""
 _ALL = None
 _UNUSED: Mapping[str, Mapping[str, Collection[str] | None]] = {
     REWARD: {
@@ -25,25 +25,23 @@ _UNUSED: Mapping[str, Mapping[str, Collection[str] | None]] = {
         "optim": ("optimizer", "encoder_learning_rate", "frozen"),
         "run": ("attention", "compile", "recompute"),
     },
-    # with dropout probabilities could not be compared
+    # with dropout, probabilities could not be compared
     POLICY: {"model": ("dropout",), "objective": _ALL, "optim": ("frozen",)},
 }
 """settings without effect, by stage and section, besides the sections of other stages"""
 
 
 def require_source(config: TrainConfig) -> None:
-    """Raises ValueError if there is no folder to read the shards from, or the games are both given and to be played."""
+    """Raises ValueError if there is no folder of shards, or both a folder and self-play are given."""
     data_path = config.data.path
     if config.selfplay.games is not None and config.stage == POLICY:
         if data_path:
-            raise ValueError(
-                f"--data.path {data_path} and --selfplay.games: give the games, or have them played, not both"
-            )
+            raise ValueError(f"--data.path {data_path} and --selfplay.games exclude each other: give one of them")
         return
     folder = Path(data_path)
     if folder.is_file():
         raise ValueError(
-            f"--data.path {data_path}: a file; a folder of shards is needed: kanachan-pack makes it of annotations"
+            f"--data.path {data_path}: a file; a folder of shards is needed: kanachan-pack makes it from annotations"
         )
     if not folder.is_dir():
         raise ValueError(f"--data.path {data_path}: {MISSING}")
@@ -56,13 +54,13 @@ def require_shards(stage: str, data_path: str) -> None:
     if stage == REWARD:
         raise ValueError(
             f"--data.path {data_path}: no rounds to train on; kanachan-annotate --pack and kanachan-selfplay "
-            "write them beside the decisions, annotation lines have none"
+            "write them beside the decisions; annotation lines have none"
         )
-    raise ValueError(f"--data.path {data_path}: no shards to train on; kanachan-pack makes them of annotations")
+    raise ValueError(f"--data.path {data_path}: no shards to train on; kanachan-pack makes them from annotations")
 
 
 def require_played(config: TrainConfig) -> None:
-    """Raises ValueError if a run of stage policy lacks what it learns by."""
+    """Raises ValueError if a run of stage policy lacks --init or a reward predictor that it needs."""
     if config.stage != POLICY:
         return
     if config.init is None:
@@ -74,7 +72,7 @@ def require_played(config: TrainConfig) -> None:
 
 
 def _splits(stage: str, data_path: str) -> Collection[str]:
-    """Returns the splits in a folder with data for a stage."""
+    """Returns the splits in a folder that have data for a stage."""
     return splits_in(Path(data_path) / ROUNDS if stage == REWARD else data_path)
 
 
@@ -97,19 +95,19 @@ def require_effect(config: TrainConfig) -> None:
 
 
 def require_tensorboard(run: RunConfig) -> None:
-    """Raises ValueError if the run writes for TensorBoard, which is not installed."""
+    """Raises ValueError if the run writes for TensorBoard and TensorBoard is not installed."""
     if run.tensorboard and find_spec("tensorboard") is None:
         raise ValueError("run.tensorboard: TensorBoard is not installed: pip install tensorboard, or leave it off")
 
 
 def sizes_of_init(init: str) -> dict[str, int]:
-    """Returns the sizes of the network in the weights that --init names; raises ValueError if there are none."""
+    """Returns the network sizes of the --init weights; raises ValueError if there are no such weights."""
     card = _card(init)
     return {name: card["model"][name] for name in (*SIZES_OF_ENCODER, "decoder_layers")}
 
 
 def require_init(config: TrainConfig) -> None:
-    """Raises ValueError if a run cannot start with the weights that --init names, or needs some and has none."""
+    """Raises ValueError if a run cannot start with its --init weights, or needs --init and has none."""
     if config.init is None:
         if config.objective.keep_decoder:
             raise ValueError("objective.keep_decoder=True needs --init: the weights whose decoder it keeps")
@@ -136,9 +134,9 @@ def require_init(config: TrainConfig) -> None:
 
 
 def require_teacher(config: TrainConfig) -> None:
-    """Raises ValueError if the weights that objective.teacher names have no probabilities of actions to learn."""
+    """Raises ValueError if the network of objective.teacher does not predict action probabilities."""
     teacher = config.objective.teacher
-    if teacher is None or config.stage != _PLAYING[0]:  # without effect in other stages, which say so
+    if teacher is None or config.stage != _PLAYING[0]:  # other stages report that it has no effect
         return
     try:
         stage = read_card(teacher)["stage"]
@@ -152,14 +150,14 @@ def require_teacher(config: TrainConfig) -> None:
 
 
 def without_needless_stopping(config: TrainConfig) -> TrainConfig:
-    """Returns the settings without run.early_stopping if the data has no validation split, which that needs."""
+    """Returns the settings, without run.early_stopping if the data has no validation split."""
     if "validation" in _splits(config.stage, config.data.path):
         return config
     return replace(config, run=replace(config.run, early_stopping=None))
 
 
 def with_possible_target(config: TrainConfig) -> TrainConfig:
-    """Returns the settings with the target of the game if the data lacks rounds, which that of the round needs."""
+    """Returns the settings, with objective.target=game if the data lacks the rounds that target=round needs."""
     objective, folder = config.objective, Path(config.data.path)
     needed = {"train", "validation"} & {"train", *splits_in(folder)}
     if objective.target == "game" or objective.reward or needed <= {*splits_in(folder / ROUNDS)}:
@@ -168,11 +166,11 @@ def with_possible_target(config: TrainConfig) -> TrainConfig:
 
 
 def warnings_of(config: TrainConfig, config_files: Iterable[tuple[Path, Mapping[str, Any]]]) -> list[str]:
-    """Returns what is unusual in the settings of a new run, and what to do. `config_files`: the --config files and
-    their settings."""
+    """Returns warnings about unusual settings of a new run, with advice. `config_files`: the --config files and their
+    settings."""
     found = [
         f"--config {path} is of stage {values['stage']}, and all its settings replace the defaults of {config.stage}: "
-        "give only what is to differ"
+        "give only the settings that should differ"
         for path, values in config_files
         if values.get("stage", config.stage) != config.stage
     ]
@@ -181,7 +179,7 @@ def warnings_of(config: TrainConfig, config_files: Iterable[tuple[Path, Mapping[
     if config.init is None and before is not None:
         found.append(
             f"{config.stage} without --init starts with a new encoder; --init RUN, the folder of a run of {before}, "
-            "takes over what that has learned"
+            "starts with its trained encoder"
         )
     following = names[names.index(config.stage) + 1 :] if config.stage in names else []
     if card is not None and card["stage"] in following:
@@ -192,13 +190,13 @@ def warnings_of(config: TrainConfig, config_files: Iterable[tuple[Path, Mapping[
     if card is not None and config.objective.teacher is None and config.model.layers < card["model"]["layers"]:
         found.append(
             f"--init {config.init} has {card['model']['layers']} encoder blocks, of which the network begins with "
-            f"{config.model.layers} (model.layers): without --objective.teacher it learns more slowly what the others "
-            "knew"
+            f"{config.model.layers} (model.layers): without --objective.teacher it takes longer to make up for the "
+            "others"
         )
     if config.data.path and "validation" not in _splits(config.stage, config.data.path):
         found.append(
-            f"{config.data.path} has no validation split, so nothing shows whether the run learns more than its own "
-            "games, and nothing ends it early: kanachan-pack --fractions 0.8,0.1,0.1 makes one"
+            f"{config.data.path} has no validation split, so overfitting is not noticed and the run is not stopped "
+            "early: kanachan-pack --fractions 0.8,0.1,0.1 makes one"
         )
     return found
 

@@ -27,8 +27,8 @@ def make_learner(config: TrainConfig, devices: Devices, data: DataSource, steps:
 
 
 class RewardModule(LoggedModule):
-    """Trains a reward predictor on whole games. The loss of a step is a mean over its rounds. Validations measure
-    predictions, in which the seats' views are averaged: the parts of the loss, and the explained variance of the
+    """Trains a reward predictor on whole games. The loss of a step is a mean over its rounds. Validations
+    average the seats' views in a prediction, and compute the parts of the loss and the explained variance of the
     grading points."""
 
     network: RewardNetwork

@@ -1,11 +1,11 @@
-"""What decisions are credited with by `objective.target=round`: the outcome that is expected after their round.
+"""Labels of decisions with `objective.target=round`: the outcome that is predicted after their round.
 
-A reward predictor sees no tiles. So its prediction at the start of the next round is what the round has brought, and
-has a fraction of the variance of the outcome of the game, which many later rounds decide. After the last round the
+A reward predictor sees no tiles. So its prediction at the start of the next round measures the result of the round, and
+has a fraction of the variance of the game's outcome, which depends on many later rounds. After the last round the
 outcome itself is known.
 
-The labels of all rounds are computed once for a run, into a file in its folder that all processes of a machine map into
-their memory.
+The labels of all rounds are computed once for a run, into a file in its folder. All processes of a machine map this
+file into their memory.
 
 Shapes: N rounds, S seats, B decisions, L numbers of a soft label.
 """
@@ -38,8 +38,8 @@ _ROUNDS_AT_ONCE = 1 << 16
 
 
 class RoundLabelling:
-    """Computes the soft labels of decisions, those of each split once. `stage`: of `config`, whose reward predictor
-    computes them; `folder`: of the files. Raises ValueError: it is not a reward predictor."""
+    """Computes the soft labels of decisions, once for each split, with the reward predictor in `config`. `stage`: stage
+    of `config`; `folder`: folder of the files. Raises ValueError if the weights are not of a reward predictor."""
 
     def __init__(self, stage: StageName, config: ObjectiveConfig, folder: Path) -> None:
         self._stage, self._config, self._folder = stage, config, folder
@@ -49,8 +49,8 @@ class RoundLabelling:
         self._fingerprint = file_hash(self._name)
 
     def __call__(self, shards: Shards) -> Labeller:
-        """Returns the labels of a split: of each decision that of its seat at the start of the next round, or where
-        this is not known, of the outcome of the game. Raises ValueError if there are no rounds of it, or the reward
+        """Returns the labels of a split: for each decision, the prediction for its seat at the start of the next round
+        or, if this is not known, the outcome of the game. Raises ValueError if the split has no rounds, or the reward
         predictor does not fit."""
         objective = objective_class(self._stage)(self._config, shards.vocabulary)
         require_reward_predictor(self._predictor.card, objective, f"the reward predictor {self._name}")
@@ -68,14 +68,14 @@ class RoundLabelling:
         return Labeller(self._fingerprint, labels_of)
 
     def _file(self, rounds: Path, split: str) -> Path:
-        """Returns the file of the labels, whose name depends on all that they are computed from, as an earlier run of
-        this folder that was not resumed may have left one."""
+        """Returns the file of the labels. The file name depends on all inputs of the labels, because an earlier run in
+        this folder that was not resumed may have left a file."""
         checksums = [open_shard_file(path)[0]["checksum"] for path in splits_in(rounds)[split]]
         made_from = (self._stage, self._fingerprint, checksums)
         return self._folder / f"{split}-{hashlib.sha256(repr(made_from).encode()).hexdigest()[:16]}.npy"
 
     def _labels_in_file(self, path: Path, rounds: RoundColumns, objective: Objective) -> NDArray[np.float32]:
-        """Returns the labels in a file, which the first process to come here writes."""
+        """Returns the labels in a file, which the first process writes."""
         path.parent.mkdir(parents=True, exist_ok=True)
         with locking(path.with_name(".lock")):
             if not path.exists():
@@ -92,7 +92,7 @@ class RoundLabelling:
             first += len(label_RSL)
 
     def _labels(self, rounds: RoundColumns, objective: Objective) -> Iterator[NDArray[np.float32]]:
-        """Computes the labels [R, S, L] of some whole games at a time."""
+        """Yields the labels [R, S, L] of some whole games at a time."""
         end_G = np.append(np.flatnonzero(rounds.game[1:] != rounds.game[:-1]) + 1, len(rounds))
         first = 0
         while first < len(rounds):

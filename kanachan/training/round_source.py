@@ -25,8 +25,8 @@ from kanachan.models.learned_games import keys_of_games
 
 
 class RoundSource:
-    """The games of the train and validation splits of `config.path`. Raises ValueError: there are no rounds to train
-    on, they cannot be read, or their games do not fill one batch."""
+    """The games of the train and validation splits of `config.path`. Raises ValueError if there are no rounds to
+    train on, they cannot be read, or their games do not fill one batch."""
 
     def __init__(self, config: DataConfig, seed: int) -> None:
         self.config = config
@@ -75,7 +75,7 @@ class RoundSource:
 
 
 class RoundLoader(StepLoader):
-    """Micro-batches of games; `identity` as of `StepLoader`."""
+    """Micro-batches of games; `identity` as in `StepLoader`."""
 
     def __init__(
         self,
@@ -103,6 +103,6 @@ class RoundLoader(StepLoader):
             for number in mine:
                 found = RoundBatch.of(self._rounds, self._games, game_MG[number], weight_M[number])
                 if number == mine[-1]:
-                    # before it is yielded: a checkpoint is made while the generator waits here
+                    # before the yield: a checkpoint is made while the generator waits here
                     self.step = epoch * self.steps_per_epoch + step + 1
                 yield found

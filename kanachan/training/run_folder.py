@@ -1,4 +1,4 @@
-"""What the folder of a run holds, and what of its settings may change when it is resumed."""
+"""Contents of the folder of a run, and the settings that may change when the run is resumed."""
 
 import json
 from collections.abc import Collection, Mapping
@@ -49,10 +49,10 @@ MAY_CHANGE = frozenset(
         *("run.recompute", "run.checkpoint_minutes", "run.wandb", "run.group", "run.tensorboard", "run.profile"),
         *("data.path", "data.verify", "data.micro_batch"),
         *("selfplay.backend", "selfplay.address", "selfplay.processes", "selfplay.device"),
-        "objective.teacher",  # the file may have moved; that it is the same is checked where it is read
+        "objective.teacher",  # the file may have moved; its hash is checked where it is read
     }
 )
-"""settings that a resumed run may change: where things are and how they are shown, never what is computed"""
+"""settings that a resumed run may change: locations, devices and logging, but nothing that changes the results"""
 
 LENGTH = frozenset({"run.steps", "run.passes", "optim.cooldown", "selfplay.iterations"})
 """settings that --resume RUN may change too: the run is trained further"""
@@ -76,7 +76,7 @@ def load_config(path: Path) -> TrainConfig:
     values = _converted(settings_in(path), path)
     try:
         for name in ("reward", "policy", "selfplay"):
-            values.setdefault(name, {})  # older runs have none
+            values.setdefault(name, {})  # older runs do not have them
         sections = {}
         for name, kind in SECTIONS.items():
             given = values.pop(name).items()
@@ -89,18 +89,18 @@ def load_config(path: Path) -> TrainConfig:
 
 
 def convert_config(path: Path) -> None:
-    """Converts the settings of a run that an earlier version began, in their file."""
+    """Converts the settings file of a run that an earlier version started."""
     values = settings_in(path)
     if (converted := _converted(values, path)) != values:
         _write(converted, path)
 
 
 def _converted(values: dict[str, Any], path: Path) -> dict[str, Any]:
-    """Takes what earlier versions had out of the settings of a run. Raises ValueError if it was of another kind."""
+    """Removes settings of earlier versions. Raises ValueError if one had a value that is no longer supported."""
     values = {name: section for name, section in values.items() if name != "critic"}
     if "exchange_suits" in (values.get("data") or {}):
         values["data"] = {name: value for name, value in values["data"].items() if name != "exchange_suits"}
-        if values.get("stage") != "reward":  # whose network knows no suits; the first of the others knew single ones
+        if values.get("stage") != "reward":  # no suits there; the first runs of other stages had absolute ones
             values["model"] = {"relative_suits": False, **values["model"]}
     for setting, only in RETIRED.items():
         section, _, name = setting.partition(".")
@@ -125,14 +125,14 @@ def holds_run(folder: Path) -> bool:
 
 
 def require_same(was: TrainConfig, now: TrainConfig, may_change: Collection[str]) -> None:
-    """Raises ValueError if a setting differs that may not change."""
+    """Raises ValueError if a setting that may not change differs."""
     saved, given = _flat(was), _flat(now)
     changed = [key for key in saved if saved[key] != given[key] and key not in may_change]
     if changed:
         listed = ", ".join(f"{key} was {saved[key]}, is {given[key]}" for key in changed)
         advice = "start a new one with another --output"
         if LENGTH.issuperset(changed):
-            advice = f"to train it further, give --resume {now.run.out} and the new length alone"
+            advice = f"to train it further, give --resume {now.run.out} and only the new length"
         raise ValueError(f"a resumed run keeps its settings ({listed}): {advice}")
 
 

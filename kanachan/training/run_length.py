@@ -1,4 +1,4 @@
-"""How long a run is, and how often it is validated."""
+"""Length of a run, and interval between its validations."""
 
 import math
 
@@ -7,15 +7,15 @@ from kanachan.objectives.networks import objective_class
 from kanachan.objectives.stages import STAGES
 from kanachan.training.data_source import DataSource
 
-_LEAST_DECISIONS = 100_000  # of a run whose length is not given
-_DECISIONS_OF_A_ROUND = 50  # about; they share one outcome, which is memorised if it is seen more than about once
-_VALIDATIONS = 40  # of a run whose interval is not given
-_LEAST_RATIO = 7  # of decisions between two validations to those of one, each of which takes a third of the time
+_LEAST_DECISIONS = 100_000  # minimum for a run whose length is not given
+_DECISIONS_OF_A_ROUND = 50  # about; these share one outcome, which is memorised if it is seen more than about once
+_VALIDATIONS = 40  # in a run whose interval is not given
+_LEAST_RATIO = 7  # training to validation decisions; a validation decision takes a third of the time
 
 
 def steps_of(config: TrainConfig, data: DataSource) -> int:
-    """Returns the optimiser steps of the run. Without a length one epoch, of a stage that learns outcomes one decision
-    of each round, but `_LEAST_DECISIONS` at least."""
+    """Returns the optimiser steps of the run. The default is one epoch, or one decision of each round in a stage
+    that learns outcomes, but at least `_LEAST_DECISIONS`."""
     if config.run.steps is not None:
         return config.run.steps
     if config.run.passes is not None:

@@ -1,7 +1,7 @@
-"""The settings of kanachan-train by name, such as data.batch: type, default, help, and what a text means as a value.
+"""The settings of kanachan-train by name, such as data.batch: type, default, help text, and conversion from a text.
 
-They are the fields of the dataclasses in `SECTIONS`. The defaults of a stage are in configs/STAGE.yaml and over it, for
-games of three players, in configs/STAGE-3p.yaml where there is one. Imports nothing heavy.
+They are the fields of the dataclasses in `SECTIONS`. The defaults of a stage are in configs/STAGE.yaml; for games of
+three players, configs/STAGE-3p.yaml overrides them if it exists. Imports nothing heavy.
 """
 
 import ast
@@ -25,7 +25,7 @@ from kanachan.objectives.stages import trained_stages
 from kanachan.training.run_folder import SECTIONS
 
 SIZE = "model.size"
-"""the setting that stands for five others of the section model"""
+"""setting that determines five others of the section model"""
 _ELSEWHERE = {
     "optim.learning_rate": ("lr",),
     "optim.weight_decay": ("wd",),
@@ -56,13 +56,13 @@ class Setting(NamedTuple):
 
     name: str
     kind: Any
-    """its type"""
+    """type of its value"""
     default: Any
     help: str
 
     def value(self, given: Any) -> Any:
-        """Converts a text, or a value of a YAML file. Raises ValueError: it is not of the type; in words that name the
-        setting."""
+        """Converts a text, or a value of a YAML file. Raises ValueError, which names the setting, if the type is
+        wrong."""
         if isinstance(given, Mapping):
             raise ValueError(f"{self.name}: one value expected, not {given}")
         text = yaml.safe_dump(given).split()[0] if given is None or isinstance(given, bool) else str(given)
@@ -101,7 +101,7 @@ class Setting(NamedTuple):
 
 
 def all_settings() -> dict[str, Setting]:
-    """Returns the settings of all sections, the stage, the weights to start from and the size, by their names."""
+    """Returns all settings by name: stage, initial weights, model size, and the settings of all sections."""
     return _settings(trained_stages())
 
 
@@ -114,10 +114,10 @@ def _settings(stages: tuple[str, ...]) -> dict[str, Setting]:
             "init",
             str | None,
             None,
-            "weights file or run folder of an earlier stage, or weights of the package (reference, reference/STAGE); "
-            "their encoder is loaded, and from weights of the same stage also the decoder and the heads (imitation and "
-            "policy count as the same); with fewer --model.layers, stages of the curriculum begin with some of its "
-            "blocks",
+            "weights file or run folder of an earlier stage, or weights of the package (reference, reference/STAGE). "
+            "Their encoder is loaded, and from weights of the same stage also the decoder and the heads (imitation and "
+            "policy count as the same stage). With fewer --model.layers, stages of the curriculum start with some of "
+            "the encoder's blocks",
         ),
         Setting(
             SIZE,
@@ -133,8 +133,8 @@ def _settings(stages: tuple[str, ...]) -> dict[str, Setting]:
 
 
 def settings_of(values: Mapping[str, Any], path: Path) -> dict[str, Any]:
-    """Returns the settings in the contents of a YAML file, by their names. Raises ValueError: one is unknown or not of
-    its type; names the file and the setting."""
+    """Returns the settings in the contents of a YAML file, by name. Raises ValueError, which names the file and the
+    setting, if a setting is unknown or of the wrong type."""
     sections = {name.partition(".")[0] for name in all_settings() if "." in name}
     given: dict[str, Any] = {}
     for key, value in values.items():
@@ -147,8 +147,8 @@ def settings_of(values: Mapping[str, Any], path: Path) -> dict[str, Any]:
 
 
 def known_setting(name: str, prefix: str = "") -> Setting:
-    """Returns a setting; raises ValueError, which names the one that was probably meant, if there is none. `prefix`: of
-    the names in the message."""
+    """Returns a setting; if it does not exist, raises ValueError, which names the setting that was probably meant.
+    `prefix`: precedes the names in the message."""
     settings = all_settings()
     if name in settings:
         return settings[name]
@@ -173,16 +173,16 @@ def stage_path(stage: str) -> Path:
 
 
 def default_files(stage: str, vocabulary: Vocabulary | None) -> list[Path]:
-    """Returns the files with the defaults of a stage, of which the last comes first: its own, and that for so many
-    players, if they are known and there is one."""
+    """Returns the files with the defaults of a stage; later files override earlier ones. They are the stage's file and,
+    if the vocabulary is known, the file for its number of players, if it exists."""
     of_players = [] if vocabulary is None else [_path_of_players(stage, vocabulary)]
     return [stage_path(stage), *(path for path in of_players if path.is_file())]
 
 
 def vocabulary_of_run(stage: str, data_path: str | None, init: str | None) -> Vocabulary | None:
-    """Returns the vocabulary of the shards that a run reads, or of the weights that play its games; None if none can be
-    read, which is reported where the run opens them, or the stage has the same defaults for all. Raises ValueError,
-    which names the weights, if they cannot be read."""
+    """Returns the vocabulary of the run's shards, or of the weights that play its games. Returns None if the stage has
+    the same defaults for all vocabularies, or if no shards can be read, which is reported when the run opens them.
+    Raises ValueError, which names the weights, if the weights cannot be read."""
     if not any(_path_of_players(stage, vocabulary).is_file() for vocabulary in VOCABULARIES.values()):
         return None
     if not data_path:

@@ -20,10 +20,10 @@ class ShardSource:
     Args:
         hidden: read hidden hands too.
         behaviour: read the log probabilities of self-play.
-        selecting: selects the rows of a split, if not all are taken.
-        labelling: makes what computes the soft labels of a split, if there are any.
+        selecting: selects the rows of a split, if not all are used.
+        labelling: makes the labeller of a split, if it has soft labels.
 
-    Raises ValueError if there are no shards to train on, they cannot be read, do not fill one batch, or lack
+    Raises ValueError if there are no shards to train on, or if they cannot be read, do not fill one batch, or lack
     hidden hands.
     """
 

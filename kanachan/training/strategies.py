@@ -23,15 +23,15 @@ from kanachan.training.devices import Devices
 
 StrategyName = Literal["plain", "ddp", "zero1", "zero2", "zero3"]
 BYTES_PER_PARAMETER = 16
-"""weight, gradient and two states of AdamW, in fp32; Muon has one"""
+"""weight, gradient and two states of AdamW, in fp32; Muon has one state"""
 _SHARE_FOR_PARAMETERS = 0.6  # of the memory of a device; the rest is for activations and for the communication
 _TIMEOUT = timedelta(minutes=10)  # after which a process that waits for the others ends the run
-_PREFIX = "network."  # of the names of the network's tensors in the state of a module
+_PREFIX = "network."  # prefix of the names of the network's tensors in the state of a module
 
 
 def chosen_strategy(run: RunConfig, devices: Devices, num_parameters: int) -> tuple[StrategyName, str]:
-    """Resolves `run.strategy` for these devices; returns the strategy and the reason for it. Raises ValueError: the
-    strategy is for one process, and there are several."""
+    """Resolves `run.strategy` for these devices; returns the strategy and the reason for it. Raises ValueError if
+    the strategy is for one process and there are several."""
     world = devices.world
     if run.strategy == "plain" and world.size > 1:
         raise ValueError(f"--run.strategy plain: it is for one process, and there are {world.size}")
@@ -52,15 +52,15 @@ def chosen_strategy(run: RunConfig, devices: Devices, num_parameters: int) -> tu
 
 
 class _DDP(DDPStrategy):
-    """Makes DDP on the stream of the training. Lightning makes it on another one, for CUDA graphs, on which gradients
-    are then summed, and each waits for the other (Lightning #21567)."""
+    """Makes DDP on the stream of the training. Lightning makes it on another stream, for CUDA graphs; gradients are
+    then summed there, and each stream waits for the other (Lightning #21567)."""
 
     def _setup_model(self, model: nn.Module) -> DistributedDataParallel:
         return DistributedDataParallel(model, device_ids=self.determine_ddp_device_ids(), **self._ddp_kwargs)
 
 
 def make_strategy(name: StrategyName, run: RunConfig, devices: Devices, micro_batch: int) -> Strategy:
-    """Makes the strategy for Lightning's trainer. Raises ValueError: `run.deepspeed` does not fit the strategy."""
+    """Makes the strategy for Lightning's trainer. Raises ValueError if `run.deepspeed` does not fit the strategy."""
     is_gpu = devices.is_gpu
     if run.deepspeed is not None and name not in ZERO_STAGES:
         raise ValueError(f"--run.deepspeed is for --run.strategy zero1, zero2 or zero3, not for {name}")
@@ -70,7 +70,7 @@ def make_strategy(name: StrategyName, run: RunConfig, devices: Devices, micro_ba
         return _DDP(
             process_group_backend="nccl" if is_gpu else "gloo",
             gradient_as_bucket_view=True,
-            forward_sync_buffers=False,  # with every batch; ours are constants
+            forward_sync_buffers=False,  # would be sent with every batch; ours are constants
             timeout=_TIMEOUT,
         )
     return zero_strategy(ZERO_STAGES[name], run, devices, micro_batch, _TIMEOUT)
@@ -83,8 +83,8 @@ def is_lost_process(error: RuntimeError) -> bool:
 
 
 def leave_processes() -> None:
-    """Lets this process end although the others go on: with NCCL, Lightning would have it wait for them at its exit,
-    while they wait for it, and nothing would end them."""
+    """Lets this process end although the others continue. With NCCL, Lightning would make this process wait for the
+    others at exit while they wait for it, and no process would end."""
     atexit.unregister(_destroy_dist_connection)
 
 

@@ -1,7 +1,7 @@
-"""Networks that are not trained but whose probabilities of actions a run learns or is held near to.
+"""Networks that are not trained, whose action probabilities a run learns or stays near.
 
-Distillation: a network learns the probabilities that another, its teacher, gives the actions, in place of the actions
-taken (Hinton et al. 2015, arXiv:1503.02531).
+Distillation: the targets of a network are the action probabilities of another network, its teacher, instead of the
+actions taken (Hinton et al. 2015, arXiv:1503.02531).
 """
 
 from dataclasses import dataclass, replace
@@ -25,7 +25,7 @@ from kanachan.training.throughput import FlopCount, count_flops
 class TemperedNetwork:
     """A network whose scores, divided by a temperature, are log probabilities up to a constant.
 
-    Not a module, so that what is not trained is no part of checkpoints.
+    Not a module, so that it is not part of checkpoints.
     """
 
     def __init__(self, network: Network, objective: Objective, temperature: float) -> None:
@@ -37,8 +37,8 @@ class TemperedNetwork:
         return self
 
     def __call__(self, batch: Batch, encoded: Encoded | None = None) -> Tensor:
-        """Returns log_BA of the candidates, -inf at padding. `encoded`: the batch, by a network with the same encoder;
-        None: it is encoded here."""
+        """Returns log_BA of the candidates, -inf at padding. `encoded`: the batch, encoded by a network with the
+        same encoder; None: it is encoded here."""
         output = self.network(batch) if encoded is None else self.network.decoded(batch, encoded)
         return log_probabilities(self.objective.score(output), self.temperature)
 
@@ -49,8 +49,8 @@ def log_probabilities(score_BA: Tensor, temperature: float) -> Tensor:
 
 
 def load_tempered(path: Path, temperature: float) -> tuple[TemperedNetwork, dict[str, Any]]:
-    """Loads a network that is not trained, at a temperature beside that of its calibration, and the card of its
-    weights."""
+    """Loads a network that is not trained, and the card of its weights. `temperature` is multiplied by the calibrated
+    one in the card."""
     network, objective, card = load_network(path)
     network.requires_grad_(False)
     return TemperedNetwork(network, objective, temperature * card.get("temperature", 1.0)), card
@@ -59,8 +59,8 @@ def load_tempered(path: Path, temperature: float) -> tuple[TemperedNetwork, dict
 def open_tempered(
     setting: str, path: str, config: TrainConfig, vocabulary: Vocabulary, temperature: float = 1.0
 ) -> tuple[TemperedNetwork, dict[str, Any]]:
-    """Loads the network that a setting of a run names, as `load_tempered` does. Raises ValueError: the weights do not
-    fit the run; names the setting."""
+    """Loads the network that a setting of a run names, as `load_tempered` does. Raises ValueError, which names the
+    setting, if the weights do not fit the run."""
     network, card = load_tempered(weights_file(path), temperature)
     objective = network.objective
     if not has_same_heads(objective.stage, config.stage):
@@ -72,19 +72,19 @@ def open_tempered(
         )
     if card["config"]["data"]["actor_first"] != config.data.actor_first:
         ours = str(config.data.actor_first).lower()
-        raise ValueError(f"{setting}={path}: trained with another data.actor_first than this run, {ours}")
+        raise ValueError(f"{setting}={path}: trained with another data.actor_first than this run, which has {ours}")
     return network, card
 
 
 @dataclass(frozen=True)
 class Teacher:
-    """A network whose probabilities are learned."""
+    """A network whose action probabilities are learned."""
 
     network: TemperedNetwork
     model: ModelConfig
-    """its sizes"""
+    """sizes of the network"""
     card: dict[str, Any]
-    """which weights it has, for the cards of those that learn from it"""
+    """identity of its weights, for the cards of networks that learn from it"""
 
     @torch.no_grad()
     def labelled(self, batch: Batch) -> Batch:
@@ -101,7 +101,7 @@ def open_teacher(config: TrainConfig, vocabulary: Vocabulary) -> Teacher | None:
     path = config.objective.teacher
     if path is None:
         return None
-    with torch.random.fork_rng(devices=[]):  # the run initialises the same weights with and without it
+    with torch.random.fork_rng(devices=[]):  # a run initialises the same weights with and without a teacher
         network, _ = open_tempered("objective.teacher", path, config, vocabulary)
     weights = read_weights(path)
     return Teacher(network, weights.model, lineage_of(weights)[-1])

@@ -46,13 +46,13 @@ def count_flops(
     Operations are a multiplication and an addition for each weight and token, and twice that again for the backward
     pass. With width D, feed-forward width M, a situation of O own tokens that sees V in all and has A candidates, a
     group of E events: an encoder block costs (4 D² + 2 D M) (O + E) weights and 2 D (O V + E²) of attention; a decoder
-    block (6 D² + 2 D M) A, 2 D² (O + E) for keys and values, and 2 D A (A + V) of attention; with relative suits D more
+    block (6 D² + 2 D M) A, 2 D² (O + E) for keys and values, and 2 D A (A + V) of attention; for relative suits, D more
     weights for each head of attention and query. Embeddings, heads (also the large one of hidden hands), norms and the
-    optimiser are excluded, and so is what is computed a second time to save memory.
+    optimiser are excluded, and so are operations that are repeated to save memory.
 
     Args:
         trains_encoder: whether the backward pass goes through the encoder.
-        has_decoder: whether there is a decoder behind it.
+        has_decoder: whether a decoder follows the encoder.
     """
     own_B = 1 + batch.standing_BP2.shape[1] + _lengths(batch.tile_BT)
     visible_B = own_B + batch.seen_B.numpy()
@@ -80,8 +80,8 @@ def _lengths(token_LX: Tensor) -> NDArray[np.int64]:
 
 
 class Meter:
-    """Measures the work of this process since the last row of the log, and the time it took. Counts by `work_of` on the
-    CPU, before a batch leaves for the device, and never waits for the device."""
+    """Measures the work of this process since the last row of the log, and the time it took. Counts with `work_of` on
+    the CPU, before a batch is sent to the device, and never waits for the device."""
 
     def __init__(self, work_of: Callable[[Any], FlopCount]) -> None:
         self.work_of = work_of
@@ -115,9 +115,9 @@ class Meter:
 
 
 def matrix_flops_per_second(device: torch.device, dtype: torch.dtype) -> float:
-    """Measures the product of two square matrices on the device: the best of several sizes, each twice the last.
+    """Measures the speed of matrix products on the device: the best of several square sizes, each twice the last.
 
-    Takes a few tenths of a second, and leaves torch's random numbers as they are.
+    Takes a few tenths of a second, and does not change the state of torch's random numbers.
     """
     size, best, is_last = _SMALLEST_MATRIX, 0.0, False
     while not is_last:
@@ -126,12 +126,12 @@ def matrix_flops_per_second(device: torch.device, dtype: torch.dtype) -> float:
         size *= 2
         is_last = seconds > _SECONDS_OF_A_PRODUCT or size**2 * dtype.itemsize > _LARGEST_MATRIX_BYTES
     if device.type == "cuda":
-        torch.cuda.reset_peak_memory_stats(device)  # the matrices take more of it than small networks
+        torch.cuda.reset_peak_memory_stats(device)  # the matrices take more memory than small networks
     return best
 
 
 def _seconds_of_product(size: int, device: torch.device, dtype: torch.dtype) -> float:
-    """Times a product, the fastest of several; of random numbers, as some devices are faster with constants."""
+    """Returns the fastest time of a product of random numbers; some devices are faster with constants."""
     generator = torch.Generator(device).manual_seed(0)
     left, right = (torch.randn(size, size, generator=generator, device=device).to(dtype) for _ in range(2))
     seconds = []

@@ -1,4 +1,4 @@
-"""One run of one stage: sets up data, network, trainer and log, trains, and writes the weights file."""
+"""Runs one stage: sets up data, network, trainer and log, trains, and writes the weights file."""
 
 import logging
 import os
@@ -55,13 +55,13 @@ from kanachan.training.throughput import matrix_flops_per_second
 from kanachan.training.wandb_run import finish_wandb, wandb_group, wandb_logger, wandb_mode
 from kanachan.training.weights_writer import WeightsWriter
 
-_LEAST_STEPS_WITH_PEAK = 40  # of a run for which the peak of its device is measured
+_LEAST_STEPS_WITH_PEAK = 40  # shorter runs do not measure the peak speed of their device
 
 
 def run_stage(request: Request) -> int:
     """Trains, validates and writes the weights file; returns the exit status.
 
-    Raises ValueError for what the user can correct, OSError if something cannot be written.
+    Raises ValueError for errors that the user can correct, OSError if a file cannot be written.
     """
     out = Path(request.config.run.out)
     if request.resume and _has_ended(request.config, out):
@@ -73,8 +73,8 @@ def run_stage(request: Request) -> int:
 
 
 def _has_ended(config: TrainConfig, out: Path) -> bool:
-    """Returns whether the folder holds the weights of a run of this length; those of a shorter run, which is trained
-    further, stay there until it ends."""
+    """Returns whether the folder holds the weights of a run of this length. When a run is trained further, the weights
+    of the shorter run stay there until it ends."""
     if not (out / WEIGHTS_NAME).is_file():
         return False
     ended = read_card(out / WEIGHTS_NAME)["config"]
@@ -83,19 +83,19 @@ def _has_ended(config: TrainConfig, out: Path) -> bool:
 
 
 class _Run:
-    """One run: what it is made of, from its settings, which are resolved for the devices. `held`: holds, in both
-    methods, the lock on the run folder."""
+    """One run: its data, network and settings, resolved for the devices. `held`: keeps the lock on the run folder, in
+    both methods."""
 
     def __init__(self, request: Request, held: ExitStack) -> None:
         self.out, self.is_zero = Path(request.config.run.out), this_rank() == 0
         self.signals = StopSignals()
         self.devices = _set_up(request.config.run)
         if request.resume and self.is_zero:
-            # before the checkpoint is read, which another process of this folder could replace meanwhile
+            # before the checkpoint is read, because another process in this folder could replace it meanwhile
             held.enter_context(_locked(self.out))
         data, self.about_batch = chosen_batch(request.config, self.devices, is_resumed=request.resume)
         run = request.config.run
-        if run.precision == "auto":  # saved with the run, so that it has the same wherever it is resumed
+        if run.precision == "auto":  # saved with the run, so that a resumed run has the same precision
             run = replace(run, precision="bf16" if self.devices.use_bf16 else "fp32")
         config = replace(request.config, run=run, data=data)
         kind: StageKind = curriculum_stage
@@ -104,7 +104,7 @@ class _Run:
         self.data = kind.open_data(config, self.devices)
         self.steps = steps_of(config, self.data)
         self.schedule = Schedule(config.optim.cooldown_start(self.steps), self.steps)
-        # its content is in memory until it is loaded
+        # the checkpoint's content stays in memory until it is loaded
         resumed = checkpoint_to_resume(self.out / CHECKPOINTS, self.schedule) if request.resume else None
         self.files = CheckpointFiles(resumed)
         self.checkpoint: Path | None = None if resumed is None else resumed[0]
@@ -124,7 +124,7 @@ class _Run:
         config, stage = self.config, self.learner.module
         placed = config
         if self.first_step == self.steps:
-            # only the validation and the weights file are missing, for which one process is enough
+            # only the validation and the weights file are missing; one process is enough for them
             if not self.is_zero:
                 return 0
             self.devices = replace(self.devices, world=World(1, 1))
@@ -134,7 +134,7 @@ class _Run:
         if self.is_zero:
             if self.checkpoint is None:
                 held.enter_context(_locked(self.out))
-            save_config(config, self.out / CONFIG_NAME)  # again for a resumed run, whose devices or paths may differ
+            save_config(config, self.out / CONFIG_NAME)  # also for a resumed run: devices or paths may differ
         loggers = self._loggers(mode) if self.is_zero else []
         intervals = (config.run.checkpoint_minutes, self.interval)
         ancestry = (self.learner.lineage, self.learner.ancestors_games)
@@ -149,7 +149,7 @@ class _Run:
         callbacks += [Progress(self.steps, self.learner.samples), best]
         callbacks += [EMA(config.optim.average)] if config.optim.average else []
         callbacks += [StepProfiler(self.out, config.run.profile)] if config.run.profile else []
-        callbacks += [checkpoints]  # last: a checkpoint holds what the others have done in its step
+        callbacks += [checkpoints]  # last: a checkpoint includes what the other callbacks did in its step
         trainer = self._trainer(strategy, loggers, callbacks)
         if self.steps >= _LEAST_STEPS_WITH_PEAK:
             stage.meter.peak = matrix_flops_per_second(strategy.root_device, self.devices.dtype)
@@ -161,20 +161,20 @@ class _Run:
             finish_wandb(loggers, [])
             if self.is_zero:
                 print(f"{stopped}; resume with: kanachan-train --resume {self.out}", flush=True)
-            # Lightning kills the first process by SIGKILL, which may still be sending, when another ends with a status
+            # on the nonzero status of another process, Lightning would kill the first one, which may still be sending
             return 130 if stopped.signal_name == "SIGINT" and self.is_zero else 0
         if self.is_zero:
             _finish(trainer, stage, self.data, best, writer)
         return 0
 
     def _loggers(self, mode: str) -> list[Logger]:
-        """Opens the outputs of the metrics; only the first process may call it. `mode`: of wandb."""
+        """Opens the loggers of the metrics; only the first process may call it. `mode`: wandb's mode."""
         config, step = self.config, self.first_step
         # a run that is trained further does not repeat its last validation, unless one is due
         keeps_validation = (self.out / WEIGHTS_NAME).is_file() and step % self.interval != 0
         loggers: list[Logger] = [MetricsFile(self.out / METRICS_NAME, step, keeps_validation=keeps_validation)]
         if config.run.tensorboard:
-            # which ignores what an earlier process wrote after the step of the checkpoint
+            # TensorBoard ignores rows that an earlier process wrote after the step of the checkpoint
             purge_step = None if self.checkpoint is None else step + 1
             loggers.append(TensorBoardLogger(self.out, name="", version="tensorboard", purge_step=purge_step))
         if mode != "disabled":
@@ -188,7 +188,7 @@ class _Run:
         accumulate = batch // (micro_batch * devices.world.size)
         placed, num_nodes, environment = placement_of(devices.world, devices.of_this_process.index)
         limit = config.run.validate_batches
-        is_mixed = devices.use_bf16 and not isinstance(strategy, ZeroStrategy)  # which mixes precisions itself
+        is_mixed = devices.use_bf16 and not isinstance(strategy, ZeroStrategy)  # DeepSpeed mixes precisions itself
         trainer = L.Trainer(
             accelerator="gpu" if devices.is_gpu else "cpu",
             devices=placed,
@@ -212,7 +212,7 @@ class _Run:
             enable_progress_bar=False,
             enable_model_summary=False,
         )
-        # its handler of SIGTERM runs a collective operation, wherever the signal comes; `StopSignals` are there already
+        # Lightning's SIGTERM handler runs a collective operation at any moment; `StopSignals` are installed already
         trainer._signal_connector.register_signal_handlers = lambda: None  # type: ignore[method-assign]
         return trainer
 
@@ -240,7 +240,7 @@ class _Run:
         if steps <= slow:
             print(
                 f"warning: this run ends at step {steps:,}, before the learning rate has risen: optim.warmup takes "
-                f"{slow:,} steps; train for longer (--run.steps), or lower it",
+                f"{slow:,} steps; train for longer (--run.steps), or lower optim.warmup",
                 flush=True,
             )
         if config.run.compile:
@@ -252,7 +252,7 @@ def _fit(trainer: L.Trainer, stage: LoggedModule, data: DataSource, checkpoint: 
     """Trains the stage; raises ConnectionError if another process of the run is gone."""
     try:
         trainer.fit(stage, datamodule=SourceData(data), ckpt_path=checkpoint, weights_only=True)
-    except Stopped:  # as all processes have agreed
+    except Stopped:  # all processes have agreed to stop
         raise
     except BaseException as error:
         leave_processes()
@@ -274,7 +274,7 @@ def _finish(
 ) -> None:
     """Writes the weights file, and prints the metrics of the validation."""
     if data.num_validation_rows and best.latest[0] != trainer.global_step:
-        # a run that was killed just before its last validation
+        # the run was killed just before its last validation
         trainer.validate(stage, datamodule=SourceData(data), verbose=False)
     best.write()
     metrics, best_step = best.latest[1], None
@@ -287,10 +287,10 @@ def _finish(
 
 
 def _set_up(config: RunConfig) -> Devices:
-    # Lightning's hints do not apply to this use of it.
+    # Lightning's hints do not apply here.
     logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
     logging.getLogger("lightning.fabric").setLevel(logging.ERROR)
-    # except the message that a process has ended, so that the others are ended
+    # except the message that a process has ended and the others are therefore ended
     logging.getLogger("lightning.fabric.strategies.launchers.subprocess_script").setLevel(logging.INFO)
     warnings.filterwarnings("ignore", module=r"lightning\.")
     warnings.filterwarnings("ignore", category=FutureWarning, module=r"torch\.distributed")  # from DeepSpeed's calls
@@ -298,7 +298,7 @@ def _set_up(config: RunConfig) -> Devices:
         torch.set_num_threads(config.threads)
         os.environ["OMP_NUM_THREADS"] = str(config.threads)  # else Lightning divides the cores among its processes
     L.seed_everything(config.seed, verbose=False)
-    if this_rank() and not is_launched():  # Lightning, in the first process, has started this one
+    if this_rank() and not is_launched():  # Lightning has started this process from the first one
         end_with_parent()
     devices = devices_of(config)
     set_up_kernels(is_exact=config.precision == "fp32" or not devices.is_gpu)
@@ -308,8 +308,8 @@ def _set_up(config: RunConfig) -> Devices:
 
 @contextmanager
 def _locked(out: Path) -> Iterator[None]:
-    """Makes and locks the run folder; raises, before anything is trained, if it cannot be written or another process
-    has locked it."""
+    """Makes and locks the run folder; raises an error before the training if the folder cannot be written or another
+    process has locked it."""
     (out / CHECKPOINTS).mkdir(parents=True, exist_ok=True)
     with locking(out / CHECKPOINTS / ".lock", f"{out}: another process is training in this folder"):
         for unfinished in (out / CHECKPOINTS).glob(".*.part"):
@@ -318,7 +318,7 @@ def _locked(out: Path) -> Iterator[None]:
 
 
 def _strategy(config: TrainConfig, devices: Devices, stage: LoggedModule) -> tuple[str, Strategy, str]:
-    """Makes the strategy; returns its name, it, and a summary of it and the devices."""
+    """Makes the strategy; returns its name, the strategy, and a summary of strategy and devices."""
     name, reason = chosen_strategy(config.run, devices, sum(p.numel() for p in stage.network.parameters()))
     if config.run.compile and name == "zero3":
         raise ValueError(f"run.compile does not work with zero3 ({reason}), which shards the weights: use zero2")

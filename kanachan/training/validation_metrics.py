@@ -28,7 +28,7 @@ from kanachan.training.logged_module import PREFIX, moments, with_explained_vari
 from kanachan.training.wandb_run import ReliabilityPoint
 
 _KINDS, _CONFIDENCE = "kinds", "confidence"
-"""names of sums; those of the objective's parts start with PREFIX"""
+"""names of sums; the names of the objective's parts start with PREFIX"""
 
 
 class ValidationMetrics:
@@ -36,7 +36,7 @@ class ValidationMetrics:
 
     def __init__(self, objective: Objective) -> None:
         self.points: list[ReliabilityPoint] = []
-        """outcomes over predictions, of the last validation that was computed"""
+        """outcomes over predictions in the last computed validation"""
         self._objective = objective
         self._meter = DecisionMeter(objective.vocabulary)
         self._sums, self._values = DistributedSums(), Values()
@@ -113,7 +113,7 @@ def confidence_sums(measures: Measures[Tensor]) -> Tensor:
 
 
 def confidence_bins(sums_GS: NDArray[np.float64]) -> list[ReliabilityPoint]:
-    """Returns the bins, of equal width, without the empty ones, from the sums that `confidence_sums` makes."""
+    """Returns the nonempty bins, of equal width, from the sums that `confidence_sums` makes."""
     return [ReliabilityPoint(p / count, hits / count, round(count)) for p, hits, count in sums_GS.tolist() if count]
 
 
@@ -137,7 +137,7 @@ class Values:
         ]
 
     def _of_all_ranks(self, trainer: L.Trainer) -> Tensor:
-        """Gathers [2, N] and removes it: each rank writes its part into a table of zeros, and the tables are summed."""
+        """Gathers [2, N] and clears the pairs: each rank fills its part of a table of zeros; the tables are summed."""
         mine, strategy, rank = torch.cat(self._pairs, dim=1), trainer.strategy, trainer.global_rank
         self._pairs = []
         counts = torch.zeros(trainer.world_size, dtype=torch.int64, device=mine.device)

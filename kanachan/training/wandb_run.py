@@ -1,4 +1,4 @@
-"""The wandb run of a stage: started, continued offline where the server does not respond, and ended in bounded time."""
+"""Starts the wandb run of a stage, continues it offline if the server does not respond, and ends it in bounded time."""
 
 import json
 import netrc
@@ -22,12 +22,12 @@ RELIABILITY_CHART = "calibration/reliability"
 _ID_NAME = "wandb_id.txt"
 _PROJECT = "kanachan"
 _SECONDS = {"init_timeout": 20.0, "finish_timeout": 60.0}
-"""to reach wandb, and to send at the end what is not yet sent. WANDB_INIT_TIMEOUT and WANDB_FINISH_TIMEOUT override
-them; the files remain, and `wandb sync` sends them."""
+"""time limits to reach wandb, and to send the remaining data at the end. WANDB_INIT_TIMEOUT and WANDB_FINISH_TIMEOUT
+override them; unsent files remain, and `wandb sync` sends them."""
 
 
 def wandb_mode(config: TrainConfig) -> str:
-    """Returns the mode of wandb; `auto` is that of the variable WANDB_MODE, else online if a key is set up, else
+    """Returns the mode of wandb; `auto` is the value of the variable WANDB_MODE, else online if a key is set up, else
     offline."""
     if config.run.wandb != "auto":
         return config.run.wandb
@@ -37,8 +37,8 @@ def wandb_mode(config: TrainConfig) -> str:
 
 
 def wandb_group(config: TrainConfig, previous: Mapping[str, Any] | None) -> str:
-    """Returns the group of a run in wandb: that of the setting, else of the settings of the stage before, else the
-    run's own folder. So all runs of a curriculum share the group that is named for the folder of the first stage."""
+    """Returns the wandb group of a run: the setting, else the group of the previous stage, else the run's own folder.
+    So all runs of a curriculum share one group, which is named after the folder of the first stage."""
     inherited = previous.get("run", {}).get("group") if previous else None
     return config.run.group or inherited or _name_of_folder(Path(config.run.out))
 
@@ -51,9 +51,9 @@ def wandb_logger(
     *,
     is_resumed: bool,
 ) -> WandbLogger:
-    """Starts the wandb run of this folder. If wandb does not respond, the run is logged offline, with a message. A
-    resumed run continues the same run online. Offline it cannot, as `wandb sync` replaces what the server has of a run:
-    each start is a run of its own in the group. The last stage of the lineage becomes the artifact that this run
+    """Starts the wandb run of this folder. If wandb does not respond, the run is logged offline, with a message.
+    Online, a resumed run continues the same wandb run. Offline, each start is a separate run in the group, because
+    `wandb sync` replaces the server's data of a run. The last stage of the lineage becomes the artifact that this run
     uses."""
     import wandb
 
@@ -98,7 +98,7 @@ def _started(
     else:
         id_file.write_text(run_id, encoding="utf-8")
     (out / "wandb").mkdir(exist_ok=True)  # wandb falls back to the temporary folder without it
-    wandb.setup(wandb.Settings(silent=True))  # for what it prints before the run has settings
+    wandb.setup(wandb.Settings(silent=True))  # for messages that are printed before the run has settings
     run = wandb.init(  # not by Lightning, which passes settings that wandb warns about
         name=name,
         group=config.run.group,
@@ -119,7 +119,7 @@ def _started(
     )
     if not is_offline:
         print(f"wandb: {run.url}", flush=True)
-        if lineage:  # offline wandb refuses it; the lineage is in the settings of the run too
+        if lineage:  # wandb refuses it offline; the lineage is also in the settings of the run
             _try("the artifact that this run uses", lambda: run.use_artifact(_artifact(lineage)))
     return WandbLogger(experiment=run, save_dir=out)
 
@@ -129,7 +129,7 @@ def _seconds(name: str) -> float:
 
 
 def _name(stage: str, out: Path) -> str:
-    """Returns the name of a run for people: its folder, and the stage where the folder does not name it."""
+    """Returns the readable name of a run: its folder, and the stage if the folder does not name it."""
     folder = _name_of_folder(out)
     return folder if stage in out.name else f"{folder} ({stage})"
 
@@ -142,7 +142,7 @@ def finish_wandb(loggers: Sequence[Logger], lineage: Sequence[Mapping[str, Any]]
     """Ends the wandb run, if one of the loggers has it; the last stage of `lineage`, if any, becomes its output
     artifact.
 
-    If the server does not take in time what is left to send, prints how to send it later.
+    If the remaining data cannot be sent in time, prints how to send it later.
     """
     for run in (logger.experiment for logger in loggers if isinstance(logger, WandbLogger)):
         if lineage:
@@ -162,10 +162,10 @@ def _log_weights(run: Any, lineage: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _try(what: str, send: Callable[[], object]) -> None:
-    """Sends what a run does not depend on; prints the error if wandb cannot."""
+    """Sends optional data of a run; prints the error if wandb cannot send it."""
     try:
         send()
-    except Exception as error:  # that of a request to wandb's own process has no public name
+    except Exception as error:  # the error of a request to wandb's own process has no public name
         print(f"wandb: {what} could not be sent: {' '.join(str(error).split())}", file=sys.stderr)
 
 
@@ -195,9 +195,9 @@ class ReliabilityPoint(NamedTuple):
 
 
 def log_reliability(trainer: L.Trainer, points: Sequence[ReliabilityPoint], unit: str, samples: int) -> None:
-    """Logs to wandb, if it is used, a chart of outcomes over predictions, with the diagonal for comparison: its own
-    line chart over a table, which works offline and shows several runs in one chart. wandb asks its server about each
-    table, and waits if that does not respond: so a run has one chart."""
+    """Logs to wandb, if it is used, a chart of outcomes over predictions, with the diagonal for comparison. It is a
+    wandb line chart over a table, which works offline and shows several runs in one chart. wandb asks its server about
+    each table, and waits if the server does not respond; so a run has only one chart."""
     for logger in trainer.loggers:
         if isinstance(logger, WandbLogger):
             import wandb

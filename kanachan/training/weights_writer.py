@@ -34,7 +34,7 @@ class WeightsWriter:
 
     def write_last(self, metrics: dict[str, float], last_step: int, best_step: int | None) -> list[dict[str, Any]]:
         """Writes the weights file, from the last checkpoint or the best step, and the card next to it; returns the
-        lineage, this stage last."""
+        lineage, with this stage last."""
         if best_step is None:
             checkpoint = read_checkpoint(self.out / CHECKPOINTS / LAST_NAME)
             tensors = averaged(tensors_of_network(checkpoint["state_dict"]), checkpoint)
