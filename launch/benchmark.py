@@ -1,5 +1,5 @@
-"""Benchmarks of the program on this machine: launch/benchmark.sh. Reading and training are measured next to a plain way
-to do the same, in turns, as a shared machine's speed changes by the minute.
+"""Benchmarks of the program on this machine: launch/benchmark.sh. Reading and training are compared with a plain
+implementation; both are measured in turns, since a shared machine's speed changes by the minute.
 
 Shapes: B decisions, T tokens, N numbers, D width.
 """
@@ -61,16 +61,16 @@ class Estimate:
     part: str
     what: str
     ours: float
-    """decisions a second"""
+    """decisions per second"""
     plain: str | None = None
-    """description of a plain way to do the same, which is measured in turns with it"""
+    """description of a plain implementation that is measured in turns with ours"""
     plainly: float | None = None
     games: float | None = None
-    """games a second"""
+    """games per second"""
 
 
 def in_turns(bodies: Sequence[Callable[[], object]], repeats: int) -> list[float]:
-    """Computes the median seconds of each function, measured in turns after one warm-up run of each."""
+    """Computes the median time of each function in seconds, measured in turns after one warm-up run of each."""
     seconds: list[list[float]] = [[] for _ in bodies]
     for number in range(repeats + 1):
         for body, measured in zip(bodies, seconds, strict=True):
@@ -82,7 +82,7 @@ def in_turns(bodies: Sequence[Callable[[], object]], repeats: int) -> list[float
 
 
 def measure_annotating(files: list[str], kind: str, num_decisions: int, repeats: int) -> list[Estimate]:
-    """Measures the whole command, from files to shards, on one core and on all."""
+    """Measures the whole command, from files to shards, on one core and on all cores."""
     numbers = sorted({1, num_cores()})
 
     def annotate(processes: int) -> None:
@@ -98,13 +98,13 @@ def measure_annotating(files: list[str], kind: str, num_decisions: int, repeats:
     ]
 
 
-# Shards to batches, next to parsing the text.
+# Shards to batches, compared with parsing the text.
 
 _NUM_BATCHES = 400
 
 
 def measure_data(lines: list[str], shards: Path, repeats: int) -> Estimate:
-    """Measures shards to batches, against parsing as many lines of text."""
+    """Measures reading shards into batches, compared with parsing the lines of text."""
     size = DEFAULT_BATCH
     plain_batches = min(_NUM_BATCHES // 20, len(lines) // size)
     batches = batches_of(shards, size, size)
@@ -128,21 +128,21 @@ def batches_of(shards: Path, batch: int, micro_batch: int) -> Iterator[Batch]:
     return chain.from_iterable(repeat(TrainLoader(open_shards(shards, "train"), config, 0, Share(0, 1))))
 
 
-# A training step, data included, next to a plain implementation: lines of text parsed again in each epoch,
-# `default_collate`, every row padded to one fixed length, and torch's `nn.TransformerEncoder` over situation and
+# A training step, including its data, compared with a plain implementation: lines of text parsed again in each epoch,
+# `default_collate`, all rows padded to one fixed length, and torch's `nn.TransformerEncoder` over situation and
 # candidates together.
 
 LENGTH = 184
 """tokens of a row of the plain network: numbers, sparse features, events, candidates, padding"""
 STEPS = 3
-"""of what `steps_of` returns"""
+"""number of steps of the function that `steps_of` returns"""
 _DROPOUT = 0.1
-_FIRST = (1 + len(_V.numeric), 1 + len(_V.numeric) + _V.sparse.size)  # of sparse features, of events
+_FIRST = (1 + len(_V.numeric), 1 + len(_V.numeric) + _V.sparse.size)  # first sparse feature, first event
 _FIRST_ACTION = _FIRST[1] + _V.progression.size
 
 
 class Lines(Dataset):
-    """A data set that parses a line whenever it is read."""
+    """A data set that parses a line each time it is read."""
 
     def __init__(self, lines: list[str]) -> None:
         self.lines = lines
@@ -194,8 +194,8 @@ class PlainNetwork(nn.Module):
 
 
 def measure_train(lines: list[str], shards: Path, model: ModelConfig, repeats: int) -> list[Estimate]:
-    """Measures training from shards on disk to updated weights, in fp32 against the plain way from lines of text, and,
-    where the CPU has units for it, in bf16 against fp32."""
+    """Measures training from shards on disk to updated weights: in fp32, compared with the plain implementation from
+    lines of text; and, if the CPU has bf16 units, in bf16, compared with fp32."""
     batch, decisions = DEFAULT_BATCH, STEPS * DEFAULT_BATCH
     plain_network = PlainNetwork(model)
     loader = DataLoader(Lines(lines), batch_size=batch, shuffle=True, drop_last=True)
@@ -211,7 +211,7 @@ def measure_train(lines: list[str], shards: Path, model: ModelConfig, repeats: i
 
 
 def _fresh_steps(shards: Path, model: ModelConfig, *, use_bf16: bool) -> tuple[int, Callable[[], None]]:
-    """Returns the parameters of a fresh network, and a function that trains it for `STEPS` steps."""
+    """Returns the number of parameters of a new network, and a function that trains it for `STEPS` steps."""
     network, objective = build_network("imitation", model, ObjectiveConfig(), _V)
     batch, micro_batch = DEFAULT_BATCH, MOST_AT_ONCE_ON_CPU
 
@@ -225,7 +225,7 @@ def _fresh_steps(shards: Path, model: ModelConfig, *, use_bf16: bool) -> tuple[i
 
 
 def steps_of(network: nn.Module, losses: Iterator[Tensor], per_step: int) -> Callable[[], None]:
-    """Returns a function that takes `STEPS` steps, each over so many micro-batches."""
+    """Returns a function that takes `STEPS` steps, each over `per_step` micro-batches."""
     network.train()
     optimizer = make_optimizer(network, OptimConfig())
 
@@ -241,18 +241,18 @@ def steps_of(network: nn.Module, losses: Iterator[Tensor], per_step: int) -> Cal
 
 
 def _has_bf16() -> bool:
-    """Returns whether this CPU has units for bf16."""
+    """Returns whether this CPU has bf16 units."""
     return devices_of(RunConfig(accelerator="cpu")).use_bf16
 
 
-# Games of the shipped imitation, in the arena and written to shards.
+# Games of the package's imitation network, in the arena and written to shards.
 
 _PLAYER, _INT8 = "reference@0.7", "reference:int8@0.7"
 
 
 def measure_playing(parts: set[str], num_games: int, repeats: int, work: Path) -> list[Estimate]:
-    """Measures whole runs, with the start of the processes and the last games, whose batches are not full: of the
-    arena by precision in one process, and of self-play by back end."""
+    """Measures whole runs of the arena, by precision in one process, and of self-play, by back end. This includes the
+    start of the processes and the last games, whose batches are not full."""
     cores, numbers = num_cores(), count()
     fp32 = Match(players=(_PLAYER, _PLAYER), style=0)
     matches = {"fp32": fp32, "rules": replace(fp32, players=("rule", "rule"))}
@@ -262,7 +262,7 @@ def measure_playing(parts: set[str], num_games: int, repeats: int, work: Path) -
     backends += [("processes", cores)] if cores > 1 else []
     backends += [("ray", cores)] if _has("ray") else []
     done: dict[str, tuple[int, int]] = {}
-    """decisions and games"""
+    """numbers of decisions and games"""
 
     def play(what: str, match: Match) -> None:
         stream = GameStream(series=match, finish=GameResult.of)
@@ -334,13 +334,13 @@ def _measure(arguments: argparse.Namespace) -> None:
         if "train" in parts:
             model = replace(MODEL_SIZES[arguments.size], dropout=_DROPOUT)
             estimates += measure_train(lines, shards, model, repeats)
-        if parts & {"arena", "selfplay"}:  # last: players leave torch with one thread
+        if parts & {"arena", "selfplay"}:  # last, since players set torch to one thread
             estimates += measure_playing(parts, arguments.games, repeats, work)
     print(f"{'':<58}{'decisions/s':>12}{'games/s':>9}")
     for each in estimates:
         print(f"{each.what:<58}{each.ours:>12,.0f}{f'{each.games:,.2f}' if each.games else '':>9}")
         if each.plainly:
-            print(f"    {each.ours / each.plainly:.2f} times as quick as {each.plain}: {each.plainly:,.0f}")
+            print(f"    {each.ours / each.plainly:.2f} times as fast as {each.plain}: {each.plainly:,.0f}")
     machine = {"processor": platform.processor() or platform.machine(), "cores": num_cores()}
     machine["torch"] = torch.__version__
     figures = [{**asdict(each), "unit": "decisions/s"} for each in estimates]
@@ -348,7 +348,7 @@ def _measure(arguments: argparse.Namespace) -> None:
 
 
 def _records(given: str | None, num_games: int, work: Path) -> tuple[list[str], str]:
-    """Returns files of one game each, and a description of them."""
+    """Returns files with one game each, and a description of them."""
     if given:
         files = list(islice(filter(_is_readable, find_records([given])), num_games))
         if not files:

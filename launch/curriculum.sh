@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
 # Runs the reference experiment: trains the four stages on one folder of shards, each from the encoder of the previous
-# one, evaluates them on the test split, measures the effect of calibration, and draws reliability diagrams. After an
-# interruption the same command resumes.
+# stage, evaluates them on the test split, measures the effect of calibration, and draws reliability diagrams. After an
+# interruption, the same command resumes.
 #
 #   launch/curriculum.sh SHARDS [options] [-- SETTINGS of kanachan-train, for all stages]
 #     --output DIR          folder of the runs (default: runs/curriculum)
 #     --imitation-steps N   optimiser steps of the first stage (default: four epochs of the training split)
-#     --later-steps N       optimiser steps of each later stage (default: one decision of each round, 100,000 at least);
-#                           rank and grading end sooner when they no longer improve
+#     --later-steps N       optimiser steps of each later stage (default: one decision per round, at least 100,000);
+#                           rank and grading end earlier if they no longer improve
 #
-# Cost at the defaults: a core imitates 340 to 600 decisions a second (data.batch of them are a step), so four epochs of
-# 450,000 take 50 to 90 minutes. Later stages draw decisions one by one (data.neighbours), 200 to 400 a second: 4 to 8
-# minutes for 100,000; all evaluations take 10 minutes.
+# Cost at the defaults: imitation trains on 340 to 600 decisions per second and core (data.batch decisions per step), so
+# four epochs of 450,000 take 50 to 90 minutes. Later stages draw decisions one by one (data.neighbours), 200 to 400 per
+# second: 4 to 8 minutes for 100,000. All evaluations take 10 minutes.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
 
@@ -40,12 +40,12 @@ runs=()
 # tensors_of RUN: prints a hash of its weights without their card, which kanachan-calibrate changes.
 tensors_of() {
     local weights=$out/$1/weights.safetensors size
-    size=$(od -An -t u8 -N 8 "$weights") # of the head, which holds the card
+    size=$(od -An -t u8 -N 8 "$weights") # size of the header, which contains the card
     tail -c "+$((size + 9))" "$weights" | sha256sum | cut -c 1-16
 }
 
-# train STAGE FROM [SETTINGS]: trains a stage, unless that is done, from the encoder of another or, if FROM is empty,
-# from a fresh one.
+# train STAGE FROM [SETTINGS]: trains a stage, unless this is done, from the encoder of the stage FROM or, if FROM is
+# empty, from scratch.
 train() {
     local stage=$1 run=$out/$1 from=$2 made_from
     shift 2
@@ -63,12 +63,12 @@ train() {
     fi
     say "training $stage in $run"
     kanachan-train --stage "$stage" --data.path "$shards" --run.out "$run" --resume auto "$@" "${settings[@]}"
-    # stopped by a signal, kanachan-train leaves a checkpoint and exits with status 0, but there are no weights yet
+    # when stopped by a signal, kanachan-train saves a checkpoint and exits with status 0, without writing weights
     [[ -f $run/weights.safetensors ]] || fail "stopped; the same command resumes from here"
     echo "$made_from" >"$run/made-from"
 }
 
-# Lines: the stages in their order, and those whose probabilities can be calibrated.
+# Two lines: the stages in order, and the stages whose probabilities can be calibrated.
 mapfile -t stage_lines < <(python - <<'PYTHON'
 from kanachan.objectives.networks import objective_class
 from kanachan.objectives.stages import STAGES
@@ -105,8 +105,8 @@ if ! is_made "$out/evaluation.json" || [[ ! -f $out/evaluation.of || $(<"$out/ev
     python "$CHECKOUT/launch/reports/plot_reliability.py" "$out/evaluation.json" -o "$out/reliability.png"
 fi
 
-# unless_stopped STATUS TEXT: continues after the status 1, by which commands report that networks that have hardly
-# learned anything cannot be calibrated. Ctrl-C and other signals end the script.
+# unless_stopped STATUS TEXT: continues after status 1, with which commands report that a network cannot be calibrated
+# because it has hardly learned anything. Ctrl-C and other signals end the script.
 unless_stopped() {
     (($1 == 1)) || exit "$1"
     say "$2"

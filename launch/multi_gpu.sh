@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Trains one stage on all GPUs of this machine. When a process of the run was killed, it starts the run again from the
-# last checkpoint, as long as every start makes progress.
+# Trains one stage on all GPUs of this machine. If a process of the run is killed, restarts the run from the last
+# checkpoint, as long as every start makes progress.
 #
 #   launch/multi_gpu.sh RUN [options] -- SETTINGS of kanachan-train
-#     RUN             folder of the run; the same command resumes it where it stopped
+#     RUN             folder of the run; the same command resumes an interrupted run
 #     --restarts N    maximum number of restarts (default: 5)
 #
 # A trial on two CPU processes: launch/multi_gpu.sh runs/try -- --stage imitation --data.path shards --run.accelerator cpu
@@ -48,7 +48,7 @@ train() {
         wait "$pid" || status=$?
         $interrupted
     do :; done
-    kill -s KILL -- "-$pid" 2>/dev/null || true  # processes that a killed one has left behind
+    kill -s KILL -- "-$pid" 2>/dev/null || true  # ends processes that a killed process has left behind
 }
 
 # progress: prints a text that changes with every checkpoint.

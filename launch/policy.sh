@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# Improves a policy by games against itself (stage policy, docs/self-play.md), with lengths for the machine. The same
-# command resumes an interrupted run; kanachan-train --resume DIR --selfplay.iterations N asks for more iterations.
+# Improves a policy by games against itself (stage policy, docs/self-play.md), with lengths suited to the machine. The
+# same command resumes an interrupted run; kanachan-train --resume DIR --selfplay.iterations N runs more iterations.
 #
 #   launch/policy.sh MACHINE WEIGHTS [SETTINGS of kanachan-train]
-#     MACHINE           laptop: 2,400 games an iteration, all on the CPU; trains the decoder alone
-#                       gpu:    24,000 games an iteration, networks on the GPU
-#                       ray:    100,000 games an iteration by the workers of a Ray cluster, the rest on this machine
-#     WEIGHTS           what plays and is improved: of stage imitation or policy, such as reference
+#     MACHINE           laptop: 2,400 games per iteration, all on the CPU; trains only the decoder
+#                       gpu:    24,000 games per iteration, networks on the GPU
+#                       ray:    100,000 games per iteration by the workers of a Ray cluster, the rest on this machine
+#     WEIGHTS           the policy to improve: weights of stage imitation or policy, such as reference
 #     SETTINGS          such as -o DIR (default: runs/policy), --selfplay.iterations N (default: 4), or
 #                       --selfplay.address HOST:PORT of the Ray cluster (default: auto, on one of its machines)
 #
-# A tenth of the seats is played by the rule-based player, so that the policy does not learn to beat only itself.
+# The rule-based player plays a tenth of the seats, so that the policy does not learn to beat only itself.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
 
@@ -19,7 +19,7 @@ machine=${1:-} weights=${2:-}
 case $machine in
     laptop)
         games=(--selfplay.games 2400 --run.accelerator cpu)
-        # the encoder is then computed once for all policies
+        # with a fixed encoder, its output is computed once for all policies
         games+=(--optim.encoder_learning_rate 0)
         ;;
     gpu) games=(--selfplay.games 24000 --selfplay.device cuda --run.accelerator gpu) ;;

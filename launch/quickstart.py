@@ -1,6 +1,6 @@
-"""The steps of launch/quickstart.sh after the installation: from games to a table of results and a page to look at.
+"""The steps of launch/quickstart.sh after the installation: from games to a table of results and a review page.
 
-Every step is skipped if it is done. Results of other records than those given are set aside.
+Steps that are done already are skipped. Results from other records than the given ones are set aside.
 """
 
 import argparse
@@ -32,16 +32,16 @@ from kanachan.objectives.stages import STAGES
 CHECKOUT = Path(__file__).resolve().parents[1]
 GAMES, IMITATION_STEPS, LATER_STEPS, BATCH = 300, 1600, 500, 64
 MOST_TRIED = 50
-"""records among which one is looked for that can be reviewed"""
+"""number of records to search for one that can be reviewed"""
 LEAST_GAMES = 30
 FEW_FILES = 100
-"""of records, below which more games are held out, so that they measure something"""
+"""with fewer files of records, more games are held out, so that the measurements are meaningful"""
 ADVICE = """
 == what to expect
 
-A network of this size, trained for minutes, imitates the common discards, but loses to the players by rules: the one of
-the simulated games was placed 3.5 of 4 on average against them. Values (round delta, rank, grading) need thousands of
-games: of a few hundred they are no better than the scores alone. The network `{shipped}` has learned from {games:,}
+A network of this size, trained for minutes, imitates the common discards, but loses to rule-based players: the network
+of the simulated games had a mean rank of 3.5 of 4 against them. Values (round delta, rank, grading) need thousands of
+games: after a few hundred they are no better than the scores alone. The network `{shipped}` has learned from {games:,}
 games of strong players.
 
 == next steps (see README.md and docs/)
@@ -50,7 +50,7 @@ the review of a game, in a browser:
     xdg-open {work}/review.html
 the review of any game, with the network of the package:
     {bin}/kanachan-review RECORD {shipped} --seat all -o game.html
-100 games against the players by rules:
+100 games against rule-based players:
     {bin}/kanachan-arena {work}/runs/imitation rule -n 100
 a bot for an mjai table, in seat 2:
     {bin}/kanachan-bot {shipped} 2
@@ -67,13 +67,13 @@ the same with your game records:
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="quickstart.sh", description=__doc__)
     parser.add_argument("records", metavar="RECORD", nargs="*", help="game records; none: simulated games")
-    parser.add_argument("--folder", type=Path, required=True, help="folder of all that is made")
+    parser.add_argument("--folder", type=Path, required=True, help="folder for all results")
     arguments = parser.parse_args(argv)
     return run_cleanly(parser.prog, lambda: quickstart(arguments.folder, arguments.records))
 
 
 def quickstart(folder: Path, records: Sequence[str]) -> None:
-    """Takes all steps that are not done; raises ValueError if the records match nothing or are too few."""
+    """Runs all steps that are not done yet. Raises ValueError if no or too few records are found."""
     work = folder / ("records" if records else "simulated")
     files = files_of(records) if records else {f"{GAMES} simulated games": [0, 0]}
     num_players = num_players_of_first(records) or FOUR_PLAYERS.num_seats
@@ -128,7 +128,7 @@ def say(text: str) -> None:
 
 
 def run(*command: object) -> None:
-    """Runs a command to its end; ends the program if it failed, or was stopped by Ctrl-C, which reaches it as well."""
+    """Runs a command to its end. Ends this program if the command failed or was stopped by Ctrl-C, sent to both."""
     stopped: list[int] = []
     before = signal.signal(signal.SIGINT, lambda number, _: stopped.append(number))
     try:
@@ -140,7 +140,7 @@ def run(*command: object) -> None:
 
 
 def files_of(paths: Sequence[str]) -> dict[str, list[int]]:
-    """Returns size and modification time of the files of records; raises ValueError if a path matches nothing."""
+    """Returns the size and modification time of each file of records. Raises ValueError if a path matches nothing."""
     check_paths(paths)
     found = {}
     for path in sorted(os.path.realpath(path) for path in find_files(paths)):
@@ -150,7 +150,7 @@ def files_of(paths: Sequence[str]) -> dict[str, list[int]]:
 
 
 def require_games(files: Sequence[str], num_players: int) -> None:
-    """Raises ValueError if files of records hold too few games to learn from."""
+    """Raises ValueError if files of records contain too few games to learn from."""
     found = 0
     for record in records_of(files):
         with suppress(ValueError):  # reported when the records are converted
@@ -159,13 +159,13 @@ def require_games(files: Sequence[str], num_players: int) -> None:
         if found >= LEAST_GAMES:
             return
     raise ValueError(
-        f"{found} games of {num_players} players: at least {LEAST_GAMES} are needed to train on, and to hold out some "
-        "that measure something; to review one: kanachan review GAME"
+        f"{found} games of {num_players} players: at least {LEAST_GAMES} are needed to train on and to "
+        "hold out enough for meaningful results; to review one: kanachan review GAME"
     )
 
 
 def set_aside_others(work: Path, files: dict[str, list[int]]) -> None:
-    """Moves what was made from other files to a folder of its own, and notes from which all will be made."""
+    """Moves results from other files to a separate folder, and stores the files from which results will be made."""
     made_from = work / "made-from.json"
     if made_from.exists() and json.loads(made_from.read_text()) == files:
         return
@@ -173,7 +173,7 @@ def set_aside_others(work: Path, files: dict[str, list[int]]) -> None:
     if made:
         kept = work / f"before-{1 + sum(path.name.startswith('before-') for path in work.iterdir())}"
         kept.mkdir()
-        for path in sorted(made, key=lambda path: path == made_from):  # last: until then the next run goes on
+        for path in sorted(made, key=lambda path: path == made_from):  # last: an interrupted move is then completed
             path.rename(kept / path.name)
         say(f"other records than last time; starting again. The earlier results are kept in {typed(kept)}")
     with replacing(made_from) as path:
@@ -181,7 +181,7 @@ def set_aside_others(work: Path, files: dict[str, list[int]]) -> None:
 
 
 def review(records: Sequence[str], num_players: int, weights: Sequence[object], page: Path) -> None:
-    """Writes the page of the first record that is one whole game of so many players, if it is among the first ones."""
+    """Writes the page of the first of `MOST_TRIED` records that has exactly one complete game of `num_players`."""
     for record in islice(records_of(find_files(records)), MOST_TRIED):
         try:
             (game,) = read_record(record)
@@ -195,14 +195,14 @@ def review(records: Sequence[str], num_players: int, weights: Sequence[object], 
 
 
 def learned(runs: Path) -> list[Path]:
-    """Returns the runs to review with: imitation, and those whose values are better than the scores alone."""
+    """Returns the runs to use for a review: imitation, and the runs whose values are better than the scores alone."""
     networks = json.loads((runs / "evaluation.json").read_text())["weights"]
     better = {network["stage"] for network in networks if network["verdict"]["is_better"]}
     return [runs / stage for stage in STAGES if stage in better or not objective_class(stage).has_value]
 
 
 def typed(path: Path) -> str:
-    """Formats a path as it can be typed: from the current folder on if it is below."""
+    """Formats a path for typing in a shell: relative to the current folder if it is below this folder."""
     absolute = Path(os.path.abspath(path))
     below = absolute.is_relative_to(Path.cwd())
     return shlex.quote(str(absolute.relative_to(Path.cwd()) if below else absolute))

@@ -1,10 +1,10 @@
-# Sourced by the other scripts. `set_up` installs the program where necessary and puts it on the PATH: this takes 2 to 3
+# Sourced by the other scripts. `set_up` installs the program if necessary and puts it on the PATH. This takes 2 to 3
 # minutes the first time and after a change of the dependencies, otherwise no time.
 #
-#   PYTHON         the interpreter of the environment (default: the first on the PATH that is of 3.11 to 3.14)
+#   PYTHON         the interpreter of the environment (default: the first on the PATH with version 3.11 to 3.14)
 #   KANACHAN_VENV  folder of the environment (default: .venv in the checkout); an existing environment is used
-#   KANACHAN_WHEELS  folder of wheels, for machines without internet: the environment has the packages of PYTHON, torch
-#                  among them, and these wheels, one of which is this program's; nothing is downloaded
+#   KANACHAN_WHEELS  folder of wheels, for machines without internet: the environment has PYTHON's packages, including
+#                  torch, and these wheels, including this program's wheel; nothing is downloaded
 
 CHECKOUT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 VENV=${KANACHAN_VENV:-$CHECKOUT/.venv}
@@ -20,7 +20,7 @@ fail() {
     exit 1
 }
 
-# is_supported PYTHON: the tested versions of torch and of the rules engine have wheels for these versions alone.
+# is_supported PYTHON: the tested versions of torch and of the rules engine have wheels only for these versions.
 is_supported() { "$1" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 15))' 2>/dev/null; }
 
 find_python() {
@@ -40,7 +40,7 @@ find_python() {
     fail "Python 3.11 to 3.14 is needed, and none is on the PATH; name one with PYTHON=/path/to/python3.14"
 }
 
-# fingerprint: prints all that the environment depends on: when it changes, the program is installed again.
+# fingerprint: prints everything on which the environment depends; if it changes, the program is installed again.
 fingerprint() {
     echo "$CHECKOUT"
     cat "$CHECKOUT"/{pyproject.toml,setup.py,constraints.txt}
@@ -56,14 +56,14 @@ make_environment() {
     "$python" -m venv "$VENV" || fail "$python cannot make an environment; on Debian and Ubuntu, install python3-venv"
 }
 
-# use_environment: puts the program on the PATH without installing it, for scripts that run as many tasks at once.
+# use_environment: puts the program on the PATH without installing it, for scripts that run many tasks at once.
 use_environment() {
     export PATH="$VENV/bin:$PATH"
     command -v kanachan-annotate >/dev/null ||
         fail "the program is not installed in $VENV: run launch/test.sh or launch/quickstart.sh in $CHECKOUT first"
 }
 
-# set_up_offline: puts the program on the PATH, on top of the packages that PYTHON has.
+# set_up_offline: puts the program on the PATH, in addition to PYTHON's packages.
 set_up_offline() {
     local python site=$VENV/offline/site bin=$VENV/offline/bin
     local wheels=("$KANACHAN_WHEELS"/*.whl) own=("$KANACHAN_WHEELS"/kanachan-*.whl)
@@ -78,7 +78,7 @@ set_up_offline() {
     mkdir -p "$bin"
     printf '#!/bin/sh\nexec "%s" "$@"\n' "$python" >"$bin/python"
     chmod +x "$bin/python"
-    export PATH="$bin:$site/bin:$PATH" PYTHONPATH="$CHECKOUT:$site"  # the sources of the checkout come first
+    export PATH="$bin:$site/bin:$PATH" PYTHONPATH="$CHECKOUT:$site"  # the checkout's sources come first
 }
 
 set_up() {

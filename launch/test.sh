@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Checks style, types and tests. Without arguments slow tests are skipped; it takes about five minutes on two cores.
+# Checks style, types and tests. Without arguments, slow tests are skipped; takes about five minutes on two cores.
 #
-#   launch/test.sh               what CI runs
+#   launch/test.sh               the checks that CI runs
 #   launch/test.sh --all         the slow tests as well
-#   launch/test.sh -k replay     further arguments are passed to pytest; -n 0 uses one process instead of two
+#   launch/test.sh -k replay     other arguments are passed to pytest; -n 0 uses one process instead of two
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
 cd "$CHECKOUT"

@@ -45,10 +45,10 @@ FORMAT_VERSION = 2
 _SEVEN_DAN = FIRST_DAN + 6
 _LEAST_DIFFERENCE, _GREATEST_DIFFERENCE = 0.0001, 3.0
 _DESCRIPTION = """Plays duplicate games between two players, A and B: each wall is played once in each seating, so that
-both get the same tiles. Prints ranks, points and habits of both and the differences, with 95 % intervals from a
-bootstrap of whole walls; a test whether the mean ranks differ; and how many games are needed to detect a given
-difference. Fix the number of games in advance: to stop at a favourable result invalidates it. Ctrl-C prints the result
-so far."""
+both get the same tiles. Prints the ranks, points and habits of both players and their differences, with 95 % intervals
+from a bootstrap of whole walls; a test of whether the mean ranks differ; and the number of games needed to detect a
+given difference. Fix the number of games in advance: stopping at a favourable result invalidates the result. Ctrl-C
+prints the result so far."""
 _LABELS: dict[str, tuple[str, int, float]] = {
     "mean_rank": ("mean rank", 3, 1),
     "rank_1": ("1st %", 1, 100),
@@ -65,9 +65,9 @@ _LABELS: dict[str, tuple[str, int, float]] = {
     "riichi_rate": ("riichi % of rounds", 1, 100),
     "won_points": ("points of a win", 0, 1),
 }
-"""of each metric: name, digits, scale"""
+"""name, digits and scale of each metric"""
 _ADVICE = "--force starts from scratch"
-_STAR = "*: the interval excludes zero, as one in twenty does by chance where players are equally good"
+_STAR = "*: the interval excludes zero, as one in twenty does by chance if the players are equally good"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -94,44 +94,44 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--format",
         choices=get_args(Format),
-        help="1v3: A in each seat in turn against three of B, 4 games a wall; 2v2: two of A and two of B, then with "
-        "seats swapped, 2 games a wall; of three players 1v2: A in each seat in turn against two of B, and 2v1: B "
-        "against two of A, 3 games a wall (default: 1v3 or 1v2)",
+        help="1v3: A in each seat in turn against three copies of B, 4 games per wall; 2v2: two of A and two of B, "
+        "then with seats swapped, 2 games per wall; for three players 1v2: A in each seat in turn against two of B, "
+        "and 2v1: B against two of A, 3 games per wall (default: 1v3 or 1v2)",
     )
     add_players_option(parser)
     add_table_options(
         parser,
-        room=", an input of the models; grading points are Mahjong Soul's of that room, under any rules",
+        room=", an input of the models; grading points are those of this Mahjong Soul room, under any rules",
     )
     parser.add_argument(
         "--grades",
         type=_grades,
         default=(DEFAULT_GRADE, DEFAULT_GRADE),
         metavar="G[,G]",
-        help="grade of all players, or of A and of B, 0 ... 15, an input likewise (default: 14)",
+        help="grade of all players, or grades of A and B, 0 ... 15, also an input of the models (default: 14)",
     )
-    parser.add_argument("--seed", type=int, default=0, help="other seeds give other walls (default: %(default)s)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the walls (default: %(default)s)")
     parser.add_argument(
         "--points",
         type=parse_points,
         metavar="P,P,P[,P]",
-        help="rank points of the 1st to the last place (default: 90,45,0,-135, of three 135,0,-135: Tenhou's Houou for "
-        "7 dan)",
+        help="rank points from 1st to last place (default: 90,45,0,-135; for three players 135,0,-135: Tenhou's Houou "
+        "table at 7 dan)",
     )
     parser.add_argument(
         "--difference",
         type=float,
         default=0.05,
-        help="difference of mean ranks for which the number of games needed is computed (default: %(default)s)",
+        help="difference of mean ranks for which to compute the number of games needed (default: %(default)s)",
     )
     add_bootstrap_option(parser)
-    parser.add_argument("--json", metavar="FILE", help="where to write all metrics; the journal is FILE.games")
-    parser.add_argument("--records", metavar="DIR", help="folder for the games as mjai records, one file a game")
+    parser.add_argument("--json", metavar="FILE", help="file to write all metrics to; the journal is FILE.games")
+    parser.add_argument("--records", metavar="DIR", help="folder for the games as mjai records, one file per game")
     existing = parser.add_mutually_exclusive_group()
     existing.add_argument(
         "--resume",
         action="store_true",
-        help="continue the run whose journal is next to --json, however it ended; --games may be higher than before",
+        help="continue the run of the journal next to --json, however it ended; --games may be larger than before",
     )
     add_force_option(existing)
     add_execution_options(parser)
@@ -167,7 +167,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _journal(arguments: argparse.Namespace, match: Match) -> Journal:
-    """Opens the journal next to --json, with a line for each game, and keeps other matches from writing there."""
+    """Opens the journal next to --json, which has a line per game, and prevents other matches from writing to it."""
     if arguments.json is None:
         return Journal(None, {}, is_light=True)
     check_output(arguments.json)
@@ -183,8 +183,8 @@ def _play(
     games: Sequence[GameKey],
     stop: StopRequest,
 ) -> Exception | None:
-    """Plays the games that are not found, and adds them there and to the journal; returns the error that ended the
-    run."""
+    """Plays the games that are not in `found`, and adds the results to `found` and to the journal. Returns the error
+    that ended the run, if any."""
     execution = Execution(
         backend="inline" if (arguments.processes or num_cores()) == 1 else "processes",
         workers=arguments.processes,
@@ -205,7 +205,7 @@ def _play(
                     found[game] = result
                     num_decisions += sum(result.decisions)
                     bar.update()
-        except Exception as caught:  # the results until then are printed first
+        except Exception as caught:  # the results so far are printed first
             error = caught
     print_speed(PROGRAM, len(found) - num_before, num_decisions, time.monotonic() - start)
     return error
@@ -236,7 +236,7 @@ def _format(arguments: argparse.Namespace, specs: Sequence[AgentSpec]) -> Format
 
 
 def _points_of(given: tuple[float, ...] | None, num_seats: int) -> tuple[float, ...]:
-    """Returns the rank points, first to last: those given, or those of 7 dan."""
+    """Returns the rank points, first to last: the given ones, or the points of 7 dan."""
     if given is None:
         return tuple(float(tenhou_delta(rank, _SEVEN_DAN, "houou", 1, num_seats)) for rank in range(num_seats))
     if len(given) != num_seats:
@@ -247,7 +247,7 @@ def _points_of(given: tuple[float, ...] | None, num_seats: int) -> tuple[float, 
 def _check_existing(
     arguments: argparse.Namespace, match: Match, found: dict[GameKey, GameResult], games: Sequence[GameKey]
 ) -> None:
-    """Raises ValueError if the match would replace files that are not of the run that it resumes."""
+    """Raises ValueError if the match would replace files that do not belong to the run that it resumes."""
     if arguments.force:
         return
     if found and not arguments.resume:
@@ -268,7 +268,7 @@ def _print_stopped(num_results: int, json_path: str | None) -> None:
     if not num_results:
         what = (
             "interrupted before a game had ended, so there is no result and nothing to resume: games advance together, "
-            "and the first end late; wait for longer, or give a smaller --together"
+            "so the first games end late; wait longer, or give a smaller --together"
         )
     print(f"{PROGRAM}: {what}", file=sys.stderr)
 
@@ -280,7 +280,7 @@ def _print_results(
     match: Match,
     arguments: argparse.Namespace,
 ) -> None:
-    """Prints the statistics, and writes them to the file of --json."""
+    """Prints the statistics, and writes them to the file given by --json."""
     from kanachan.play.statistics import FEWEST_WALLS, as_json, match_statistics
 
     num_illegal = int(isinstance(error, IllegalAction))
@@ -342,15 +342,15 @@ def _report(
 
     rows = [cells(name) for name in _LABELS if name in statistics.differences]
     if so_far:
-        lines.append("short games end first: those that were not finished at the stop are missing")
+        lines.append("short games end first: games that were still running at the stop are missing")
     lines += ["", table(["", "A", "B", "A - B", ""], rows), _STAR, ""]
     lines.append(f"mean rank, A - B: {test.difference:+.3f}, p = {test.p:.2g} (signs of {test.walls:,} walls flipped)")
     if test.walls < FEWEST_WALLS:
-        lines.append("few walls: the intervals are not reliable, and the number of games needed is not known")
+        lines.append("few walls: the intervals are not reliable, and the number of games needed is unknown")
     elif test.whole_walls < FEWEST_WALLS:
-        lines.append(f"{test.whole_walls} whole walls: the number of games needed is not known")
+        lines.append(f"{test.whole_walls} whole walls: the number of games needed is unknown")
     elif needed is None:
-        lines.append("all walls have the same difference: the number of games needed is not known")
+        lines.append("all walls have the same difference: the number of games needed is unknown")
     else:
         lines.append(
             f"a difference of {arguments.difference:g} in mean rank needs {needed:,} games (80 % power at 5 %)"

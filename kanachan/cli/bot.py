@@ -1,4 +1,4 @@
-"""kanachan-bot: a player at an mjai table, over standard input and output, with the protocol of Mortal's program."""
+"""kanachan-bot: plays at an mjai table over standard input and output, with the protocol of Mortal's program."""
 
 import argparse
 import sys
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from kanachan.inference.policy import Policy
     from kanachan.play.mjai_bot import MjaiBot
 
-_DESCRIPTION = """Plays at an mjai table: reads one event a line from standard input, and writes one answer a line to
-standard output, {"type":"none"} where the seat cannot act or passes. Tiles that the seat cannot see may be "?". An
-answer has "meta" with Mortal's fields, and for all candidates probabilities, expected_points and rank_probabilities
-where the weights predict them. A line that is not an event, or cannot follow the lines before it, is answered by
-{"type":"error","message":...}, as are all others until the next round or game starts."""
+_DESCRIPTION = """Plays at an mjai table: reads one event per line from standard input, and writes one answer per line
+to standard output: {"type":"none"} if the seat cannot act or passes. Tiles that the seat cannot see may be "?". An
+answer has "meta" with Mortal's fields and, for all candidates, probabilities, expected_points and rank_probabilities if
+the weights predict them. The answer to a line that is not an event, or that cannot follow the lines before it, is
+{"type":"error","message":...}, as are all further answers until the next round or game starts."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -53,13 +53,13 @@ def _run(arguments: argparse.Namespace) -> None:
     token = _token(arguments) if arguments.connect is not None else ""
     seat: int = arguments.seat or 0
     # Heavy imports come only now, after the arguments have been found valid.
-    with no_search_for_cycles():  # a tenth less processor time until the first answer: almost all objects stay
+    with no_search_for_cycles():  # saves a tenth of the time until the first answer: almost all objects stay
         import torch
 
         from annotate.game.features import ObservationEncoder
         from kanachan.play.mjai_bot import MjaiBot
 
-        torch.set_num_threads(1)  # more are slower for one decision
+        torch.set_num_threads(1)  # more threads are slower for one decision
         policy = _policy(arguments, named)
         style = STYLES.index(arguments.style)
         num_seats = policy.vocabulary.num_seats
@@ -80,7 +80,7 @@ def _run(arguments: argparse.Namespace) -> None:
 
 
 def _token(arguments: argparse.Namespace) -> str:
-    """Reads the token of the account at the arena; raises ValueError if there is none."""
+    """Reads the account's token for the arena. Raises ValueError if there is none."""
     require("connect", ("websockets",))
     token = Path(arguments.token_file).read_text(encoding="utf-8").strip()
     if not token:
@@ -89,7 +89,7 @@ def _token(arguments: argparse.Namespace) -> str:
 
 
 def _warm_up(player: "MjaiBot") -> None:
-    """Computes one answer in advance, as the first one takes ten times as long."""
+    """Computes one answer in advance, since the first answer takes ten times as long."""
     (_, start, draw), _ = made_up_game(player.seat, player.num_seats)
     player.start_round(start)
     player.follow(draw)
@@ -120,23 +120,23 @@ def _parser() -> argparse.ArgumentParser:
         type=int,
         choices=range(NUMS_OF_SEATS[-1]),
         nargs="?",
-        help="the seat to play, 0 ... 3; not with --connect, where the server assigns it",
+        help="seat to play, 0 ... 3; not with --connect, as the server then assigns it",
     )
     online = parser.add_argument_group("an arena over a WebSocket, such as riichi.dev")
     online.add_argument(
         "--connect",
         metavar="URL",
-        help="play there instead, such as wss://game.riichi.dev/ws/validate or /ws/ranked: answers each request_action "
-        "by one of its possible_actions, connects again where the connection is cut, ends when the server closes it",
+        help="play at this arena, such as wss://game.riichi.dev/ws/validate or /ws/ranked: answers each request_action "
+        "with one of its possible_actions, reconnects if the connection is lost, ends when the server closes it",
     )
-    online.add_argument("--token-file", metavar="FILE", help="the file that holds the token of the account")
+    online.add_argument("--token-file", metavar="FILE", help="file with the token of the account")
     table = parser.add_argument_group("the table, which mjai does not describe")
     add_table_options(table)
     add_grades_option(table, "the players")
-    choice = parser.add_argument_group("the choice; by default the option of the highest score")
+    choice = parser.add_argument_group("the choice; by default the option with the highest score")
     choice.add_argument(
         "--sample", type=float, metavar="T", help="sample an option from the softmax of the scores divided by T"
     )
-    choice.add_argument("--seed", type=int, default=0, help="of the samples (default: %(default)s)")
+    choice.add_argument("--seed", type=int, default=0, help="seed of the samples (default: %(default)s)")
     add_device_option(parser)
     return parser

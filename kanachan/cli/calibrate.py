@@ -16,10 +16,10 @@ from kanachan.config import SPLITS
 from kanachan.data.shard_folder import shards_of
 
 PROGRAM = "kanachan-calibrate"
-_DESCRIPTION = """Finds the temperature by which a network's logits are to be divided so that its probabilities fit
-held-out games best (least negative log-likelihood), and with -o writes the weights with it in their card; of these
-all commands, and ONNX files, divide by it. The tensors do not change. For weights of imitation, and of rank, which have
-a second temperature for the order of the seats. The metrics shown are of the decisions that it was fitted to."""
+_DESCRIPTION = """Finds the temperature that, as a divisor of a network's logits, makes its probabilities fit held-out
+games best (least negative log-likelihood). With -o, writes the weights with the temperature in their card; all commands
+and ONNX files then divide by it. The tensors do not change. For weights of imitation and rank; rank has a second
+temperature for the order of the seats. The metrics shown are computed on the decisions used for fitting."""
 _NAMES = {"nll": ("negative log-likelihood", 4, 1), "ece": ("calibration error %", 2, 100)}
 
 
@@ -39,14 +39,14 @@ def _parser() -> argparse.ArgumentParser:
         "-o",
         "--output",
         metavar="FILE",
-        help="the weights file to write, with the temperature in its card; without it the temperature is only printed",
+        help="weights file to write, with the temperature in its card (default: only print the temperature)",
     )
     add_force_option(parser)
     parser.add_argument(
         "--split",
         choices=SPLITS,
         default="validation",
-        help="decisions to fit it to; not those that the network is measured on (default: %(default)s)",
+        help="split to fit the temperature to; not the split for measuring the network (default: %(default)s)",
     )
     add_bootstrap_option(parser)
     add_device_option(parser)
@@ -71,7 +71,7 @@ def _calibrate(arguments: argparse.Namespace) -> None:
 
     weights = read_weights(arguments.weights)
     if not objective_class(weights.stage).temperatures:
-        raise ValueError(f"{weights.path}: weights of the stage {weights.stage}: it has no probabilities to calibrate")
+        raise ValueError(f"{weights.path}: weights of the stage {weights.stage}: no probabilities to calibrate")
     policy = Policy.load(weights.path, chosen_device(arguments.device))
     columns = held_out_columns(arguments.shards, arguments.split, policy.vocabulary)
     with tqdm(total=len(columns), unit="decision", unit_scale=True, disable=None) as bar:
@@ -105,7 +105,7 @@ def _summary(card: dict[str, Any]) -> str:
 
 
 def _changes(metrics: dict[str, Any]) -> list[str]:
-    """Formats a line for each metric, before and after."""
+    """Formats a line for each metric with its values before and after."""
     from kanachan.evaluation.bootstrap import estimate_of
     from kanachan.evaluation.tables import with_interval
 

@@ -1,4 +1,4 @@
-"""kanachan-curves: draws the curves of runs, without wandb and also while they are training."""
+"""kanachan-curves: draws the curves of runs, without wandb and even while they are training."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,8 +9,8 @@ from annotate.runtime.terminal import run_cleanly
 
 PROGRAM = "kanachan-curves"
 _DESCRIPTION = """Draws the curves of runs from their metrics.csv: loss, accuracy, explained variance and calibration,
-the drift of the encoder, speed, gradient and learning rate, of training and validation, several runs and stages in one
-picture, which needs matplotlib. Runs may still be training."""
+the drift of the encoder, speed, gradient and learning rate, for training and validation. A picture can show several
+runs and stages; runs may still be training. Needs matplotlib."""
 _KINDS = ("png", "svg", "pdf")
 
 

@@ -1,4 +1,4 @@
-"""kanachan-evaluate: measures networks on held-out games and reports tables and JSON."""
+"""kanachan-evaluate: measures networks on held-out games; reports tables and JSON."""
 
 import argparse
 from collections.abc import Sequence
@@ -40,12 +40,12 @@ if TYPE_CHECKING:
 PROGRAM = "kanachan-evaluate"
 FORMAT_VERSION = 2
 _NOT_OF_REWARD = ("predictions", "limit", "baseline", "compare", "unseen")
-"""options without effect on reward predictors"""
+"""options that have no effect on reward predictors"""
 _DESCRIPTION = """Measures networks on a split of packed annotations, with 95 % intervals from resampling whole games.
 After imitation: how often and with what probability the network predicts the player's action, by kind of decision.
-After the other stages: explained variance of the predicted points, also against a baseline that sees only scores and
-round; likelihood of ranks; reliability. If a rank network is among those named, grading networks are compared with the
-points expected from its rank probabilities. With several SHARDS, the most important metrics side by side. """
+After the other stages: explained variance of the predicted points, also compared with a baseline that sees only scores
+and round; likelihood of ranks; reliability. If a rank network is given, grading networks are compared with the expected
+points computed from its rank probabilities. With several SHARDS, shows the most important metrics side by side. """
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -61,7 +61,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _folders(arguments: argparse.Namespace) -> list[str]:
-    """Takes the folders of SHARDS, and files of lines, behind the weights; leaves the last in the arguments."""
+    """Removes the folders of SHARDS, and files of lines, from the weights, and returns them with the last of SHARDS."""
     folders = [arguments.shards]
     while len(arguments.weights) > 1 and _holds_decisions(Path(arguments.weights[-1])):
         folders.insert(0, arguments.weights.pop())
@@ -86,31 +86,31 @@ def _parser() -> argparse.ArgumentParser:
         metavar="FILE",
         nargs="+",
         default=[],
-        help="probabilities of any program for the annotation lines in the place of SHARDS, one line for each: a "
-        "number for every possible action, in the order of field 4, separated by commas; before them may stand the "
+        help="probabilities by any program for the annotation lines given as SHARDS, one line per decision: one "
+        "number for each possible action, in the order of field 4, separated by commas; optionally preceded by the "
         "annotation line and a tab, as kanachan-predict writes them; plain, .gz or .zst",
     )
     parser.add_argument(
         "--compare",
         action="store_true",
-        help="also report the differences of all further WEIGHTS from the first in all metrics, with intervals",
+        help="also report the differences between each other WEIGHTS and the first in all metrics, with intervals",
     )
     parser.add_argument(
         "--baseline",
         metavar="WEIGHTS",
         help="reward predictor (stage reward) that predicts ranks and grading points from scores "
-        f"and round; {FITTED}: a small model fitted to the train split, as for the points of the round (default: "
-        f"{shipped_name(REWARD, 4)})",
+        f"and round; {FITTED}: a small model fitted to the train split, like the baseline for the points of the round "
+        f"(default: {shipped_name(REWARD, 4)})",
     )
-    parser.add_argument("--split", choices=SPLITS, help="decisions of folders of SHARDS to measure on (default: test)")
-    parser.add_argument("--json", metavar="FILE", help="where to write all metrics (default: nowhere)")
+    parser.add_argument("--split", choices=SPLITS, help="split of the folders of SHARDS to measure on (default: test)")
+    parser.add_argument("--json", metavar="FILE", help="file to write all metrics to (default: none)")
     add_force_option(parser)
     parser.add_argument("--limit", type=int, metavar="N", help="measure on the first N decisions (default: all)")
     parser.add_argument(
         "--unseen",
         action="store_true",
-        help="leave out the games that any of the networks has learned from, itself or through earlier networks, its "
-        "prior or its teacher; the report has their number in any case",
+        help="leave out the games from which any of the networks has learned, directly or through earlier networks, "
+        "its prior or its teacher; the report always states their number",
     )
     add_bootstrap_option(parser)
     add_gain_options(parser)
@@ -183,18 +183,18 @@ def _measured(subjects: list[Subject], arguments: argparse.Namespace, baseline: 
     by_letter = {s.letter: games for s, games in learned.items()}
     notes = [in_words(by_letter, held_out.game_X, left_out=arguments.unseen)] if learned else []
     if held_out.baseline is None and held_out.train is None:
-        notes.append("no baseline: it is fitted to a train split of two games or more")
+        notes.append("no baseline: fitting it needs a train split of at least two games")
     return Measured(header, notes, evaluations, comparisons)
 
 
 def _are_reward_predictors(arguments: argparse.Namespace, folders: Sequence[str]) -> bool:
-    """Returns whether WEIGHTS are reward predictors. Raises ValueError: only some are, or there are several folders or
-    an option without effect."""
+    """Returns whether WEIGHTS are reward predictors. Raises ValueError if only some are, or if several folders or an
+    option without effect are given."""
     stages = {read_card(path)["stage"] for path in arguments.weights}
     if REWARD not in stages:
         return False
     if stages != {REWARD} or len(folders) > 1:
-        raise ValueError(f"weights of stage {REWARD} are measured alone, on one folder of SHARDS: call once for each")
+        raise ValueError(f"weights of stage {REWARD} are measured alone, on one folder of SHARDS: use separate calls")
     for option in _NOT_OF_REWARD:
         if getattr(arguments, option):
             raise ValueError(f"--{option.replace('_', '-')} has no effect on weights of stage {REWARD}; leave it out")
@@ -202,7 +202,7 @@ def _are_reward_predictors(arguments: argparse.Namespace, folders: Sequence[str]
 
 
 def _check_paths(arguments: argparse.Namespace, folders: Sequence[str]) -> None:
-    """Raises ValueError if a file or a split that is needed is missing, or the metrics cannot be written."""
+    """Raises ValueError if a required file or split is missing, or if the metrics cannot be written."""
     for path in arguments.predictions:
         require_exists(path)
     for folder in folders:
@@ -212,14 +212,14 @@ def _check_paths(arguments: argparse.Namespace, folders: Sequence[str]) -> None:
 
 
 def _split(arguments: argparse.Namespace) -> str:
-    """Returns the name of the split, "lines" for annotation lines."""
+    """Returns the name of the split; for annotation lines, "lines"."""
     return "lines" if Path(arguments.shards).is_file() else arguments.split
 
 
 def _predictions(
     subjects: list[Subject], arguments: argparse.Namespace, baseline: str | None, without: "list[LearnedGames]"
 ) -> "tuple[HeldOut, dict[Subject, Predictions]]":
-    """Reads the decisions, and the files of probabilities, which come last, and evaluates the networks."""
+    """Reads the decisions and files of probabilities, and evaluates the networks; the files come last in the result."""
     from kanachan.config import ObjectiveConfig
     from kanachan.evaluation.evaluator import predictions_of
     from kanachan.evaluation.held_out import held_out_rows
@@ -240,7 +240,7 @@ def _predictions(
             of_files[Subject(letter(i), path, imitation, None)] = predictions_in(path, lines)
     elif arguments.predictions:
         raise ValueError(
-            f"{arguments.shards}: --predictions are of annotation lines: give these in the place of SHARDS "
+            f"{arguments.shards}: --predictions are for annotation lines: give annotation lines as SHARDS "
             f"(kanachan-pack --unpack {arguments.shards} --split {arguments.split} -o lines.txt)"
         )
     else:
@@ -269,6 +269,6 @@ def _subjects(arguments: argparse.Namespace) -> list[Subject]:
         first, own = loaded[0][1].vocabulary.name, policy.vocabulary.name
         if own != first:
             raise ValueError(
-                f"{path}: of the vocabulary {own}, but {loaded[0][0]} is of {first}: measure them in two calls"
+                f"{path}: of the vocabulary {own}, but {loaded[0][0]} is of {first}: measure them separately"
             )
     return networks

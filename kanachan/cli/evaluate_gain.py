@@ -1,4 +1,4 @@
-"""kanachan-evaluate --gain: what one policy gains over another, from games that the other played."""
+"""kanachan-evaluate --gain: the gain of one policy over another, estimated from games that the other played."""
 
 import argparse
 from collections.abc import Mapping
@@ -22,35 +22,35 @@ if TYPE_CHECKING:
     from kanachan.reinforcement.returns import Utility
 
 FORMAT_VERSION = 1
-DESCRIPTION = """With --gain NEW OLD SHARDS: what one seat would gain in a game by playing NEW in place of OLD,
-estimated from self-play of OLD at a temperature (kanachan-selfplay), of which each round is weighted by how much more
-probable its actions are by NEW."""
+DESCRIPTION = """With --gain NEW OLD SHARDS: the gain per game of one seat that plays NEW instead of OLD, estimated
+from self-play of OLD at a temperature (kanachan-selfplay). Each round is weighted by how much more probable its actions
+are under NEW."""
 _OPTIONS = ("utility", "points", "reward")
 _OTHERS = ("predictions", "limit", "compare", "baseline", "unseen")
 
 
 def add_gain_options(parser: argparse.ArgumentParser) -> None:
-    """Adds --gain and the options that belong to it."""
-    group = parser.add_argument_group("gain of a policy, from self-play of another one")
-    group.add_argument("--gain", action="store_true", help="WEIGHTS are NEW OLD, SHARDS self-play of OLD")
+    """Adds --gain and its options."""
+    group = parser.add_argument_group("gain of a policy, from self-play of another policy")
+    group.add_argument("--gain", action="store_true", help="WEIGHTS are NEW OLD; SHARDS are self-play of OLD")
     group.add_argument(
         "--utility",
         choices=get_args(UtilityKind),
-        help="what the end of a game is worth: the points of the final rank, or grading points; or what each round "
-        "changes in the score (default: ranks)",
+        help="value of a game: points of the final rank, or grading points; or, for each round, its change of the "
+        "score (default: ranks)",
     )
     group.add_argument(
         "--points",
         metavar="P,P,P[,P]",
         type=parse_points,
         help="points of each rank, with --utility ranks, such as 90,45,0,-135 (default: "
-        f"{_listed(RANK_POINTS)}, of three players {_listed(rank_points(3))})",
+        f"{_listed(RANK_POINTS)}, for three players {_listed(rank_points(3))})",
     )
     group.add_argument(
         "--reward",
         metavar="WEIGHTS",
-        help="reward predictor, whose predictions before and after a round are what the round brought; not with "
-        f"--utility round_points (default: {shipped_name(REWARD, 4)})",
+        help="reward predictor; the difference of its predictions after and before a round is the round's return; not "
+        f"with --utility round_points (default: {shipped_name(REWARD, 4)})",
     )
 
 
@@ -59,7 +59,7 @@ def _listed(points: tuple[float, ...]) -> str:
 
 
 def check_gain_options(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> None:
-    """Exits with the parser's error if the options contradict each other."""
+    """Exits with an error of the parser if the options contradict each other."""
     if not arguments.gain:
         for name in _OPTIONS:
             if getattr(arguments, name) is not None:
@@ -104,14 +104,14 @@ def evaluate_gain(arguments: argparse.Namespace) -> None:
     try:
         rounds = _measured(seats, returns, arguments)
     except TooFar as error:
-        # for a program that tries smaller steps next
+        # for programs that then try smaller steps
         if arguments.json is not None:
             verdict = GainVerdict("too_far", False, str(error))
             write_json(Path(arguments.json), plain({**header, "gain": None, "verdict": verdict._asdict()}))
         raise
     gain = gain_of(rounds, arguments.bootstrap)
     verdict = verdict_on_gain(gain.gain, returns.unit, gain.games)
-    # for a program that chooses among policies: by the games of one half, to report the gain in the other
+    # for programs that choose a policy by the games of one half, and report its gain in the other half
     halves = dict(zip(("choosing", "reporting"), rounds.halves(), strict=True))
     in_halves = {name: _of_half(half, arguments.bootstrap) for name, half in halves.items()}
     text = _report(gain, verdict, returns.unit, seats, arguments)
@@ -119,7 +119,7 @@ def evaluate_gain(arguments: argparse.Namespace) -> None:
 
 
 def _of_half(rounds: "SeatRounds", replicates: int) -> dict[str, Any] | None:
-    """Estimates the gain from half of the games; None if there are none."""
+    """Estimates the gain from half of the games; returns None if the half is empty."""
     from kanachan.reinforcement.gain import gain_of
 
     if not len(rounds):
@@ -129,21 +129,21 @@ def _of_half(rounds: "SeatRounds", replicates: int) -> dict[str, Any] | None:
 
 
 class _Returns(NamedTuple):
-    """Where the returns come from."""
+    """The source of the returns."""
 
     utility: "Utility"
     reward: str | None
 
     @property
     def unit(self) -> str:
-        """Of the returns, in words."""
+        """The unit of the returns, in words."""
         if self.utility.kind == "ranks":
             return "ranks" if self.utility.points == rank_points(len(self.utility.points)) else "points"
         return {"grading_points": "grading points", "round_points": "points of rounds"}[self.utility.kind]
 
 
 def _returns(arguments: argparse.Namespace) -> _Returns:
-    """Reads the options; raises ValueError if they contradict each other."""
+    """Reads the options. Raises ValueError if they contradict each other."""
     from kanachan.reinforcement.returns import Utility
 
     num_seats = vocabulary_of(arguments.weights[0]).num_seats
@@ -186,14 +186,14 @@ def _measured(seats: "LearnerSeats", returns: _Returns, arguments: argparse.Name
 
 
 def _require_unseen(name: str, card: Mapping[str, Any], seats: "LearnerSeats") -> None:
-    """Raises ValueError if the policy `name` has learned from games that are to tell its gain: of the same self-play,
-    in the train split, or in another one by other shares of the splits."""
+    """Raises ValueError if the policy `name` has learned from the games used to estimate its gain: games of the same
+    self-play in the train split, or in another split if the shares of the splits differ."""
     shards, learned = seats.shards, card.get("data", {}).get("self_play", {})
     is_same = all(learned.get(key) == value for key, value in seats.selfplay.as_json().items())
     if is_same and (shards.split == "train" or learned["fractions"] != shards.made["self_play"]["fractions"]):
         raise ValueError(
-            f"{shards.folder}: {name} has learned from games of its {shards.split} split, which therefore cannot tell "
-            "its gain: give --split test of the shards that it was trained on, or games of another --seed"
+            f"{shards.folder}: {name} has learned from games of its {shards.split} split, which "
+            "therefore cannot measure its gain: give --split test of its training shards, or games of another --seed"
         )
 
 
@@ -204,19 +204,19 @@ def _report(
     from kanachan.reinforcement.gain import LARGE_WEIGHT
 
     new, old = arguments.weights
-    left_out = f", {gain.left_out:,} of them left out, as it is not known what followed" if gain.left_out else ""
+    left_out = f", {gain.left_out:,} of them left out because their continuation is not known" if gain.left_out else ""
     heading = (
         f"{arguments.split} split of {arguments.shards}: {gain.games:,} games, {gain.seats:,} seats of {old}, "
         f"{gain.rounds:,} rounds of these{left_out}, {gain.decisions:,} decisions\n"
-        f"{new} in place of {old} in one seat, both at temperature {seats.behaviour.temperature:g}"
+        f"{new} instead of {old} in one seat, both at temperature {seats.behaviour.temperature:g}"
         + (f", exploration {seats.behaviour.explore:g}" if seats.behaviour.explore else "")
         + f"\n[brackets]: 95 % intervals from {arguments.bootstrap:,} resamples of whole games"
     )
     size = f"{gain.effective_size:,.0f} of {gain.rounds:,} ({100 * gain.effective_size / gain.rounds:.1f} %)"
     rows = [
-        [f"gain in {unit}, a game", with_interval(gain.gain, 4, sign="+")],
+        [f"gain in {unit}, per game", with_interval(gain.gain, 4, sign="+")],
         ["standard error", f"{gain.standard_error:.4f}"],
-        ["mean divergence, nats a decision", with_interval(gain.divergence, 5)],
+        ["mean divergence, nats per decision", with_interval(gain.divergence, 5)],
         ["mean weight of a round (1 up to chance)", with_interval(gain.mean_weight, 4)],
         ["effective number of rounds", size],
         [f"weights over {LARGE_WEIGHT:g}, %", f"{100 * gain.large_weights:.3f}"],

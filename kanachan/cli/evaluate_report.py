@@ -1,4 +1,4 @@
-"""The report of kanachan-evaluate on networks that score actions: text, and entries of the JSON file."""
+"""The report of kanachan-evaluate for networks that score actions: text, and entries of the JSON file."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 
 FITTED = "fitted"
-"""--baseline: a small model fitted to the train split instead of the package's reward predictor"""
+"""value of --baseline for a small model fitted to the train split instead of the package's reward predictor"""
 
 
 @dataclass(frozen=True)
 class Subject:
-    """A network or a file of probabilities to be measured, and its names in the report."""
+    """A network or file of probabilities to measure, and its names in the report."""
 
     letter: str
     path: str
@@ -35,14 +35,14 @@ class Measured:
     """The metrics of all subjects on the decisions of one folder."""
 
     header: dict[str, Any]
-    """the entries of the report that all of them share"""
+    """entries of the report that are common to all subjects"""
     notes: list[str]
     evaluations: "dict[Subject, Evaluation]"
     comparisons: "dict[Subject, dict[str, Difference]]"
 
     @property
     def report(self) -> dict[str, Any]:
-        """The JSON file, with the metrics of each network or file."""
+        """The content of the JSON file, with the metrics of each network or file."""
         entries = []
         reference = next(iter(self.evaluations))
         for s, evaluation in self.evaluations.items():
@@ -84,7 +84,7 @@ def _heading(header: Mapping[str, Any]) -> str:
 
 
 def side_by_side_report(measured: Sequence[Measured]) -> str:
-    """Formats the most important metrics on several folders."""
+    """Formats the most important metrics for several folders."""
     from kanachan.evaluation.tables import side_by_side
 
     evaluations = measured[0].evaluations
@@ -116,7 +116,7 @@ def _networks(subjects: Iterable[Subject]) -> str:
 
 
 def _lineage(card: Mapping[str, Any]) -> str:
-    """Returns the stages before, runs of the same one together, such as `imitation (9 runs) > round_delta`."""
+    """Returns the earlier stages, such as `imitation (9 runs) > round_delta`; runs of a stage are joined."""
     runs = [(stage, len(list(of))) for stage, of in groupby(step["stage"] for step in card.get("lineage", []))]
     return " > ".join(stage if count == 1 else f"{stage} ({count} runs)" for stage, count in runs) or "scratch"
 

@@ -1,4 +1,4 @@
-"""kanachan-evaluate of reward predictors, which are measured on rounds."""
+"""kanachan-evaluate for reward predictors, which are measured on rounds."""
 
 import argparse
 from typing import TYPE_CHECKING, Any
@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from kanachan.inference.reward_predictor import RewardPredictor
 
 FORMAT_VERSION = 1
-DESCRIPTION = """Reward predictors are measured on the rounds of the shards: log-likelihood of the order of the seats at
-the starts of rounds, by round, and explained variance of the grading points; further ones also against the first."""
+DESCRIPTION = """Reward predictors are measured on the rounds of the shards: log-likelihood of the seats' final order at
+the starts of rounds, by round, and explained variance of the grading points; others also compared with the first."""
 
 
 def evaluate_reward_predictors(arguments: argparse.Namespace) -> None:

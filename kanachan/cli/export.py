@@ -1,4 +1,4 @@
-"""kanachan-export: exports a trained network: the encoder as a `transformers` model, the whole network as ONNX."""
+"""kanachan-export: exports a trained network: its encoder as a `transformers` model, or the whole network as ONNX."""
 
 import argparse
 import shutil
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from kanachan.inference.policy import Policy
 
 PROGRAM = "kanachan-export"
-_DESCRIPTION = """Exports a trained network for use in other programs: with -o its encoder, which
-`transformers.AutoModel.from_pretrained(DIR, trust_remote_code=True)` opens, also where this program is not installed;
-with --onnx encoder.onnx and policy.onnx (the whole network, which scores the possible actions), which are left in place
-only if their outputs equal those of the network. A README.md describes both."""
+_DESCRIPTION = """Exports a trained network for use in other programs. -o writes its encoder, which
+`transformers.AutoModel.from_pretrained(DIR, trust_remote_code=True)` opens, even if this program is not installed.
+--onnx writes encoder.onnx and policy.onnx (the whole network, which scores the possible actions); the files are kept
+only if their outputs equal the network's outputs. A README.md describes both."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -42,13 +42,13 @@ def _parser() -> argparse.ArgumentParser:
     parser = CommandParser(PROGRAM, description=_DESCRIPTION)
     parser.add_argument("weights", metavar="WEIGHTS", help=WEIGHTS_HELP)
     parser.add_argument(
-        "-o", "--output", metavar="DIR", help="folder to write the encoder for transformers to; made if it is missing"
+        "-o", "--output", metavar="DIR", help="folder to write the encoder for transformers to; created if missing"
     )
-    parser.add_argument("--onnx", metavar="DIR", help="folder to write the ONNX files to; made if it is missing")
+    parser.add_argument("--onnx", metavar="DIR", help="folder to write the ONNX files to; created if missing")
     parser.add_argument(
         "--push-to-hub",
         metavar="ORG/NAME",
-        help="upload to the Hugging Face Hub what -o writes and the weights file; every command then knows it as "
+        help="upload the files that -o writes and the weights file to the Hugging Face Hub; every command then accepts "
         "hf:ORG/NAME",
     )
     add_force_option(parser)
@@ -86,8 +86,8 @@ def _export(arguments: argparse.Namespace) -> None:
 
 
 def _push(policy: "Policy", weights: str, repository: str) -> None:
-    """Uploads the encoder and the weights file to a repository of the Hub, which is made if it is missing. Raises
-    ValueError: the Hub refuses them, or cannot be reached."""
+    """Uploads the encoder and the weights file to a repository of the Hub, which is created if missing. Raises
+    ValueError if the Hub refuses them or cannot be reached."""
     require("hub", ("huggingface_hub",), repository)
     import httpx2
     from huggingface_hub import HfApi

@@ -31,7 +31,7 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
         "export": "export a network for transformers or ONNX",
     },
 }
-"""by task: the name of each command, and what it does"""
+"""commands by task: name and description"""
 _ELSEWHERE = {"simulate": ("annotate.simulation.simulate", "simulate")}
 
 

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from kanachan.models.weights import Weights
 
 PROGRAM = "kanachan-models"
-_DESCRIPTION = """Lists the weights of this package with what was measured of them: their names are understood wherever
-weights are. With WEIGHTS, prints a card: metrics with 95 % intervals, the games that the network was trained on, the
-temperature, matches, and the commands that make the weights again."""
+_DESCRIPTION = """Lists the weights of this package and their metrics. Their names are accepted wherever weights are
+expected. With WEIGHTS, prints a card: metrics with 95 % intervals, the games that the network was trained on, the
+temperature, matches, and the commands that reproduce the weights."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -15,29 +15,29 @@ from kanachan.models.reference import resolved, shipped_weights
 from kanachan.objectives.stages import require_scoring
 
 WEIGHTS_HELP = (
-    "weights file, folder of a run that has ended, or weights of the package (reference, reference/STAGE; of three "
-    "players reference/3p, reference/3p/STAGE), or of the Hugging Face Hub (hf:ORG/NAME)"
+    "weights file, folder of a finished run, weights of the package (reference, reference/STAGE; for three players "
+    "reference/3p, reference/3p/STAGE), or weights on the Hugging Face Hub (hf:ORG/NAME)"
 )
 
 
 def require_weights(*paths: str | None) -> None:
-    """Reads the cards of weights, without torch; None stands for an option that is not given. Raises ValueError: one is
-    missing or not a weights file of this program."""
+    """Reads the cards of weights, without torch; None stands for an option that is not given. Raises ValueError if
+    weights are missing or not a weights file of this program."""
     for path in paths:
         if path is not None:
             read_card(path)
 
 
 def require_policies(*paths: str) -> None:
-    """Reads the cards of weights that are to score actions, likewise. Raises ValueError: one is missing, not a weights
-    file of this program, or of a stage that scores none."""
+    """Reads the cards of weights that must score actions, without torch. Raises ValueError if weights are missing, not
+    a weights file of this program, or of a stage that does not score actions."""
     for path in paths:
         require_scoring(read_card(path)["stage"], path)
 
 
 def require_vocabulary(vocabulary: Vocabulary, where: str, *paths: str) -> None:
-    """Reads the cards of weights that are to score the actions of a game, likewise. Raises ValueError: one is for games
-    of another vocabulary; the message has the weights that fit."""
+    """Reads the cards of weights that must score the actions of a game, without torch. Raises ValueError if weights are
+    for games of another vocabulary; the message names weights that fit."""
     for path in paths:
         if read_card(path)["vocabulary"] == vocabulary.name:
             continue
@@ -46,20 +46,20 @@ def require_vocabulary(vocabulary: Vocabulary, where: str, *paths: str) -> None:
         raise ValueError(
             f"{where}: a game of {vocabulary.num_seats} players, but {path} is for games of {theirs.num_seats}: give "
             f"weights for {vocabulary.num_seats} players (vocabulary {vocabulary.name}), "
-            + (f"such as {shipped[0]}" if shipped else "of which the package has none")
+            + (f"such as {shipped[0]}" if shipped else "but the package has none")
         )
 
 
 def check_json_option(arguments: argparse.Namespace, *inputs: str) -> None:
-    """Checks that the file of --json can be written, if it is asked for, without a loss of SHARDS or WEIGHTS. Raises
-    ValueError: as `check_output`."""
+    """Checks that the file of --json, if given, can be written without overwriting SHARDS or WEIGHTS. Raises ValueError
+    like `check_output`."""
     if arguments.json is not None:
         weights = [str(resolved(path)) for path in arguments.weights]
         check_output(arguments.json, [arguments.shards, *inputs, *weights], force=arguments.force)
 
 
 def print_report(text: str, json_name: str | None, content: Any) -> None:
-    """Prints a report and writes it to the file of --json, if that is given, also where the reader of the text has gone
+    """Prints a report and writes `content` to the file of --json, if given, even if the reader of the text has exited
     (`| head`)."""
     try:
         print(text, flush=True)
@@ -69,7 +69,7 @@ def print_report(text: str, json_name: str | None, content: Any) -> None:
 
 
 def letter(index: int) -> str:
-    """Returns A, B ... Z, AA, AB ..., by which tables name networks."""
+    """Returns the name of a network in tables: A, B ... Z, AA, AB ..."""
     return (letter(index // 26 - 1) if index >= 26 else "") + chr(ord("A") + index % 26)
 
 
@@ -101,7 +101,7 @@ def add_bootstrap_option(parser: argparse._ActionsContainer) -> None:
 
 
 def parse_points(text: str) -> tuple[float, ...]:
-    """Parses the points of each rank; raises ArgumentTypeError unless they are finite numbers."""
+    """Parses the points of each rank. Raises ArgumentTypeError if they are not finite numbers."""
     try:
         points = tuple(map(float, text.split(",")))
     except ValueError:

@@ -14,12 +14,12 @@ from kanachan.data.pack_options import add_options, folder_named, packing_of
 
 PROGRAM = "kanachan-pack"
 DESCRIPTION = """Packs annotations (text, as kanachan-annotate writes it, or folders of shards, as kanachan-annotate
---pack makes them) into a folder of shards that kanachan-train reads: decisions and, of folders that have them, the
-rounds of the games. Games are assigned to the train, validation and test split by a hash of their id; or whole files
-and folders are named as a split. Rows are shuffled once; of identical rows one is stored. Text may be plain, .gz or
-.zst; "-" is standard input. It takes about 2 GB of memory at the default --rows-per-shard, in proportion to it, and
-temporary files as large as the shards. With --unpack, shards are converted to text; ids of games are then 16
-hexadecimal digits of their hash, so the same games in other text count as different ones."""
+--pack makes them) into a folder of shards that kanachan-train reads: decisions and, from folders that have them, the
+rounds of the games. Games are assigned to the train, validation and test splits by a hash of their id, or whole files
+and folders are given for each split. Rows are shuffled once; only one of several identical rows is stored. Text may be
+plain, .gz or .zst; "-" is standard input. Needs about 2 GB of memory at the default --rows-per-shard, in proportion to
+it, and temporary files as large as the shards. With --unpack, shards are converted to text; game ids are then 16
+hexadecimal digits of their hash, so that the same games in other text count as different games."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -35,15 +35,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         "-o",
         "--output",
         required=True,
-        help="folder to write the shards to; with --unpack the text file to write (.gz, .zst; - is standard output)",
+        help="folder to write the shards to; with --unpack, text file to write (.gz, .zst; -: standard output)",
     )
     parser.add_argument(
-        "--keep-splits", action="store_true", help="of folders of shards: their rows stay in the splits they are in"
+        "--keep-splits", action="store_true", help="keep the rows of folders of shards in their present splits"
     )
     add_options(parser)
     add_force_option(parser)
     parser.add_argument("--unpack", metavar="SHARDS", help="write the shards of this folder as text")
-    parser.add_argument("--split", choices=SPLITS, help="with --unpack: this split alone")
+    parser.add_argument("--split", choices=SPLITS, help="with --unpack: write only this split")
     arguments = parser.parse_args(argv)
 
     def body() -> int:
@@ -73,7 +73,7 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.split:
         raise ValueError("--split needs --unpack; to name files as a split use --train, --validation, --test")
     if any(named.values()) and arguments.keep_splits:
-        raise ValueError("--keep-splits keeps those of folders, and --train, --validation, --test name others")
+        raise ValueError("--keep-splits keeps those of folders, but --train, --validation, --test set other splits")
     if any(named.values()) and arguments.annotations:
         raise ValueError("files are either split by game, or named as splits: name all of them, or none")
     sources = named if any(named.values()) else tuple(arguments.annotations)

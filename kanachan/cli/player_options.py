@@ -1,5 +1,5 @@
-"""What the commands that play games share: the help about players, how many play, the options of how games are played,
-and what results depend on besides the players' names."""
+"""Shared by the commands that play games: the help about players, the number of players, the options for playing, and
+the settings, besides the players' names, on which results depend."""
 
 import argparse
 import sys
@@ -19,7 +19,7 @@ from kanachan.play.together import TOGETHER, TOGETHER_WITH_PROGRAMS
 
 
 class PlayerFormatter(argparse.RawDescriptionHelpFormatter):
-    """Preserves the lines of the epilog, and wraps those of the description."""
+    """Preserves the lines of the epilog, and wraps the lines of the description."""
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         if text.startswith("A PLAYER"):
@@ -29,35 +29,35 @@ class PlayerFormatter(argparse.RawDescriptionHelpFormatter):
 
 def add_execution_options(parser: argparse._ActionsContainer, *, processes: str = "") -> None:
     """Adds -j, --together, --device and --precision, which are None if they are not given. `processes`: an addition to
-    what the help says is the default of -j."""
+    the default of -j in the help text."""
     parser.add_argument(
         "-j",
         "--processes",
         type=int,
-        help="processes, each with its own engines and networks; on a GPU, one more computes the networks of all "
+        help="worker processes, each with its own engines and networks; on a GPU, one more computes all networks "
         f"(default: all {num_cores()} cores{processes})",
     )
     parser.add_argument(
         "--together",
         type=int,
-        help="games that advance together in a process; networks cache 2 MB (small) or 39 MB (base) for each, or up to "
-        f"twice that (default: {TOGETHER}, or as many as fit into the memory; {TOGETHER_WITH_PROGRAMS} with "
+        help="games that advance together in a process; networks cache 2 MB (small) or 39 MB (base) per game, or up to "
+        f"twice as much (default: {TOGETHER}, or as many as fit into the memory; {TOGETHER_WITH_PROGRAMS} with "
         "mjai:COMMAND, as each seat is a program)",
     )
     add_device_option(parser)
     parser.add_argument(
         "--precision",
         choices=get_args(Precision),
-        help="of the products of matrices of networks; bf16 is faster on GPUs and on CPUs with units for it (AMX, "
-        "AVX512-BF16); the choice between two nearly equal actions may then differ from kanachan-bot's (default: fp32 "
-        "on CPUs, bf16 on GPUs)",
+        help="precision of the networks' matrix multiplications; bf16 is faster on GPUs and on CPUs with bf16 units "
+        "(AMX, AVX512-BF16); the choice between two nearly equal actions may then differ from kanachan-bot's "
+        "(default: fp32 on CPUs, bf16 on GPUs)",
     )
 
 
 def vocabulary_of_players(specs: Sequence[AgentSpec], num_seats: int | None) -> Vocabulary:
-    """Returns the vocabulary of the games of these players. `num_seats`: that was asked for; None: it follows from the
-    weights, and without any it is the greatest. Raises ValueError: there are weights for another number, or for
-    several."""
+    """Returns the vocabulary of these players' games. `num_seats`: the requested number of seats; None: the number for
+    which the weights are, or the largest without weights. Raises ValueError if weights are for another number, or for
+    different numbers."""
     seats_of = {
         path: vocabulary_named(read_card(path)["vocabulary"]).num_seats for spec in specs for path in spec.files
     }
@@ -72,21 +72,21 @@ def vocabulary_of_players(specs: Sequence[AgentSpec], num_seats: int | None) -> 
 
 
 def add_players_option(parser: argparse._ActionsContainer) -> None:
-    """Adds --players, for `vocabulary_of_players`."""
+    """Adds --players, an argument of `vocabulary_of_players`."""
     parser.add_argument(
         "--players",
         dest="num_seats",
         type=int,
         choices=NUMS_OF_SEATS,
-        help=f"players of a game (default: those that the weights are for; without weights {NUMS_OF_SEATS[-1]})",
+        help=f"number of players of a game (default: the weights' number; without weights {NUMS_OF_SEATS[-1]})",
     )
 
 
 def shared_settings(
     arguments: argparse.Namespace, specs: Sequence[AgentSpec], vocabulary: Vocabulary
 ) -> dict[str, Any]:
-    """Returns the settings that a match and self-play have in common. Raises ValueError: the grading points of the room
-    are not known, or a device does not exist."""
+    """Returns the settings that a match and self-play have in common. Raises ValueError if the grading points of the
+    room are not known, or if a device does not exist."""
     style = STYLES.index(arguments.style)
     require_mjsoul_points(arguments.room, style, vocabulary.num_seats)
     device = _kind_of_device(arguments.device, specs)
@@ -103,7 +103,7 @@ def shared_settings(
 
 
 def _kind_of_device(name: str, specs: Sequence[AgentSpec]) -> str:
-    """Returns the kind of device that the networks are on, "cpu" where there are none."""
+    """Returns the kind of the networks' device, or "cpu" if there are no networks."""
     if not any(spec.files and not spec.is_int8 for spec in specs):
         return "cpu"
     from kanachan.models.device import chosen_device
@@ -112,7 +112,7 @@ def _kind_of_device(name: str, specs: Sequence[AgentSpec]) -> str:
 
 
 def print_speed(program: str, num_games: int, num_decisions: int, seconds: float) -> None:
-    """Prints how many games a run has played, if any, and how fast, to standard error."""
+    """Prints the number of games that a run has played, if any, and its speed to standard error."""
     if num_games:
         print(
             f"{program}: {num_games:,} games in {seconds:,.0f} s: {num_games / seconds:.3g} games/s, "
@@ -122,18 +122,18 @@ def print_speed(program: str, num_games: int, num_decisions: int, seconds: float
 
 
 def usual_precision(device: str) -> Precision:
-    """Returns the precision where none is given, by the kind of device."""
+    """Returns the default precision for a kind of device."""
     if device == "cpu":
         return "fp32"
     import torch
 
-    # emulated, bf16 is slower than fp32
+    # emulated bf16 is slower than fp32
     return "fp32" if device == "cuda" and not torch.cuda.is_bf16_supported(including_emulation=False) else "bf16"
 
 
 def report_int8(program: str, *players: str) -> None:
-    """Prints the divergence of each player with int8 matrices to standard error. Raises ValueError: a package is
-    missing, the weights have no policy, or the divergence is too large."""
+    """Prints the divergence of each player with int8 matrices to standard error. Raises ValueError if a package is
+    missing, if the weights have no policy, or if the divergence is too large."""
     for text in players:
         spec = parse_agent(text)
         if spec.is_int8:
@@ -141,15 +141,15 @@ def report_int8(program: str, *players: str) -> None:
 
 
 def precision_of(match: Match) -> str:
-    """Returns the precision of a match's networks in a word."""
+    """Returns the precision of a match's networks as one word."""
     networks = [spec for text in match.players if (spec := parse_agent(text, requires_files=False)).files]
     return "int8" if networks and all(spec.is_int8 for spec in networks) else match.precision
 
 
 @cache
 def _compared(weights: str, _hash: str) -> str:
-    """Returns in words how far int8 matrices are from the network's; measured once for each file."""
-    # Heavy imports come only now, as most players are without.
+    """Returns in words the divergence of int8 matrices from the network; measured once per file."""
+    # Heavy imports come only now, since most players have no int8 matrices.
     from kanachan.inference.int8_network import checked_divergence, with_int8
     from kanachan.inference.policy import Policy
 
@@ -157,5 +157,5 @@ def _compared(weights: str, _hash: str) -> str:
     found = checked_divergence(with_int8(exact, name), exact, name)
     return (
         f"on {found.decisions:,} decisions of a simulated game, int8 matrices are {found.nats:.2g} nats from the "
-        f"network's, with the same best action in {found.same_best:.1%}"
+        f"network, with the same best action in {found.same_best:.1%}"
     )

@@ -1,4 +1,4 @@
-"""kanachan-predict: adds the predictions of a network for every candidate to annotation lines, or explains them."""
+"""kanachan-predict: adds a network's predictions for every candidate to annotation lines, or explains them."""
 
 import argparse
 import os
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from kanachan.inference.policy import Policy
 
 PROGRAM = "kanachan-predict"
-_LINES_AT_ONCE = 4096  # are sorted by length together: bounds the memory and the delay of the first line
-_DESCRIPTION = """Evaluates a network on decisions. To every annotation line one more field is added, after a tab: a
-comma-separated number for every candidate, in the order of field 4: after imitation its probability, after the other
-stages the points that are expected of it. Numbers have enough digits to distinguish 32-bit floats."""
+_LINES_AT_ONCE = 4096  # sorted by length together; bounds the memory and the delay of the first line
+_DESCRIPTION = """Evaluates a network on decisions. Adds one field to every annotation line, after a tab: a number for
+every candidate, separated by commas, in the order of field 4: its probability after imitation, its expected points
+after the other stages. Numbers have enough digits to distinguish 32-bit floats."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -40,26 +40,26 @@ def _parser() -> argparse.ArgumentParser:
     parser = CommandParser(PROGRAM, description=_DESCRIPTION)
     parser.add_argument("weights", metavar="WEIGHTS", help=WEIGHTS_HELP)
     parser.add_argument(
-        "lines", metavar="LINES", help="annotation lines, by suffix plain, .gz or .zst; - is standard input"
+        "lines", metavar="LINES", help="annotation lines; plain, .gz or .zst by suffix; -: standard input"
     )
     parser.add_argument(
         "-o",
         "--output",
         metavar="FILE",
         default="-",
-        help="where to write, compressed by suffix (.gz, .zst); - is standard output (default: %(default)s)",
+        help="file to write; compressed by suffix (.gz, .zst); -: standard output (default: %(default)s)",
     )
     parser.add_argument(
         "--explain",
         action="store_true",
-        help="in words: the situation, and the candidates from the best to the worst, the action taken "
-        "marked; after rank also the probability of every rank",
+        help="write in words: the situation, and the candidates from the best to the worst, with the action "
+        "taken marked; after rank also the probability of every rank",
     )
     parser.add_argument(
         "--unseen",
         action="store_true",
-        help="leave out the games that the network has learned from, itself or through earlier networks, its prior or "
-        "its teacher; their number is reported in any case",
+        help="leave out the games from which the network has learned, directly or through earlier networks, its prior "
+        "or its teacher; their number is always reported",
     )
     add_force_option(parser)
     add_device_option(parser)
@@ -103,15 +103,15 @@ def _predict(arguments: argparse.Namespace) -> None:
 
 
 def _chunks(path: str, vocabulary: Vocabulary, *, shows_bar: bool) -> Iterator[list[tuple[str, Annotation]]]:
-    """Yields the lines of a file and their annotations, some at a time, under a progress bar on a terminal.
+    """Yields the lines of a file and their annotations in chunks, with a progress bar on a terminal.
 
-    Raises ValueError: "file:line: ..." for a line that is not an annotation; a file without lines.
+    Raises ValueError ("file:line: ...") if a line is not an annotation, or if the file has no lines.
     """
     from kanachan.data.text import read_blocks
     from kanachan.evaluation.predictions_file import parsed_line
 
     name = "standard input" if path == "-" else path
-    num_bytes: list[int] = []  # of the file, block by block; unknown for standard input
+    num_bytes: list[int] = []  # bytes read from the file for each block; unknown for standard input
     total = os.path.getsize(path) if os.path.isfile(path) else None
     num_lines = 0
     with tqdm(total=total, unit="B", unit_scale=True, disable=None if shows_bar else True, smoothing=0.05) as bar:
@@ -130,7 +130,7 @@ def _chunks(path: str, vocabulary: Vocabulary, *, shows_bar: bool) -> Iterator[l
 
 
 def explained(annotation: Annotation, prediction: "Prediction", policy: "Policy") -> str:
-    """Describes a decision in words: its candidates from the best to the worst, with an arrow at the one taken."""
+    """Describes a decision in words: its candidates from the best to the worst, with an arrow at the action taken."""
     names = [describe_action(action, policy.vocabulary) for action in annotation.actions]
     form = f"+,.{max(1, policy.objective.digits)}f" if prediction.probability is None else ".1%"
     numbers = [format(number, form) for number in prediction.shown]

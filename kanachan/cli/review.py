@@ -1,4 +1,4 @@
-"""kanachan-review: writes a page of a player's decisions in a game record, with the predictions of networks."""
+"""kanachan-review: writes a page about a player's decisions in a game record, with the networks' predictions."""
 
 import argparse
 import shlex
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 PROGRAM = "kanachan-review"
 DEFAULT_THRESHOLD = 0.2
 ALL_SEATS = "all"
-_DESCRIPTION = """Evaluates networks on all decisions of one player of a game, or of all, and writes a page, one file
-that needs no network connection: the table as that player saw it, the possible actions with their probabilities or
-values, the action played, where most was lost, and how the expected result changed over the game."""
+_DESCRIPTION = """Evaluates networks on all decisions of one or all players of a game, and writes an HTML page, a single
+file that needs no network connection. It shows the table as the player saw it, the possible actions with their
+probabilities or values, the action played, the largest losses, and the expected result over the game."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -49,31 +49,31 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "record",
         metavar="RECORD",
-        help="a game record of any format that kanachan-annotate reads; of an archive one "
-        "member, as in archive.zip!folder/game.xml; or the address of a replay of Tenhou or Mahjong Soul, followed by "
-        "the record unless the current folder holds it under the name in the address (nothing is fetched)",
+        help="game record in any format that kanachan-annotate reads; or a member of an "
+        "archive, such as archive.zip!folder/game.xml; or the address of a Tenhou or Mahjong Soul replay, followed by "
+        "the record unless the current folder has it under the name in the address (nothing is fetched)",
     )
     parser.add_argument(
         "weights",
         metavar="WEIGHTS",
         nargs="*",
         default=[],
-        help=f"{WEIGHTS_HELP}; one or several, of any stages, for as many players as the game has (default: {NAME}, "
+        help=f"{WEIGHTS_HELP}; one or several, of any stages, for the game's number of players (default: {NAME}, "
         f"for three players {shipped_name(FIRST_STAGE, 3)})",
     )
     parser.add_argument(
         "--seat",
         metavar="SEAT",
-        help="whose decisions: 0 is the first dealer of the game, 1 the next to the right, and so on; or the name of a "
-        "player; or all, for one page of all players (default: whose view the address has, else all)",
+        help="player to review: 0 is the first dealer of the game, 1 the next player to the right, and so on; or a "
+        "player's name; or all, for one page of all players (default: the player in the address, else all)",
     )
     parser.add_argument(
-        "-o", "--output", metavar="HTML", help="the page to write (default: the record's name with .html, here)"
+        "-o", "--output", metavar="HTML", help="page to write (default: the record's name with .html, in this folder)"
     )
     parser.add_argument(
         "--json",
         metavar="FILE",
-        help="also write what the page shows as JSON; compressed by suffix (.gz, .zst), - is standard output",
+        help="also write the page's data as JSON; compressed by suffix (.gz, .zst); -: standard output",
     )
     add_force_option(parser)
     parser.add_argument(
@@ -81,8 +81,8 @@ def _parser() -> argparse.ArgumentParser:
         type=float,
         metavar="SHARE",
         default=DEFAULT_THRESHOLD,
-        help="from which difference on a decision differs: of the probability of the best action and of the one "
-        "played, 0 ... 1, or of their values as a share of a large difference in this game (default: %(default)s)",
+        help="smallest difference, 0 ... 1, at which a decision differs: of the probabilities of the best action and "
+        "the action played, or of their values as a share of a large difference in this game (default: %(default)s)",
     )
     parser.add_argument(
         "--anonymous", action="store_true", help="leave out the names of the players, the game and its address"
@@ -90,9 +90,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--rounds",
         metavar="LIST",
-        help="which rounds, such as E1,S3.1: East 1 with its repeats, and South 3 with one honba (default: all)",
+        help="rounds to review, such as E1,S3.1: East 1 with any honba, and South 3 with one honba (default: all)",
     )
-    parser.add_argument("--game", type=int, metavar="N", help="which game (from 1) of a record that holds several")
+    parser.add_argument("--game", type=int, metavar="N", help="number of the game (from 1), if a record has several")
     add_assumptions(parser)
     add_device_option(parser)
     return parser
@@ -157,8 +157,8 @@ def _default_output(record: str, address: ReplayAddress | None) -> str:
 
 
 def _locate(arguments: argparse.Namespace, address: ReplayAddress) -> None:
-    """Replaces an address in the arguments by its record: the next argument, or a file of the current folder. Raises
-    ValueError: there is none; the message contains where to get it and the command for it."""
+    """Replaces an address in the arguments with its record: the next argument, or a file in the current folder. Raises
+    ValueError if there is none; the message says where to get the record, and the command to run then."""
     first = arguments.weights[0] if arguments.weights else ""
     if Path(first).is_file() and not first.endswith(".safetensors"):
         arguments.record, arguments.weights = first, arguments.weights[1:]
@@ -173,7 +173,7 @@ def _locate(arguments: argparse.Namespace, address: ReplayAddress) -> None:
 
 
 def _addressed(game: Game, address: ReplayAddress, record: str) -> Game:
-    """Returns the game with the log of its address. Raises ValueError: the record is of another game."""
+    """Returns the game with the log of its address. Raises ValueError if the record is of another game."""
     origin = game.origin
     if origin.log not in (None, address.log):
         raise ValueError(f"{record}: the game {origin.log}, but the address is of {address.log}")
@@ -195,14 +195,14 @@ def _check_outputs(arguments: argparse.Namespace) -> None:
 
 
 def _game(path: str, number: int | None) -> tuple[Game, str]:
-    """Returns the game to review and the name of its record. Raises ValueError: there is not exactly one record, no
-    game of that number, or no number where there are several."""
+    """Returns the game to review and the name of its record. Raises ValueError if there is not exactly one record, if
+    it has no game of that number, or if it has several games and no number is given."""
     if is_record_address(path):
         records = [Record("the address", len(path), path.encode())]
     else:
         records = list(islice(records_of(find_records([path])), 2))
     if len(records) != 1:
-        raise ValueError(f"{path}: one record is reviewed at a time; of an archive name a member: archive.zip!game.xml")
+        raise ValueError(f"{path}: one record is reviewed at a time; of archives, name a member: archive.zip!game.xml")
     name = records[0].name
     games = read_record(records[0])
     if number is None and len(games) > 1:
@@ -214,8 +214,8 @@ def _game(path: str, number: int | None) -> tuple[Game, str]:
 
 
 def chosen_seats(given: str | None, game: Game, record: str) -> list[int]:
-    """Returns the seats that an option names: a number, the name of a player, or all, as where nothing is given. Raises
-    ValueError: no player or several have that name; lists the seats."""
+    """Returns the seats that an option names: a number, a player's name, or all, which is also the default. Raises
+    ValueError, which lists the seats, if no player or several players have that name."""
     seats = range(game.vocabulary.num_seats)
     if given in (None, ALL_SEATS):
         return list(seats)
@@ -245,8 +245,8 @@ def _reviewers(arguments: argparse.Namespace) -> "list[Reviewer]":
 
 
 def _names(paths: Sequence[str]) -> list[str]:
-    """Returns short names for weights: those of the package by their name; else the name of the run's folder or of the
-    file, if no other has the same, else the path."""
+    """Returns short names for weights: the names of the package's weights; otherwise the name of the run's folder or of
+    the file, or the path if this name is not unique."""
     files = [resolved(path) for path in paths]
     runs = [(file.parent if file.name == "weights.safetensors" else file).resolve() for file in files]
     names = [run.stem if run.suffix == ".safetensors" else run.name for run in runs]
@@ -267,7 +267,7 @@ def _report(review: dict[str, Any], output: str) -> None:
             rest = f"mean probability of the action played {overall['mean_probability']:.1%}, "
             rest += f"rating {model['rating']:.1f}, {model['bad_moves_per_100']:.1f} bad moves in 100"
         else:
-            digits = 1 if model["scale"] >= 2 else 3  # of probabilities, for instance
+            digits = 1 if model["scale"] >= 2 else 3  # small scales, for instance of probabilities
             rest = f"mean loss {overall['mean_loss']:,.{digits}f} {model['unit']}"
         lines.append(f"  {model['name']:<{width}}  agreement {overall['agreed'] / decisions:.1%}, {rest}")
         if model["caveat"] is not None:

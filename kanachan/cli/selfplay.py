@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 
 PROGRAM = "kanachan-selfplay"
 _DESCRIPTION = """Plays games and writes the decisions of all seats into a folder of shards, as kanachan-pack does, with
-hidden hands and the log probability that the player gave its action. The shards are a function of players, settings and
-seed; after an interruption of any kind the same command resumes. A game that its engine cannot play to the end is left
-out and reported."""
+hidden hands and the log probability that the player assigned to its action. The shards are a function of players,
+settings and seed; after any interruption, the same command resumes. A game that its engine cannot play to the end is
+left out and reported."""
 _MOST_SHOWN = 10
 
 
@@ -46,13 +46,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser.parse_args(argv)
     require_positive(parser, arguments, "games", "processes", "together")
     if arguments.address is not None and arguments.backend != "ray":
-        parser.error("--address is of a Ray cluster: give it with --backend ray")
+        parser.error("--address is for Ray clusters: give it with --backend ray")
     if arguments.address is not None:
         if arguments.device not in ("auto", "cpu"):
             parser.error(
                 f"--device {arguments.device}: on a cluster (--address) each worker computes on a core; remove it"
             )
-        arguments.device = "cpu"  # each worker would have a network, its cache and a context on the first GPU it finds
+        arguments.device = "cpu"  # otherwise each worker would have a network, a cache and a context on its first GPU
     return run_cleanly(PROGRAM, lambda: _run(arguments))
 
 
@@ -67,14 +67,14 @@ def _parser() -> argparse.ArgumentParser:
         type=float,
         default=0.0,
         metavar="SHARE",
-        help="share of the actions of networks that are drawn from all possible ones with equal probabilities, such as "
-        "0.05; needs players with a temperature (default: 0)",
+        help="share of the networks' actions that are drawn uniformly from all possible actions, such as 0.05; needs "
+        "players with a temperature (default: 0)",
     )
-    add_table_options(parser, room=", an input of the models; grading points are Mahjong Soul's of that room")
+    add_table_options(parser, room=", an input of the models; grading points are those of this Mahjong Soul room")
     add_grades_option(parser, "the players")
     add_players_option(parser)
-    add_options(parser, seed="other seeds give other games, and another order of the rows")
-    parser.add_argument("--records", metavar="DIR", help="also write the games as mjai records, one file a game")
+    add_options(parser, seed="seed of the games and of the order of the rows")
+    parser.add_argument("--records", metavar="DIR", help="also write the games as mjai records, one file per game")
     existing = parser.add_mutually_exclusive_group()
     existing.add_argument(
         "--restart", action="store_true", help="discard the games of an interrupted run instead of resuming it"
@@ -83,11 +83,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--backend",
         choices=("inline", "processes", "ray"),
-        help="inline: in this process; processes: several on this machine; ray: Ray, on this machine or on a cluster "
-        "(extra ray) (default: processes, inline with -j 1)",
+        help="inline: this process; processes: several processes on this machine; ray: Ray, here or on a cluster "
+        "(extra ray) (default: processes; with -j 1, inline)",
     )
-    parser.add_argument("--address", help="with --backend ray: the cluster, HOST:PORT, or auto on one of its machines")
-    add_execution_options(parser, processes="; with --address those of the cluster")
+    parser.add_argument("--address", help="with --backend ray: the cluster's HOST:PORT, or auto on one of its machines")
+    add_execution_options(parser, processes="; with --address, all cores of the cluster")
     return parser
 
 
@@ -96,7 +96,7 @@ def _run(arguments: argparse.Namespace) -> int:
     require_policies(*(path for player in players for path in player.files))
     packing = packing_of(arguments)
     selfplay = _selfplay(arguments, players, shares)
-    # heavy imports only now, after the arguments have been found valid
+    # heavy imports come only now, after the arguments have been found valid
     from kanachan.data.played_games import PlayedGames
     from kanachan.play.playing import BackendName, Execution
     from kanachan.play.selfplay_run import stream_of

@@ -1,4 +1,4 @@
-"""kanachan-train: trains one stage of the curriculum, from shards to a weights file."""
+"""kanachan-train: trains one stage of the curriculum on shards, and writes a weights file."""
 
 import os
 import sys
@@ -38,6 +38,6 @@ def _train(request: Request) -> int:
 
 
 def _is_first_process() -> bool:
-    """Returns whether no launcher has started this process as another one than the first of its run."""
+    """Returns whether this process is the first of its run; True without a launcher."""
     ranks = (os.environ.get(name) for name in ("RANK", "LOCAL_RANK", "SLURM_PROCID"))
     return next((rank for rank in ranks if rank is not None), "0") == "0"

@@ -1,7 +1,7 @@
-"""The interface of the agents that play at a table of the arena, and of the requests that they receive.
+"""The interface of agents that play at a table of the arena, and the requests that they receive.
 
-An agent is given many requests at once, of as many games, and returns an action for each. Its action depends on that
-request and on the earlier requests of the same game, never on the other requests of the batch: random numbers are a
+An agent receives many requests of different games at once, and returns an action for each. An action depends on its
+request and on earlier requests of the same game, never on the other requests of the batch: random numbers are a
 function of the seed, the player, the wall, the seat and the number of the request.
 """
 
@@ -19,7 +19,7 @@ from kanachan.inference.choice import Action
 
 
 class GameKey(NamedTuple):
-    """A wall, and one of the seatings in which it is played."""
+    """A wall, and one of its seatings."""
 
     wall: int
     seating: int
@@ -34,41 +34,41 @@ class ActRequest:
 
     game: GameKey
     number: int
-    """how many requests the seat has had before in this game"""
+    """number of earlier requests for this seat in this game"""
     turn: Turn
     observation: Observation
     unlogged: Event | None = None
-    """mjai: a closed kan that may be robbed and is not among the engine's events yet"""
+    """a closed kan (mjai) that can be robbed and is not among the engine's events yet"""
 
 
 class BatchKey(NamedTuple):
-    """A key of requests that are best evaluated together."""
+    """A key shared by requests that should be evaluated together."""
 
     name: Hashable
     size: int
-    """the preferred number of requests in a batch; 1: none waits for another"""
+    """preferred number of requests in a batch; 1: no request waits for others"""
 
 
 UNBATCHED = BatchKey(None, 1)
 
 
 class Agent(Protocol):
-    """A player: chooses an action for each request. Its other methods are those of a player without state."""
+    """A player, which chooses an action for each request. The default methods fit a player without state."""
 
     plays_forced: bool = False
-    """whether it is also queried where only one action is possible"""
+    """whether the agent is also queried if only one action is possible"""
 
     def group(self, request: ActRequest) -> BatchKey:
-        """Returns the key of the requests that `act` is best given together: a game waits a while for a full batch."""
+        """Returns the key of the requests that `act` should receive together; a game waits a while for a full batch."""
         return UNBATCHED
 
     def act(self, requests: Sequence[ActRequest]) -> list[Action]:
-        """Returns an action for each request. A seat of a game has at most one of the requests. Raises IllegalAction:
-        the action is not possible (`illegal`)."""
+        """Returns an action for each request. At most one of the requests is for the same seat of a game. Raises
+        IllegalAction if an action is not possible (`illegal`)."""
         ...
 
     def end(self, game: GameKey, seat: int, events: Sequence[Event]) -> None:
-        """Deletes the state of a game; `events` (mjai, all hands open) is its whole log, or empty if it was dropped."""
+        """Deletes the state of a game. `events`: its whole log (mjai, all hands open), or empty if it was dropped."""
         return
 
     def close(self) -> None:
@@ -77,11 +77,11 @@ class Agent(Protocol):
 
 
 class IllegalAction(ValueError):
-    """A player has chosen an action that the rules do not allow; the text names the situation."""
+    """A player has chosen an action that the rules do not allow; the message describes the situation."""
 
 
 def illegal(player: str, request: ActRequest, wanted: str, vocabulary: Vocabulary) -> IllegalAction:
-    """Returns the error for an action, `wanted`, that is not possible."""
+    """Returns the error for the action `wanted`, which is not possible."""
     observation, turn = request.turn.observation, request.turn
     wind = "East South West".split()[observation.round_wind]
     possible = ", ".join(describe_action(token, vocabulary) for token in turn.options)
@@ -93,7 +93,7 @@ def illegal(player: str, request: ActRequest, wanted: str, vocabulary: Vocabular
 
 
 def uniform_hash(*parts: int | str) -> float:
-    """Returns a pseudo-random number in 0 ... 1, 1 excluded, that is a function of the parts."""
+    """Returns a pseudo-random number in [0, 1) that is a function of the parts."""
     digest = blake2b(repr(parts).encode(), digest_size=8).digest()
     return (int.from_bytes(digest, "big") >> 11) / (1 << 53)
 
@@ -104,8 +104,8 @@ class SeededSampler:
 
     seed: int
     player: str
-    """a letter, so that two copies of a player act differently"""
+    """the player's letter, so that two copies of a player act differently"""
 
     def of(self, request: ActRequest) -> float:
-        """Returns a number in 0 ... 1, 1 excluded, for a request."""
+        """Returns the number in [0, 1) for a request."""
         return uniform_hash(self.seed, self.player, request.game.wall, request.turn.seat, request.number)

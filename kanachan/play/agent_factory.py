@@ -1,4 +1,4 @@
-"""Creates the agents that specifications describe, and those without a network: random, and by rules."""
+"""Creates agents from their specifications; defines the agents without a network: random and rule-based."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class RandomAgent(Agent):
-    """Chooses among the possible actions with equal probabilities."""
+    """Chooses among all possible actions with equal probabilities."""
 
     def __init__(self, sampler: SeededSampler) -> None:
         self._sampler = sampler
@@ -31,7 +31,7 @@ class RandomAgent(Agent):
 
 
 class RuleAgent(Agent):
-    """Plays as `annotate.simulation.rule_agent.RuleBasedAgent`, without careless actions."""
+    """Plays like `annotate.simulation.rule_agent.RuleBasedAgent`, without careless actions."""
 
     def __init__(self, temperament: str, sampler: SeededSampler, vocabulary: Vocabulary) -> None:
         named = next(each for each in TEMPERAMENTS if each.name == temperament)
@@ -52,9 +52,9 @@ def make_agent(
     explore: float = 0.0,
     server: "ServerAddress | None" = None,
 ) -> Agent:
-    """Creates the agent of a specification. `explore`: as of `PolicyAgent`; `server`: a process that computes the
-    networks, unless they have int8 matrices; None: this one does. Raises ValueError: the weights cannot be read, or a
-    program cannot be started; OSError: the server has ended."""
+    """Creates the agent of a specification. `explore`: see `PolicyAgent`; `server`: the process that computes the
+    networks, except for networks with int8 matrices; None: this process. Raises ValueError if the weights cannot be
+    read or a program cannot be started, and OSError if the server has ended."""
     if spec.kind == "random":
         return RandomAgent(sampler)
     if spec.kind == "rule":
@@ -90,8 +90,8 @@ def agents_of(
     explore: float = 0.0,
     server: "ServerAddress | None" = None,
 ) -> Iterator[Mapping[str, Agent]]:
-    """Yields the agents of players by letter, and closes them in the end. Networks compute on one thread until then.
-    The rest is as for `make_agent`."""
+    """Yields the players' agents by letter, and closes them at the end. Until then, networks use only one thread.
+    Other arguments and errors: see `make_agent`."""
     specs = {letter: parse_agent(text) for letter, text in players.items()}
     agents: dict[str, Agent] = {}
     with ExitStack() as held:
@@ -99,7 +99,7 @@ def agents_of(
             import torch
 
             held.callback(torch.set_num_threads, torch.get_num_threads())
-            torch.set_num_threads(1)  # rounding can depend on it, and more cores are for more processes
+            torch.set_num_threads(1)  # rounding can depend on it, and other processes use the other cores
         for letter, spec in specs.items():
             sampler = SeededSampler(seed, letter)
             agent = make_agent(spec, sampler, vocabulary, device, use_bf16=use_bf16, explore=explore, server=server)

@@ -17,22 +17,22 @@ SPEC_HELP = f"""A PLAYER is one of
   rule, rule:TEMPERAMENT            plays by rules; one of {", ".join(t.name for t in TEMPERAMENTS)}
                                     (default: {TEMPERAMENTS[0].name})
   WEIGHTS                           weights file or run folder of any stage, or weights of the package (reference,
-                                    reference/STAGE; see kanachan-models): the action of the highest score
-  WEIGHTS@T                         sampled instead, from the softmax of the scores divided by T
-  WEIGHTS:int8, WEIGHTS:int8@T      imitation WEIGHTS with int8 matrices, on the CPU by ONNX Runtime: faster, and not
-                                    quite the same scores; the difference is reported
-  mjai:COMMAND                      a program that speaks mjai over standard input and output, started once for each
-                                    seat; {{seat}} in COMMAND is replaced by the seat; without it the seat is appended
+                                    reference/STAGE; see kanachan-models): takes the action with the highest score
+  WEIGHTS@T                         samples instead from the softmax of the scores divided by T
+  WEIGHTS:int8, WEIGHTS:int8@T      imitation WEIGHTS with int8 matrices, computed on the CPU by ONNX Runtime: faster,
+                                    with slightly different scores; the difference is reported
+  mjai:COMMAND                      a program that speaks mjai over standard input and output, started once per seat;
+                                    {{seat}} in COMMAND is replaced by the seat; otherwise, the seat is appended
                                     (mjai does not transmit rules, room and grades: COMMAND must specify them, as
                                     kanachan-bot does with --rules, --style, --room and --grades)
 """
-MIXTURE_HELP = """Each seat of each game is given one of the PLAYERS at random: each with the same share, or with shares
-given as PLAYER=SHARE, which must sum to 1 and be given for all players or for none.
+MIXTURE_HELP = """Each seat of each game is assigned one of the PLAYERS at random, with equal shares or with the shares
+given as PLAYER=SHARE; these must be given for all players or for none, and must sum to 1.
 """
 _TAIL = re.compile(r"(?P<rest>.+)@(?P<temperature>\d+\.?\d*|\.\d+)")
 _INT8 = ":int8"
 _TOLERANCE = 1e-6
-"""of the sum of shares"""
+"""allowed error of the sum of shares"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,19 +45,19 @@ class AgentSpec:
     command: tuple[str, ...] = ()
     weights: str = ""
     temperature: float | None = None
-    """None: the action of the highest score"""
+    """temperature of sampling; None: takes the action with the highest score"""
     is_int8: bool = False
-    """the network has int8 matrices"""
+    """whether the network has int8 matrices"""
 
     @property
     def files(self) -> list[str]:
-        """The weights files or run folders, or their names."""
+        """The weights files, run folders or names of weights."""
         return [self.weights] if self.weights else []
 
 
 def parse_weights(text: str, *, with_temperature: bool = False) -> AgentSpec:
-    """Parses WEIGHTS or WEIGHTS:int8, and @T behind it; a path that exists is taken as it is. Raises ValueError: T is
-    not a positive number."""
+    """Parses WEIGHTS or WEIGHTS:int8, `with_temperature` also with @T at the end; an existing path is taken literally.
+    Raises ValueError if T is not a positive number."""
     rest, temperature = text, None
     if with_temperature and not _names_weights(text) and (match := _TAIL.fullmatch(text)):
         rest, temperature = match["rest"], float(match["temperature"])
@@ -70,8 +70,8 @@ def parse_weights(text: str, *, with_temperature: bool = False) -> AgentSpec:
 
 
 def parse_agent(text: str, *, requires_files: bool = True) -> AgentSpec:
-    """Parses the specification of a player. `requires_files`: False for a player of games that were played before,
-    whose weights may be elsewhere now. Raises ValueError: there is no such player, or a part is not valid."""
+    """Parses the specification of a player. `requires_files`: False for players of earlier games, since their weights
+    may be elsewhere now. Raises ValueError if there is no such player, or if a part is not valid."""
     kind, _, rest = text.partition(":")
     if text == "random":
         return AgentSpec(text, "random")
@@ -96,9 +96,9 @@ def parse_agent(text: str, *, requires_files: bool = True) -> AgentSpec:
 
 
 def parse_mixture(texts: Sequence[str]) -> tuple[tuple[AgentSpec, ...], tuple[float, ...]]:
-    """Parses players, all with a share or all without, and returns them and their shares of the seats. Raises
-    ValueError: a text is not a player; or shares are given for some players only, are not positive, or do not sum to
-    1."""
+    """Parses players, all with or all without a share, and returns the players and their shares of the seats. Raises
+    ValueError if a text is not a player, or if shares are given for only some players, are not in (0, 1], or do not
+    sum to 1."""
     parts = [_split(text) for text in texts]
     players = tuple(parse_agent(player) for player, _ in parts)
     without = [player for player, share in parts if share is None]
@@ -119,8 +119,8 @@ def parse_mixture(texts: Sequence[str]) -> tuple[tuple[AgentSpec, ...], tuple[fl
 
 
 def _split(text: str) -> tuple[str, float | None]:
-    """Returns the player and its share: what follows the last `=`, if it is a number; a path that exists is taken as it
-    is."""
+    """Returns the player and its share, which is the number after the last `=`, if any; an existing path is taken
+    literally."""
     player, separator, share = text.rpartition("=")
     if not separator or _names_weights(text):
         return text, None

@@ -1,6 +1,6 @@
-"""The fixed shapes of batches in play, and observations as rows of such batches, each with its new events only.
+"""The fixed shapes of batches in play, and the conversion of observations to rows, which have only the new events.
 
-A row's shape depends on the row alone, and all batches of a shape have the same number of rows, some of which may be
+A row's shape depends only on the row, and all batches of a shape have the same number of rows, some of which may be
 padding. See `kanachan.play.policy_agent` for the reason.
 """
 
@@ -18,7 +18,7 @@ from kanachan.data.columns import columns_of_observations
 from kanachan.inference.policy import Policy
 from kanachan.models.kv_cache import IncrementalBatch
 
-_MOST_TILES = 19  # 14 of the hand, 5 indicators
+_MOST_TILES = 19  # 14 in the hand, 5 indicators
 _MOST_CANDIDATES = 64
 
 
@@ -26,22 +26,22 @@ class Shape(NamedTuple):
     """The sizes of a batch."""
 
     new: int
-    """new events"""
+    """number of new events"""
     seen: int
-    """all events"""
+    """number of all events"""
     tiles: int
     candidates: int
     rows: int
 
     def fits(self, new: int, seen: int, tiles: int, candidates: int) -> bool:
-        """Returns whether a row of these sizes fits."""
+        """Returns whether a row of these sizes fits into the shape."""
         return new <= self.new and seen <= self.seen and tiles <= self.tiles and candidates <= self.candidates
 
 
 def shapes_of(most_events: int, rows: int, *, has_middle: bool) -> tuple[Shape, ...]:
-    """Returns all shapes; a row gets the first that it fits into. 92 % of rows fit into one of the first three: since
-    its last decision a seat has seen four discards at most, and there is one dora indicator. With `has_middle` there
-    are shapes for most of the other rows."""
+    """Returns all shapes; a row gets the first shape into which it fits. 92 % of the rows fit into one of the first
+    three: the seat has seen at most four discards since its last decision, and there is one dora indicator. With
+    `has_middle`, additional shapes fit most of the other rows."""
     few, half = max(rows // 4, 1), max(rows // 2, 1)
     middle = (Shape(8, 64, 17, 20, half), Shape(8, most_events, 17, 20, half)) if has_middle else ()
     return (
@@ -55,16 +55,16 @@ def shapes_of(most_events: int, rows: int, *, has_middle: bool) -> tuple[Shape, 
 
 
 class CachedRow(NamedTuple):
-    """An observation, and where the earlier events of its seat are cached."""
+    """An observation, and the location of the cached earlier events of its seat."""
 
     observation: Observation
     slot: int
     start: int
-    """how many events are cached"""
+    """number of cached events"""
 
 
 def batches_of_shape(rows: Sequence[CachedRow], shape: Shape, policy: Policy) -> Iterator[IncrementalBatch]:
-    """Yields batches of a shape with the rows in their order; the last may have too few rows, see `filled`."""
+    """Yields batches of a shape with the rows in the given order; the last may have too few rows, see `filled`."""
     new = [observation._replace(progression=observation.progression[start:]) for observation, _, start in rows]
     columns = policy.ordered(columns_of_observations(new, policy.vocabulary))
     layout = policy.layout
@@ -95,7 +95,7 @@ def batches_of_shape(rows: Sequence[CachedRow], shape: Shape, policy: Policy) ->
 
 
 def filled(batches: Sequence[IncrementalBatch], num_rows: int) -> IncrementalBatch:
-    """Concatenates batches of one shape, and fills them up to its number of rows with copies of the first at slot 0."""
+    """Concatenates batches of one shape, and pads them to `num_rows` rows with copies of the first row at slot 0."""
     num = sum(map(len, batches))
     columns: dict[str, Any] = {}
     for field in fields(IncrementalBatch):

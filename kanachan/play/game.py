@@ -1,4 +1,4 @@
-"""A game in progress: its setup, the requests for actions, and, if wanted, the log of its decisions."""
+"""A game in progress: its setup, its requests for actions, and optionally the log of its decisions."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -18,27 +18,27 @@ from kanachan.play.agent import ActRequest, Agent, GameKey
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GameSetup:
-    """All that a game depends on, except for its players' actions."""
+    """Everything on which a game depends, except for its players' actions."""
 
     key: GameKey
     id: str
-    """of the record"""
+    """id of the record"""
     vocabulary: Vocabulary
     rules: Rules
     style: int
     """0 East only, 1 East and South"""
     room: int
     grades: tuple[int, ...]
-    """by seat"""
+    """grades by seat"""
     seats: tuple[str, ...]
-    """the letter of each seat's player"""
+    """letter of each seat's player"""
     players: Mapping[str, str]
-    """the specification of each player, by letter"""
+    """each player's specification, by letter"""
     table_seed: int
 
 
 class Game:
-    """A game in progress; if `logs_decisions`, also its decisions, with the hidden field."""
+    """A game in progress. With `logs_decisions`, it also logs its decisions, which then have the field `hidden`."""
 
     def __init__(self, setup: GameSetup, *, logs_decisions: bool = False) -> None:
         vocabulary = setup.vocabulary
@@ -46,13 +46,13 @@ class Game:
         self.table = Table.of_game(setup.rules, setup.style, setup.table_seed, vocabulary)
         self._encoder = ObservationEncoder(vocabulary, setup.room, setup.style, setup.grades, logs_decisions)
         self.log: list[tuple[Decision, Action]] | None = [] if logs_decisions else None
-        """in the order of play, also those that another seat's call or ron hid (`Decision.is_preempted`)"""
+        """decisions in the order of play, including those preempted by another seat (`Decision.is_preempted`)"""
         self._num_requests = [0] * vocabulary.num_seats
         self.decisions = [0] * vocabulary.num_seats
-        """by seat: turns with two or more possible actions"""
+        """number of turns with two or more possible actions, by seat"""
         self._awaited: set[int] = set()
         self._answers: list[tuple[ActRequest, Action]] = []
-        """those that are not played yet"""
+        """answers that have not been played yet"""
 
     @property
     def key(self) -> GameKey:
@@ -60,12 +60,12 @@ class Game:
 
     @property
     def waits(self) -> bool:
-        """Whether an action is missing that `requests` has requested."""
+        """Whether an action requested by `requests` is still missing."""
         return bool(self._awaited)
 
     def requests(self, players: Mapping[str, Agent]) -> list[ActRequest]:
-        """Returns the requests for the next actions, for which the game then waits; none when the game has ended.
-        Plays turns with only one option unless an agent `plays_forced`."""
+        """Returns the requests for the next actions, for which the game then waits; none if the game has ended. Plays
+        turns with only one option itself, unless the agent `plays_forced`."""
         while not self.table.done:
             queried = [
                 turn
@@ -89,7 +89,7 @@ class Game:
         return ActRequest(self.key, number, turn, observation, self.table.unlogged_ankan)
 
     def answer(self, request: ActRequest, action: Action) -> None:
-        """Sets the action that was requested of a seat; plays all actions once none is missing."""
+        """Sets the action requested of a seat, and plays all actions once none is missing."""
         self._awaited.remove(request.turn.seat)
         self._answers.append((request, action))
         if not self.waits:
@@ -118,19 +118,19 @@ class Game:
             chosen, hidden = observation.actions.index(action.token), self._encoder.hidden(turn.seat, self.table)
             index = self.table.round_index
             decision = Decision(observation, turn.seat, chosen, index, is_preempted=False, hidden=hidden)
-            logged.append((decision, action._replace(prediction=None)))  # it holds the scores of a whole batch
+            logged.append((decision, action._replace(prediction=None)))  # it refers to a whole batch's scores
             window.append((decision, turn))
         mark_preempted(window, tokens, self._encoder.vocabulary)
         return logged
 
     @property
     def grading_deltas(self) -> list[int]:
-        """The changes of grading points of a game that has ended, by seat."""
+        """The changes of grading points by seat in a finished game."""
         setup = self.setup
         return list(mjsoul_deltas(self.table.scores, setup.room, setup.grades, setup.style))
 
     def recorded_events(self) -> list[Event]:
-        """Returns the events of a game that has ended, as its record has them (mjai, all hands open)."""
+        """Returns the events of a finished game as in its record (mjai, all hands open)."""
         setup = self.setup
         header: dict[str, Any] = {
             "id": setup.id,
@@ -145,5 +145,5 @@ class Game:
         return recorded_events(self.table, header)
 
     def write_record(self, folder: Path, events: list[Event]) -> None:
-        """Writes the record of a game that has ended, of which `events` are `recorded_events`."""
+        """Writes the record of a finished game. `events`: the result of `recorded_events`."""
         write_record(str(folder / f"{self.setup.id}{SUFFIX}"), events)

@@ -1,9 +1,9 @@
-"""Processes that compute networks for the workers of a machine: one on each GPU.
+"""Processes that compute networks for the workers of a machine, one per GPU.
 
-Workers send rows of one of a few shapes (`kanachan.play.batch_shapes`). The server merges the rows of all workers for
-the same network and shape into one forward pass, when they fill it or the first has waited for a millisecond. A pass
-always has the rows of its shape, some of which may be padding, so outputs do not depend on what is merged: they are
-the same, to the last bit, as those of a network of a worker's own on the same device.
+Workers send rows in one of a few shapes (`kanachan.play.batch_shapes`). The server merges the rows of all workers for
+the same network and shape into one forward pass, as soon as they fill it or the first row has waited a millisecond. A
+pass always has the number of rows of its shape, some of which may be padding. Therefore outputs do not depend on the
+merging: they are bitwise identical to the outputs of a worker's own network on the same device.
 """
 
 import tempfile
@@ -29,19 +29,19 @@ from kanachan.play.batch_shapes import Shape, filled
 from kanachan.play.remote_network import Opening, Part, ServerAddress, batch_of_arrays
 
 _MERGE_SECONDS = 0.001
-"""for which rows wait for those of other workers"""
+"""how long rows wait for rows of other workers"""
 
 
 def devices_of_servers(name: str, num_workers: int) -> list[str]:
-    """Returns the device of each server: all GPUs of this machine for an option --device that names none of them."""
+    """Returns the device of each server; for a value of --device without a GPU's number, all GPUs of this machine."""
     num_gpus = torch.cuda.device_count() if name in ("auto", "cuda") else 0
     return [f"cuda:{number}" for number in range(min(num_gpus, num_workers))] or [name]
 
 
 @contextmanager
 def inference_servers(devices: Sequence[str]) -> Iterator[list[ServerAddress]]:
-    """Starts a server on each device, yields their addresses as soon as workers can connect, and ends them. Raises
-    ValueError: a device does not exist; OSError: a server cannot be started."""
+    """Starts a server on each device, yields the addresses as soon as workers can connect, and ends the servers.
+    Raises ValueError if a device does not exist, and OSError if a server cannot be started."""
     with ExitStack() as held:
         folder, key = held.enter_context(tempfile.TemporaryDirectory(prefix="kanachan-")), token_bytes(32)
         starting = []
@@ -58,14 +58,14 @@ def _address(path: str, key: bytes, ready: Connection) -> ServerAddress:
     try:
         found: tuple[str, float] | ValueError = ready.recv()
     except EOFError:
-        raise OSError("the process that computes the networks has ended at its start") from None
+        raise OSError("the process that computes the networks has ended at startup") from None
     if isinstance(found, ValueError):
         raise found
     return ServerAddress(path, key, *found)
 
 
 def _serve(ready: Connection, path: str, key: bytes, device: str) -> None:
-    """Runs a server, in its process, until that is ended."""
+    """Runs a server in this process until the process is ended."""
     try:
         networks = SharedNetworks(chosen_device(device, is_exact=True))
     except ValueError as error:
@@ -79,23 +79,23 @@ def _serve(ready: Connection, path: str, key: bytes, device: str) -> None:
 
 
 def accept_workers(listener: Listener, networks: "SharedNetworks") -> None:
-    """Receives the messages of all workers that connect, each in a thread."""
+    """Receives the messages of all workers that connect, with one thread per worker."""
     while True:
-        with suppress(AuthenticationError, EOFError, ConnectionError):  # of a worker that was killed meanwhile
+        with suppress(AuthenticationError, EOFError, ConnectionError):  # from a worker that has been killed
             Thread(target=networks.receive, args=(listener.accept(),), daemon=True).start()
 
 
 @dataclass(eq=False)
 class _Loaded:
-    """A network, and the slots of its cache that no worker has."""
+    """A network, and the slots of its cache that belong to no worker."""
 
     network: CachedNetwork
     num_slots: int = 1
-    """slot 0, which is for padding, included"""
+    """includes slot 0, which is for padding"""
     free: list[int] = field(default_factory=list)
 
     def take_slots(self, num: int) -> list[int]:
-        """Allocates slots, in the memory of the cache if it has them."""
+        """Returns free slots; enlarges the cache if there are too few."""
         missing = num - len(self.free)
         if missing > 0:
             self.network.reserve(self.num_slots + missing)
@@ -112,24 +112,24 @@ class _Worker:
     connection: Connection
     loaded: _Loaded | None = None
     slots: Tensor = field(default_factory=lambda: torch.zeros(1, dtype=torch.int64))
-    """of the shared cache, by the slots that the worker knows"""
+    """slots of the shared cache, indexed by the worker's own slots"""
 
     def send(self, answer: Any) -> None:
-        with suppress(OSError):  # it has ended, which its thread notices
+        with suppress(OSError):  # the worker has ended; its thread notices this
             self.connection.send(answer)
 
 
 @dataclass(eq=False)
 class _Request:
-    """Parts that a worker has sent together, and whose outputs it receives together."""
+    """Parts that a worker has sent together; it receives their outputs together too."""
 
     worker: _Worker
     outputs: list[Any]
-    """None for parts that are not computed yet"""
+    """outputs of the parts; None: not computed yet"""
 
 
 class _WaitingPart(NamedTuple):
-    """A part of a request, and its place there."""
+    """A part of a request, and its place in the request."""
 
     request: _Request
     place: int
@@ -138,17 +138,17 @@ class _WaitingPart(NamedTuple):
 
 
 class SharedNetworks:
-    """The networks on a device, and the messages of the workers, which one thread handles (`compute`)."""
+    """The networks on a device, and the workers' messages, which one thread handles (`compute`)."""
 
     def __init__(self, device: torch.device) -> None:
         self.device = device
         self._inbox: SimpleQueue[tuple[_Worker, Any]] = SimpleQueue()
         self._loaded: dict[Opening, _Loaded] = {}
         self._waiting: dict[tuple[_Loaded, Shape], list[_WaitingPart]] = {}
-        """by network and shape, the oldest first; none is empty"""
+        """waiting parts by network and shape, oldest first; no list is empty"""
 
     def receive(self, connection: Connection) -> None:
-        """Receives the messages of a worker until it ends."""
+        """Receives the messages of a worker until the worker ends."""
         worker = _Worker(connection)
         with connection, suppress(EOFError, OSError):
             while True:
@@ -157,7 +157,7 @@ class SharedNetworks:
 
     @torch.inference_mode()
     def compute(self) -> None:
-        """Answers the messages of all workers, forever."""
+        """Answers the messages of all workers; never returns."""
         torch.set_num_threads(1)  # rounding can depend on it
         while True:
             try:
@@ -193,7 +193,7 @@ class SharedNetworks:
                 waiting.append(_WaitingPart(request, place, batch, now))
 
     def _forget(self, worker: _Worker) -> None:
-        """Frees the slots of a worker that has ended, once nothing waits that would write to them."""
+        """Removes the waiting parts of a worker that has ended, and then frees its slots."""
         for key, parts in list(self._waiting.items()):
             parts[:] = [part for part in parts if part.request.worker is not worker]
             if not parts:
@@ -209,7 +209,7 @@ class SharedNetworks:
         return self._loaded[opening]
 
     def _seconds_until_pass(self) -> float | None:
-        """Returns how long to wait for further messages before the next pass; None: until one comes."""
+        """Returns how long to wait for more messages before the next pass; None: until a message arrives."""
         if not self._waiting:
             return None
         if any(_num_rows(parts) >= shape.rows for (_, shape), parts in self._waiting.items()):
@@ -218,7 +218,7 @@ class SharedNetworks:
         return max(0.0, first + _MERGE_SECONDS - time.monotonic())
 
     def _pass(self) -> None:
-        """Computes the parts that have waited longest, or that fill a pass, with those that can be merged with them."""
+        """Computes a pass for one network and shape: parts that fill it, otherwise the longest waiting parts."""
 
         def key(entry: tuple[tuple[_Loaded, Shape], list[_WaitingPart]]) -> tuple[bool, float]:
             (_, shape), parts = entry

@@ -1,7 +1,7 @@
-"""A match of duplicate games: the seats of the players on each wall, and the result of a game.
+"""A match of duplicate games: the players' seats on each wall, and the result of a game.
 
-A wall is played once in each of its seatings, so that both players get the same tiles. The hands and draws of a seat
-are the same in all seatings up to the first choice that differs; later rounds have the same walls too.
+A wall is played once in each of its seatings, so that both players get the same tiles. A seat's hands and draws are
+identical in all seatings up to the first different choice; the walls of later rounds are identical too.
 """
 
 import hashlib
@@ -27,7 +27,7 @@ _VOCABULARY_OF_FORMAT: Mapping[Format, str] = {
     "1v2": "kanachan-3p",
     "2v1": "kanachan-3p",
 }
-_PARTNERS = (2, 1, 3)  # of seat 0 in 2v2, wall after wall
+_PARTNERS = (2, 1, 3)  # partner of seat 0 in 2v2, cycling from wall to wall
 _CALLS = ("chi", "pon", "daiminkan")
 
 
@@ -36,23 +36,23 @@ class Match:
     """All settings on which the results of the games depend."""
 
     explore: ClassVar[float] = 0.0
-    """the share of actions that are drawn from all: none"""
+    """share of actions that are drawn from all possible actions: none"""
     players: tuple[str, str]
     """specifications of A and B (`kanachan.play.agent_spec`)"""
     weights: tuple[tuple[str, ...], ...] = ((), ())
-    """of each player: the hashes of its weights files"""
+    """hashes of each player's weights files"""
     format: Format = "1v3"
     rules: Rules = DEFAULT_RULES
     style: int = 1
     """0 East only, 1 East and South"""
     room: int = 4
     grades: tuple[int, int] = (14, 14)
-    """A's and B's"""
+    """grades of A and B"""
     seed: int = 0
     precision: Precision = "fp32"
-    """of the multiplications of networks"""
+    """precision of the networks' matrix multiplications"""
     device: str = "cpu"
-    """the kind of device that networks are on: another one rounds differently"""
+    """kind of device that computes the networks (kinds round differently)"""
 
     @property
     def letters(self) -> Mapping[str, str]:
@@ -61,7 +61,7 @@ class Match:
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """The vocabulary of the games, by the number of seats that the format has."""
+        """The vocabulary of the games, which depends on the format's number of seats."""
         return vocabulary_of_format(self.format)
 
     @property
@@ -70,7 +70,7 @@ class Match:
         return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()[:8]
 
     def games(self, number: int) -> list[GameKey]:
-        """Returns the games of the match, so many rounded up to whole walls."""
+        """Returns the games of the match: `number`, rounded up to whole walls."""
         seatings = num_seatings(self.format)
         return [GameKey(wall, seating) for wall in range(-(-number // seatings)) for seating in range(seatings)]
 
@@ -102,7 +102,7 @@ def vocabulary_of_format(format_: Format) -> Vocabulary:
 
 
 def default_format(vocabulary: Vocabulary) -> Format:
-    """Returns the format of matches in which one A plays against B in all other seats."""
+    """Returns the format in which one A plays against B in all other seats."""
     return next(format_ for format_, name in _VOCABULARY_OF_FORMAT.items() if name == vocabulary.name)
 
 
@@ -112,8 +112,8 @@ def num_seatings(format_: Format) -> int:
 
 
 def players_by_seat(format_: Format, game: GameKey) -> tuple[str, ...]:
-    """Returns the player of each seat, "A" or "B". 1v3, 1v2: A is in every seat in turn; 2v1: B is. 2v2: A is in seat 0
-    and a partner seat, which changes from wall to wall, then in the two other seats."""
+    """Returns the player of each seat, "A" or "B". 1v3, 1v2: A takes every seat in turn. 2v1: B does. 2v2: A takes
+    seat 0 and a partner seat, which changes from wall to wall, and then the two other seats."""
     num_seats = vocabulary_of_format(format_).num_seats
     if format_ == "2v2":
         first = {0, _PARTNERS[game.wall % len(_PARTNERS)]}
@@ -129,9 +129,9 @@ class GameResult:
     wall: int
     seating: int
     players: str
-    """A or B by seat"""
+    """A or B for each seat"""
     ranks: list[int]
-    """0 is the first"""
+    """0 is first place"""
     scores: list[int]
     grading_deltas: list[int]
     rounds: int
@@ -141,11 +141,11 @@ class GameResult:
     won_points: list[int]
     """points gained by all wins, honba and deposits included"""
     deal_ins: list[int]
-    """rounds"""
+    """rounds with a deal-in"""
     calls: list[int]
-    """rounds with a chi, pon or kan of another's tile"""
+    """rounds with a chi, pon or kan of another player's discard"""
     riichis: list[int]
-    """rounds"""
+    """rounds with a riichi"""
     decisions: list[int]
     """turns with two or more possible actions"""
 
@@ -156,7 +156,7 @@ class GameResult:
 
     @classmethod
     def of(cls, game: Game, events: list[Event]) -> "GameResult":
-        """Returns the result of a game that has ended, counted from its events."""
+        """Returns the result of a finished game, counted from its events."""
         num_seats = len(game.setup.seats)
         wins, won_points, deal_ins, calls, riichis = ([0] * num_seats for _ in range(5))
         rounds = rounds_of(events)

@@ -1,12 +1,12 @@
-"""An external program at the table: mjai events over its standard input and output, one JSON object a line.
+"""An external program at the table: mjai events over its standard input and output, one JSON object per line.
 
-A program serves one seat. It is sent all events that this seat can see, in chunks that end where it must act; the tiles
-that it cannot see are "?". A program may exit at the end of its game: the next game then gets a new one.
+A program serves one seat. It receives all events that this seat can see, in chunks that end where it must act; tiles
+that the seat cannot see are "?". A program may exit at the end of its game; the next game then gets a new one.
 
-Programs answer either every line, or only those at which they can act, as Mortal does. A pass does not show which: it
-may be the answer to start_game, with others to come. Nor does a delay, as a program may load its network at any line.
-So the first program of a command is probed before its first game with a made-up turn, a draw, at which a pass is not
-possible: a program that answers every line answers `none` to each line before it. From then on answers are counted.
+Programs answer either every line or, like Mortal, only the lines at which they can act. A pass does not show which: it
+may be the answer to start_game, with more answers to follow. Nor does a delay: a program may load its network at any
+line. So the first program of a command is probed before its first game with a made-up draw, at which a pass is not
+possible: a program that answers every line answers `none` to all lines before it. From then on, answers are counted.
 """
 
 import json
@@ -26,12 +26,12 @@ from kanachan.inference.choice import Action
 from kanachan.play.agent import ActRequest, BatchKey, GameKey, illegal
 
 ANSWER_SECONDS = 120.0
-"""the time limit of an answer, including the start of the program"""
+"""time limit for an answer, including the start of the program"""
 _END_SECONDS = 5.0
 _CONCURRENT = BatchKey(None, 16)
 """programs compute their answers at the same time"""
 _MOVES = ("dahai", "reach", "ankan", "hora", "ryukyoku", *KITA)
-"""the types of event that answer the first draw of a seat"""
+"""types of events that can answer a seat's first draw"""
 
 
 class ProgramEnded(ValueError):
@@ -39,11 +39,11 @@ class ProgramEnded(ValueError):
 
 
 class Program:
-    """A running program, its input and its output.
+    """A running program with its input and output.
 
     Args:
-        command: `{seat}` in it is replaced by the seat; without it the seat is appended.
-        answers_all: whether the program answers every line; None: `probe` finds out.
+        command: `{seat}` in it is replaced by the seat; otherwise, the seat is appended.
+        answers_all: whether the program answers every line; None: unknown until `probe`.
     """
 
     def __init__(self, command: Sequence[str], seat: int, num_seats: int, answers_all: bool | None = None) -> None:
@@ -56,23 +56,23 @@ class Program:
         self.last_sent: Sequence[Mapping[str, Any]] = ()
         """the events that were sent last"""
         self.is_between_games = False
-        """whether a game has ended and the program has not answered since"""
+        """whether a game has ended and the program has not answered since then"""
         self._is_input_closed = False
-        # in a new session, as Ctrl-C is for the arena, which closes its programs
+        # in a new session, since Ctrl-C is for the arena, which then closes its programs
         try:
             self._process = subprocess.Popen(
                 words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True, bufsize=0
             )
         except OSError as error:
             raise ValueError(
-                f"mjai:{self.name} cannot be started: {error.strerror}; give the program's path, and its arguments"
+                f"mjai:{self.name} cannot be started: {error.strerror}; give the program's path and its arguments"
             ) from None
         self._answers_all = answers_all
         self._buffer = b""
 
     def probe(self) -> bool:
-        """Plays a made-up game of one draw, and returns whether the program answers every line. Raises ValueError: the
-        program answers some of the lines before the draw but not all, or the draw not by a move."""
+        """Plays a made-up game of one draw, and returns whether the program answers every line. Raises ValueError if
+        the program answers only some of the lines before the draw, or does not answer the draw with a move."""
         before, after = made_up_game(self.seat, self.num_seats)
         self.send(before)
         answers = [self._read()]
@@ -89,7 +89,7 @@ class Program:
         return self._answers_all
 
     def send(self, events: Sequence[Mapping[str, Any]]) -> None:
-        """Sends events, at the last of which the program must act. A closed input is reported by `answer`."""
+        """Sends events; the program must act at the last one. `answer` reports a closed input."""
         self.last_sent = events
         lines = "".join(json.dumps(event, separators=(",", ":")) + "\n" for event in events)
         assert self._process.stdin is not None
@@ -99,7 +99,7 @@ class Program:
             self._is_input_closed = True
 
     def answer(self) -> Event:
-        """Returns the program's answer to the events that were sent last; raises as `_read`."""
+        """Returns the program's answer to the events that were sent last. Raises the errors of `_read`."""
         assert self._answers_all is not None
         return self._last_of(len(self.last_sent) if self._answers_all else 1)
 
@@ -115,8 +115,8 @@ class Program:
         return [self._read() for _ in range(num)][-1]
 
     def _read(self) -> Event:
-        """Reads the next line. Raises ProgramEnded: there is none; ValueError: it is not there in time, or not an mjai
-        event."""
+        """Reads the next line. Raises ProgramEnded if there is none, and ValueError if it does not arrive in time or is
+        not an mjai event."""
         if self._is_input_closed:
             raise self._ended()
         assert self._process.stdout is not None
@@ -150,12 +150,12 @@ class Program:
         return ProgramEnded(f"{self.name}: the program has ended, with status {status}")
 
     def close_input(self) -> None:
-        """Closes the program's input, at which it should exit."""
+        """Closes the program's input, upon which it should exit."""
         assert self._process.stdin is not None
         self._process.stdin.close()
 
     def close(self, seconds: float = _END_SECONDS) -> None:
-        """Closes the program's input and kills the program if it has not exited after so many seconds."""
+        """Closes the program's input, and kills the program if it has not exited after `seconds`."""
         self.close_input()
         assert self._process.stdout is not None
         try:
@@ -167,8 +167,8 @@ class Program:
 
 
 def made_up_game(seat: int, num_seats: int) -> tuple[list[Event], list[Event]]:
-    """Returns the events of a game that is aborted by nine terminals and honours at the first draw, as the dealer sees
-    them: up to the draw, and after it."""
+    """Returns the events, as seen by the dealer, of a game that nine terminals and honours abort at the first draw: the
+    events up to the draw, and the events after it."""
     hand = "1m 9m 1p 9p 1s 9s E S W N 4p 5p 6s".split()
     start = {"type": "start_kyoku", "bakaze": "E", "kyoku": seat + 1, "oya": seat, "honba": 0, "kyotaku": 0}
     hands = [hand if owner == seat else ["?"] * len(hand) for owner in range(num_seats)]
@@ -188,7 +188,7 @@ class _Seated:
     def __init__(self, program: Program) -> None:
         self.program = program
         self._num_rounds = self._num_in_round = 0
-        """rounds that were sent so far, and events of the last of them in the log"""
+        """number of rounds sent so far, and of the log's events of the last of them"""
         self._ahead: Event | None = None
         """an event that was sent before it is in the log"""
 
@@ -202,7 +202,7 @@ class _Seated:
         self.program.send(lines)
 
     def declare_riichi(self) -> None:
-        """Sends the seat's own declaration, after which the program must discard."""
+        """Sends the seat's own riichi declaration, after which the program must discard."""
         # the engine does not report it to the seat itself
         self._num_in_round += 1
         self.program.send([{"type": "reach", "actor": self.program.seat}])
@@ -214,12 +214,12 @@ class _Seated:
         self.program.send_end([self._hidden(event) for event in rest])
 
     def _new(self, events: Sequence[Event]) -> list[Event]:
-        """Returns those of the log's next events that have not been sent yet."""
+        """Returns the log's next events, except for an event that was sent ahead."""
         lines: list[Event] = []
         for event in events:
             kind, (ahead, self._ahead) = event["type"], (self._ahead, None)
             is_sent = ahead is not None and (kind, event.get("actor")) == (ahead["type"], ahead["actor"])
-            # what was sent ahead is in the log, but the engine may not report it once more
+            # the event sent ahead is in the log, but the engine may not report it again
             self._num_in_round += 1 + (ahead is not None and not is_sent)
             if is_sent:
                 continue
@@ -243,7 +243,7 @@ class _Seated:
 
 
 class MjaiAgent:
-    """Plays by programs of one command: one for each game and seat at a time, reused in later games."""
+    """Plays with programs of one command: one per game and seat at a time, reused in later games."""
 
     plays_forced = True
 
@@ -260,7 +260,7 @@ class MjaiAgent:
 
     def act(self, requests: Sequence[ActRequest]) -> list[Action]:
         queried = [self._at(request) for request in requests]
-        for seated, request in zip(queried, requests, strict=True):  # all compute at the same time
+        for seated, request in zip(queried, requests, strict=True):  # all programs compute at the same time
             seated.send(request)
         return [Action(self._answer(*pair)) for pair in zip(queried, requests, strict=True)]
 
@@ -299,8 +299,8 @@ class MjaiAgent:
         return choice.token
 
     def _first_answer(self, seated: _Seated) -> Event:
-        """Returns the answer of a program. A program that exited after the previous game is replaced: this was not
-        visible while it was exiting."""
+        """Returns the answer of a program. Replaces a program that exited after the previous game; while it was
+        exiting, this could not be seen."""
         program = seated.program
         try:
             return program.answer()
@@ -326,5 +326,5 @@ class MjaiAgent:
         for program in programs:
             program.close_input()
         end = time.monotonic() + _END_SECONDS
-        for program in programs:  # the time limit is for all of them together
+        for program in programs:  # the time limit applies to all of them together
             program.close(max(0.0, end - time.monotonic()))

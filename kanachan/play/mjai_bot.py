@@ -1,4 +1,4 @@
-"""A seat at an mjai table whose decisions a policy makes: events in, actions and predictions out.
+"""A policy that plays one seat at an mjai table: it receives events, and returns actions and predictions.
 
 Shapes: A options of a turn, R ranks.
 """
@@ -28,7 +28,7 @@ _LEAST_LOG_PROBABILITY = -1_000.0  # JSON cannot represent infinity
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """The predictions of the networks for a turn; options are in the order of their tokens."""
+    """The networks' predictions for a turn; options are in the order of their tokens."""
 
     prediction: Prediction
     quality: NDArray[np.float64]
@@ -40,9 +40,9 @@ class MjaiBot:
     """Decides for one seat, round after round.
 
     Args:
-        encoder: of the room, the style and the grades.
-        sampling: None takes the option of the highest score; else one is sampled, with probabilities proportional to
-            exp(score / sampling).
+        encoder: the encoder for the room, the style and the grades.
+        sampling: None takes the option with the highest score; otherwise, an option is sampled with a probability
+            proportional to exp(score / sampling).
     """
 
     def __init__(
@@ -63,22 +63,22 @@ class MjaiBot:
         self._random = np.random.default_rng(seed)
         self._table: SeatTable | None = None
         self._tokens: tuple[int, ...] = ()
-        """options of the decision that `_evaluation` is of"""
+        """options of the decision to which `_evaluation` belongs"""
         self._evaluation: Evaluation | None = None
         self._chosen = -1
 
     @property
     def num_seats(self) -> int:
-        """Players of the games that it plays."""
+        """The number of players in a game."""
         return self._encoder.vocabulary.num_seats
 
     @property
     def is_in_round(self) -> bool:
-        """Whether a round has been started and not left."""
+        """Whether a round has been started and has not ended."""
         return self._table is not None
 
     def start_round(self, start: Event) -> None:
-        """Starts a round with mjai's start_kyoku."""
+        """Starts a round with the mjai event start_kyoku."""
         self.leave_round()
         self._table = SeatTable.of_start(self._rules, start, self.seat, self._encoder.vocabulary)
 
@@ -87,9 +87,9 @@ class MjaiBot:
         self._table = self._evaluation = None
 
     def follow(self, event: Event, needs_answer: bool = True) -> Event | None:
-        """Processes the next event of the round, and returns an mjai event with `meta` for the seat's action, or None
-        where the seat cannot act or no answer is needed. Raises ValueError: the event cannot follow the events before
-        it; the round is over for this seat."""
+        """Processes the next event of the round, and returns the seat's action as an mjai event with `meta`, or None if
+        the seat cannot act or no answer is needed. Raises ValueError if the event cannot follow the events before it;
+        the round is then over for this seat."""
         assert self._table is not None
         before, self._evaluation = self._evaluation, None
         try:
@@ -132,14 +132,14 @@ class MjaiBot:
         return None if self._sampling is None else self._random.random()
 
     def _meta(self, turn: Turn, evaluation: Evaluation | None, after_reach: bool) -> dict[str, Any]:
-        """Returns the `meta` of an answer; without an evaluation, where there is only one option, it has no values."""
+        """Returns the `meta` of an answer. Without an evaluation, if there is only one option, it has no values."""
         assert self._table is not None
         vocabulary, tokens = self._encoder.vocabulary, tuple(turn.options)
         quality = [0.0] if evaluation is None else evaluation.quality.tolist()
         coarse = mask_values(dict(zip(tokens, quality, strict=True)), vocabulary, after_reach)
         meta: dict[str, Any] = {"mask_bits": coarse["mask_bits"]} if evaluation is None else coarse
         meta["is_greedy"] = evaluation is None or tokens[int(evaluation.prediction.score.argmax())] == self._chosen
-        # as Mortal's: before the draw, and 0 with a hand that is complete
+        # as in Mortal: the shanten before the draw, and 0 for a complete hand
         held = [tile for tile in turn.hand if tile != turn.drawn]
         meta["shanten"] = max(0, shanten(held, self.num_seats))
         meta["at_furiten"] = self._table.is_furiten

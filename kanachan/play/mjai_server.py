@@ -1,4 +1,4 @@
-"""Serves one seat of an mjai table: an event a line in, an answer a line out."""
+"""Serves one seat of an mjai table: reads one event per line, and writes one answer per line."""
 
 import json
 from collections.abc import Iterable
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 PROGRAM = "kanachan-bot"
 _JOIN: Event = {"type": "join", "name": "kanachan", "room": "default"}
-"""answers the greeting of the reference server"""
+"""answer to the greeting of the reference server"""
 
 
 class Bot:
-    """Answers every line of a game, invalid ones included; a line may hold an array of events, of which the last one is
-    answered. `is_seated`: whether the server assigns the seat, by start_game."""
+    """Answers every line of a game, including invalid lines. A line may hold an array of events; the last event is then
+    answered. `is_seated`: whether the server assigns the seat, with start_game."""
 
     def __init__(self, player: "MjaiBot", *, is_seated: bool = False) -> None:
         self._player = player
@@ -80,7 +80,7 @@ class Bot:
 
 
 def serve(bot: Bot, lines: Iterable[bytes], output: TextIO) -> None:
-    """Writes the answer to each line as soon as the line is read; empty lines have none."""
+    """Writes the answer to each line as soon as the line is read; empty lines are not answered."""
     for line in lines:
         text = line.decode(errors="replace").strip()
         if text:

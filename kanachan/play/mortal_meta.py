@@ -1,10 +1,10 @@
-"""The `meta` that Mortal's program adds to an answer: values and a bit mask over 46 actions, of three players 44.
+"""The `meta` that Mortal's program adds to an answer: values and a bit mask over 46 actions (three players: 44).
 
-They are coarser than our options: 0 ... 36 discards (34 kinds, then the red fives), 37 riichi with any discard; then of
-four players 38 39 40 chi with the lowest, middle or highest tile, 41 pon, 42 kan, 43 win, 44 abort the round, 45 pass;
-and of three, as the programs for three players that descend from Mortal have it, 38 pon, 39 kan, 40 a North set aside,
-41 win, 42 abort the round, 43 pass. An action has the value of the best of its options, so that the highest value is
-that of the best option.
+These actions are coarser than our options. 0 ... 36: discards (34 kinds, then the red fives); 37: riichi with any
+discard. Four players: 38, 39, 40: chi with the lowest, middle or highest tile; 41 pon; 42 kan; 43 win; 44 abort the
+round; 45 pass. Three players, as in the programs for three players derived from Mortal: 38 pon; 39 kan; 40 a North set
+aside; 41 win; 42 abort the round; 43 pass. An action has the value of its best option, so the action with the highest
+value contains the best option.
 """
 
 from collections.abc import Mapping
@@ -28,14 +28,14 @@ _OF_KIND = {
         "skip": 43,
     },
 }
-"""by number of seats"""
+"""action numbers of the other kinds of options, by number of seats"""
 _RIICHI = 37
 _FIRST_CHI = 38
 
 
 def mask_action(token: int, vocabulary: Vocabulary, after_reach: bool = False) -> int:
-    """Returns the action of the mask that includes an option. `after_reach`: riichi is declared, and its discard is to
-    be chosen."""
+    """Returns the action of the mask that includes an option. `after_reach`: riichi has been declared, and the discard
+    is to be chosen."""
     name, at = vocabulary.action.describe(token)
     if name == "discard":
         tile = at["tile"]
@@ -58,8 +58,8 @@ def masked_values(values: Mapping[int, float]) -> dict[str, Any]:
 
 
 def mask_values(values: Mapping[int, float], vocabulary: Vocabulary, after_reach: bool = False) -> dict[str, Any]:
-    """Returns `q_values` and `mask_bits` of options, given by token; with kans on the seat's own turn also
-    `kan_select`, the same by the kind of tile (0 ... 33)."""
+    """Returns `q_values` and `mask_bits` for options given by token. If there are kans on the seat's own turn, also
+    returns `kan_select`: the same values by kind of tile (0 ... 33)."""
     best: dict[int, float] = {}
     best_kan: dict[int, float] = {}
     for token, value in values.items():

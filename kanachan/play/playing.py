@@ -1,6 +1,6 @@
-"""Plays many games: in this process, in several, or on a cluster, each with its own engines and its own copies of the
-networks; for each GPU, one more process computes the networks for all. Games do not depend on each other, nor on how
-many advance together, nor on the workers.
+"""Plays many games in this process, in several processes, or on a cluster. Each process has its own engines and its own
+copies of the networks; with GPUs, one additional process per GPU computes the networks for all workers. A game depends
+neither on other games, nor on how many games advance together, nor on the workers.
 """
 
 import math
@@ -32,22 +32,22 @@ BackendName = Literal["inline", "processes", "ray"]
 
 @dataclass(frozen=True, kw_only=True)
 class Execution:
-    """Where and how games are played, which does not change them."""
+    """Where and how games are played; these settings do not change the games."""
 
     backend: BackendName = "inline"
     workers: int | None = None
-    """None: one for each core"""
+    """number of workers; None: one per core"""
     address: str | None = None
-    """of a Ray cluster"""
+    """address of a Ray cluster"""
     together: int | None = None
-    """games that advance together in a worker; None: `kanachan.play.together.usual_together`"""
+    """number of games that advance together in a worker; None: `kanachan.play.together.usual_together`"""
     device: str = "cpu"
-    """of the networks, as an option names it"""
+    """device of the networks, as given to the option `--device`"""
     records: Path | None = None
     """folder for the games' records"""
 
     def shares_networks(self, device: str) -> bool:
-        """Returns whether servers compute the networks for all workers: those that share the GPUs of this machine."""
+        """Returns whether servers compute the networks for all workers: if several workers share local GPUs."""
         return device != "cpu" and self.backend != "inline" and self.workers != 1 and self.address is None
 
 
@@ -56,9 +56,9 @@ class GameStream(Generic[Result]):
     """Plays games in one process, many together; a stream of units (`annotate.runtime.units.Serve`).
 
     Args:
-        finish: returns the result of a game that has ended, given the events of its record.
-        fail: as `on_failure` of `BatchedGames`.
-        server: a process that computes the networks; None: this one does.
+        finish: returns the result of a finished game, given the events of its record.
+        fail: see `on_failure` of `BatchedGames`.
+        server: process that computes the networks; None: this process.
     """
 
     series: Match | SelfPlay
@@ -68,8 +68,8 @@ class GameStream(Generic[Result]):
     server: "ServerAddress | None" = None
 
     def __call__(self, keys: Iterator[GameKey], stop: StopRequest) -> Generator[tuple[GameKey, Result]]:
-        """Yields the key and the result of each game as they end, until a stop is requested. Raises IllegalAction,
-        ValueError: as `agents_of` and `BatchedGames`."""
+        """Yields the key and the result of each game as it ends, until a stop is requested. Raises the errors of
+        `agents_of` and `BatchedGames` (IllegalAction, ValueError)."""
         series, execution = self.series, self.execution
         made = agents_of(
             series.letters,
@@ -84,7 +84,7 @@ class GameStream(Generic[Result]):
             yield from BatchedGames(series.begin, agents, self._finished, self.fail).play(keys, self.together(), stop)
 
     def together(self, room: float = math.inf) -> int:
-        """Returns how many games advance together, if their caches may take so many bytes."""
+        """Returns how many games advance together if their caches may take `room` bytes."""
         series, use_bf16 = self.series, self.series.precision == "bf16"
         found = self.execution.together
         return found or usual_together(series.letters.values(), series.vocabulary, use_bf16=use_bf16, room=room)
@@ -98,9 +98,9 @@ class GameStream(Generic[Result]):
 def play_games(
     stream: GameStream[Result], keys: Sequence[GameKey], stop: StopRequest
 ) -> Generator[tuple[GameKey, Result]]:
-    """Plays games and yields their results as they come, until all have ended or a stop is requested. Raises
-    IllegalAction, ValueError: as the stream; OSError: a worker cannot be started, or a process has ended that others
-    need, or workers were lost again and again that had the same game."""
+    """Plays games and yields each result as it comes, until all games have ended or a stop is requested. Raises the
+    errors of the stream (IllegalAction, ValueError), and OSError if a worker cannot be started, if a process that
+    others need has ended, or if workers with the same game were lost repeatedly."""
     if not keys:
         return
     series, execution = stream.series, stream.execution
@@ -110,11 +110,11 @@ def play_games(
     servers: Sequence[ServerAddress] = ()
     with ExitStack() as held:
         if execution.shares_networks(series.device):
-            # torch, which only networks need
+            # imports torch, which only networks need
             from kanachan.play.inference_server import devices_of_servers, inference_servers
 
             servers = held.enter_context(inference_servers(devices_of_servers(execution.device, num_workers)))
-        room = math.inf  # with an address the memory is of other machines
+        room = math.inf  # with an address, other machines provide the memory
         if execution.address is None:
             room = room_for_caches(series.device, execution.device, servers, num_workers)
         together = stream.together(room)

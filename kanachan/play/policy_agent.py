@@ -1,10 +1,10 @@
-"""Trained networks as agents: requests of many games are evaluated together, in batches of a few fixed shapes.
+"""Trained networks as agents, which evaluate requests of many games together in batches of a few fixed shapes.
 
-How a row is rounded can depend on the shape of its batch, and so, on rare occasions, can a choice. So a row's shape
-depends on the row alone, and all batches of a shape have the same number of rows, some of which may be padding: the
-actions of a player never depend on how many games advance together.
+The rounding of a row can depend on the shape of its batch, and in rare cases the choice does too. Therefore a row's
+shape depends only on the row, and all batches of a shape have the same number of rows, some of which may be padding:
+the actions of a player never depend on how many games advance together.
 
-Shapes: as in kanachan.models.kv_cache.
+Shapes: see kanachan.models.kv_cache.
 """
 
 from collections.abc import Hashable, Iterator, Sequence
@@ -28,30 +28,30 @@ from kanachan.play.remote_network import RemoteNetwork
 from kanachan.play.together import FIRST_SLOTS
 
 _ROWS = {"cpu": 16, "gpu": 256}
-"""of a batch: on a CPU, many more would not be filled by 128 games; on a GPU, padding costs little"""
+"""rows of a batch: 128 games would not fill many more on a CPU; on a GPU, padding costs little"""
 
 
 @dataclass(slots=True)
 class _Seat:
-    """The stored events of the round that a seat of a game is in."""
+    """The cached events of a seat's current round."""
 
     slot: int
     events: tuple[int, ...] = ()
 
 
 class CachedPolicy(Policy):
-    """A policy that caches the events of each seat, and computes only the new ones.
+    """A policy that caches each seat's events and computes only the new events.
 
-    Its predictions have scores; the other fields are None, for speed.
+    For speed, its predictions have only scores; the other fields are None.
 
     Args:
-        policy: a copy of its network caches the events.
-        use_bf16: multiply in bf16; networks with int8 matrices do not.
+        policy: the policy whose network is copied, with a cache.
+        use_bf16: multiply in bf16; has no effect on networks with int8 matrices.
     """
 
     def __init__(self, policy: Policy, *, use_bf16: bool = False) -> None:
         self.is_remote = isinstance(policy.network, RemoteNetwork)
-        """whether a server computes, which merges rows of several workers"""
+        """whether a server computes the network; it merges the rows of several workers"""
         kind = policy.network.device_type if isinstance(policy.network, RemoteNetwork) else policy.device.type
         is_int8, vocabulary = isinstance(policy.network, Int8Network), policy.vocabulary
         rows = _ROWS["cpu" if kind == "cpu" else "gpu"]
@@ -64,15 +64,15 @@ class CachedPolicy(Policy):
         )
         self._seats: dict[Hashable, _Seat] = {}
         self._num_slots = 0
-        """of seats"""
+        """number of slots for seats"""
         self._free: list[int] = []
 
     @torch.inference_mode()
     def evaluate(
         self, observations: Sequence[Observation], seats: Sequence[Hashable] | None = None
     ) -> list[Prediction]:
-        """Returns the prediction for each observation, equal up to rounding to that without cached events; requires
-        `seats`."""
+        """Returns the prediction for each observation, which is the same up to rounding as without cached events;
+        requires `seats`."""
         assert seats is not None, "cached events are found by the seat"
         places: dict[Shape, list[int]] = {}
         rows = []
@@ -117,7 +117,7 @@ class CachedPolicy(Policy):
         cached, events = self._seats.get(seat), observation.progression
         if cached is None or events[: len(cached.events)] != cached.events:
             return 0
-        # without new events the last one is computed again, as each row must have an event
+        # without new events, the last event is computed again, since each row must have an event
         return min(len(cached.events), len(events) - 1)
 
     def _cached(self, seat: Hashable) -> _Seat:
@@ -155,8 +155,8 @@ def seat_of(request: ActRequest) -> tuple[GameKey, int]:
 
 
 class PolicyAgent(Agent):
-    """Plays by the scores of a policy: samples the softmax of the scores divided by the temperature, without one takes
-    the highest. `explore`: the share of actions that are drawn from all with equal probabilities."""
+    """Plays by a policy's scores: samples from the softmax of the scores divided by `temperature`; None: takes the
+    highest score. `explore`: the share of actions that are drawn uniformly from all possible actions."""
 
     def __init__(
         self, policy: CachedPolicy, sampler: SeededSampler, temperature: float | None = None, explore: float = 0.0

@@ -1,9 +1,9 @@
-"""The Ray back end: one actor for each worker, on this machine or on a cluster.
+"""The Ray back end: one actor per worker, on this machine or on a cluster.
 
-Only Ray's core is used. An actor returns what it has done with the answer to a call, and each call brings it as many
-new units: Ray's own work, a millisecond for each call, is small against seconds of work. A lost actor, alone or with
-its machine, is replaced. Units are given only to actors that have started, so nothing waits for a machine that does not
-come back: its replacements start where other actors have ended.
+Only Ray's core is used. An actor returns its finished results as the answer to a call, and each call brings it as many
+new units: Ray's overhead, a millisecond per call, is small compared with seconds of work. An actor lost alone or with
+its machine is replaced. Only actors that have started receive units. Therefore nothing waits for a machine that does
+not come back: its replacements start where other actors have ended.
 """
 
 import os
@@ -20,12 +20,12 @@ from annotate.runtime.signals import StopRequest
 from annotate.runtime.units import AHEAD, Result, Serve, Task, Unit, Waiting, done, print_lost
 
 _WAIT_SECONDS = 0.2  # between two checks for a stop
-_START_SECONDS = 30.0  # for which the first units wait until all actors have started, so that each gets its share
+_START_SECONDS = 30.0  # longest wait of the first units for all actors to start, so that each gets its share
 _MOST_FAILED_STARTS = 3
 
 
 class _Actor:
-    """A worker, as Ray runs it in a process of its own: a thread does the units."""
+    """A worker, which Ray runs in its own process; a thread computes the units."""
 
     def __init__(self) -> None:
         os.environ["OMP_NUM_THREADS"] = "1"  # before torch is imported; workers share the cores of a machine
@@ -33,13 +33,13 @@ class _Actor:
         self._results: SimpleQueue[Any] = SimpleQueue()
 
     def begin(self, serve: Serve, folder: str) -> None:
-        """Starts the thread, in the working folder of the driver: paths are relative to it."""
+        """Starts the thread, in the working folder of the driver, to which paths are relative."""
         os.chdir(folder)
         Thread(target=self._run, args=(serve,), daemon=True).start()
 
     def exchange(self, units: list[Any]) -> list[Any]:
-        """Receives units, None for the end of them, and returns the results that are there, at least one; in the end
-        None. Raises Exception: the stream's, after all results until then."""
+        """Receives units, with None as their end, and returns the available results, at least one, with None as their
+        end. Raises the exception of the stream, after all results before it."""
         for unit in units:
             self._units.put(unit)
         results = [self._results.get()]
@@ -48,7 +48,7 @@ class _Actor:
         if isinstance(results[-1], BaseException):
             if len(results) == 1:
                 raise results[-1]
-            self._results.put(results.pop())  # the thread adds no more
+            self._results.put(results.pop())  # the thread adds no more results
         return results
 
     def _run(self, serve: Serve) -> None:
@@ -56,28 +56,28 @@ class _Actor:
             for unit_and_result in serve(iter(self._units.get, None), StopRequest()):
                 self._results.put(unit_and_result)
             self._results.put(None)
-        except BaseException as error:  # the panics of the rules engine are not an Exception
+        except BaseException as error:  # panics of the rules engine are not subclasses of Exception
             is_plain = isinstance(error, Exception)
             self._results.put(error if is_plain else RuntimeError(f"{type(error).__name__}: {error}"))
 
 
 @dataclass(eq=False)
 class _Member(Generic[Unit]):
-    """An actor, from the time at which it was requested of Ray."""
+    """An actor, from the time when it was requested from Ray."""
 
     actor: Any
     has_started: bool = False
     is_serving: bool = False
     """whether it has received units and its stream has not ended"""
     is_complete: bool = False
-    """whether it was told that there are no more units, and can take none of a lost actor"""
+    """whether it was told that there are no more units; it can then take none from a lost actor"""
     tasks: list[Task[Unit]] = field(default_factory=list)
-    """units that it has, in the order in which it received them"""
+    """its unfinished units, in the order in which it received them"""
 
 
 class RayBackend(Generic[Unit, Result]):
-    """Workers that are actors of Ray, one for each core of the cluster where `workers` is None. `serves` are dealt out
-    in turn; `ray`: as of `ray_cluster`."""
+    """Workers that are Ray actors; `workers` None: one per core of the cluster. `serves` are assigned to the actors in
+    turn; `ray`: the module from `ray_cluster`."""
 
     def __init__(
         self,
@@ -89,14 +89,14 @@ class RayBackend(Generic[Unit, Result]):
         self._ray = ray
         self._num = workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
         self._ahead = ahead
-        self._serves = cycle([self._ray.put(serve) for serve in serves])  # once, for all actors
+        self._serves = cycle([self._ray.put(serve) for serve in serves])  # stored once for all actors
         self._members: list[_Member[Unit]] = []
         self._awaited: dict[Any, _Member[Unit]] = {}
-        """the actors by the reference of the call that they are to answer"""
+        """actors by the reference of the call whose answer is awaited"""
         self._failed_starts = 0
 
     def results(self, units: Iterable[Unit], stop: StopRequest) -> Generator[tuple[Unit, Result]]:
-        """Yields units and results as they come, as `ProcessPool.results`."""
+        """Yields units and results as they come, like `ProcessPool.results`."""
         waiting = Waiting(units)
         try:
             for _ in range(self._num):
@@ -121,7 +121,7 @@ class RayBackend(Generic[Unit, Result]):
         self._awaited[actor.begin.remote(next(self._serves), os.getcwd())] = member
 
     def _give(self, waiting: Waiting[Unit]) -> None:
-        """Gives their first units to all actors that have started and have none, to each as many as to the others."""
+        """Gives the first units, in equal numbers, to all actors that have started and have no units."""
         idle = [member for member in self._members if member.has_started and not member.is_serving]
         for _ in range(self._ahead):
             for member in idle:
@@ -153,7 +153,7 @@ class RayBackend(Generic[Unit, Result]):
         results = [each for each in answer if each is not None]
         done_units = [done(member.tasks, unit) for unit, _ in results]
         if answer[-1] is None:
-            self._end([member])  # its core is free for the replacement of a lost one
+            self._end([member])  # its core becomes free for the replacement of a lost actor
         else:
             tasks = [None if member.is_complete else waiting.take() for _ in results]
             member.tasks += [task for task in tasks if task is not None]
@@ -169,21 +169,21 @@ class RayBackend(Generic[Unit, Result]):
         elif member.tasks:
             print_lost(member.tasks, "its process was killed, or its machine failed")
             waiting.put_back(member.tasks)
-        else:  # it had done all, and only its end was not received
+        else:  # it had finished, and only its end was not received
             return
         self._start()
 
     def _end(self, members: list[_Member[Unit]]) -> None:
-        """Ends actors at once, whatever they are doing."""
+        """Ends actors immediately, even while they are working."""
         for member in list(members):
-            with suppress(Exception):  # it is lost already, or the whole cluster is
+            with suppress(Exception):  # the actor or the whole cluster is lost already
                 self._ray.kill(member.actor)
             self._members.remove(member)
         self._awaited = {reference: member for reference, member in self._awaited.items() if member in self._members}
 
 
 def _cause(error: Any) -> Exception:
-    """Returns the exception of the actor: itself if it is a user's error, else a RuntimeError with the traceback."""
+    """Returns the actor's exception itself if it is a user error, else a RuntimeError with the traceback."""
     return error.cause if isinstance(error.cause, ValueError | OSError) else RuntimeError(str(error))
 
 

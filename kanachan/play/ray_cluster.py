@@ -1,4 +1,4 @@
-"""The connection to Ray: to a cluster that runs already, or to one that is started on this machine and ended again."""
+"""Connects to Ray: to a running cluster, or to a cluster started on this machine for the time of the connection."""
 
 import os
 import secrets
@@ -14,17 +14,17 @@ from annotate.runtime.resources import num_cores
 from kanachan.extras import install_command
 
 _CONNECT_SECONDS = 5
-_STORE_BYTES, _STORE_BYTES_PER_WORKER = 128 << 20, 32 << 20  # results of a few units; more than this goes to the disk
+_STORE_BYTES, _STORE_BYTES_PER_WORKER = 128 << 20, 32 << 20  # for the results of a few units; the rest goes to the disk
 
 
 @contextmanager
 def ray_cluster(num_workers: int | None, address: str | None) -> Iterator[Any]:
-    """Connects this process to a cluster of Ray, yields Ray's module, and disconnects. `num_workers`: how many actors a
-    cluster runs at a time that is started here, and ended again; None: one for each core; `address`: of one that runs
-    already, `HOST:PORT`, or `auto` on one of its machines. Raises ValueError: Ray is not installed, or cannot be
-    reached or started."""
+    """Connects this process to a Ray cluster, yields Ray's module, and disconnects. `address`: of a running cluster,
+    `HOST:PORT`, or `auto` on one of its machines; None: starts a cluster here, and ends it again. `num_workers`: how
+    many actors a cluster started here runs at a time; None: one per core. Raises ValueError if Ray is not installed, or
+    if it cannot be reached or started."""
     ray = _imported(is_ours=address is None)
-    # for sockets and logs of a cluster that is started here; /tmp/ray would only grow
+    # for sockets and logs of a cluster started here; the default, /tmp/ray, would grow without limit
     with tempfile.TemporaryDirectory(prefix="kanachan-ray-", ignore_cleanup_errors=True) as folder:
         try:
             with _signal_handlers_kept():
@@ -41,7 +41,7 @@ def ray_cluster(num_workers: int | None, address: str | None) -> Iterator[Any]:
 def _start(ray: Any, num_workers: int, folder: str) -> None:
     try:
         ray.init(
-            "local",  # not a cluster that happens to run here
+            "local",  # ignores a cluster that happens to run here
             num_cpus=num_workers,
             num_gpus=0,
             object_store_memory=_STORE_BYTES + num_workers * _STORE_BYTES_PER_WORKER,
@@ -71,12 +71,12 @@ def _connect(ray: Any, given: str) -> None:
 
 
 def _imported(is_ours: bool) -> Any:
-    """Returns the module. `is_ours`: whether a cluster will be started: its token is of this process alone, not in a
-    file of the user."""
+    """Returns Ray's module. `is_ours`: whether a cluster will be started; its token then belongs only to this process
+    and is not in a file of the user."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", ".*")  # its reports of lost workers: the back end has its own
+    os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", ".*")  # reports of lost workers: the back end prints its own
     if is_ours:
-        os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex())  # Ray turns tokens on by itself
+        os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex())  # Ray enables tokens by itself
     elif {"RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"} & os.environ.keys() or (
         Path.home() / ".ray" / "auth_token"
     ).exists():
@@ -89,7 +89,7 @@ def _imported(is_ours: bool) -> Any:
 
 
 def _require_answer(given: str, address: str) -> None:
-    """Raises ValueError within seconds if no server is there, for which Ray itself waits minutes."""
+    """Raises ValueError within seconds if no server answers; Ray itself would wait for minutes."""
     host, _, port = address.rpartition(":")
     try:
         socket.create_connection((host.strip("[]"), int(port)), _CONNECT_SECONDS).close()
@@ -103,7 +103,7 @@ def _first_line(error: Exception) -> str:
 
 @contextmanager
 def _signal_handlers_kept() -> Iterator[None]:
-    """Restores the handlers of signals, which Ray replaces by its own."""
+    """Restores the signal handlers, which Ray replaces with its own."""
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield

@@ -1,4 +1,4 @@
-"""A network that another process computes (`kanachan.play.inference_server`), in a worker."""
+"""A worker's network that another process computes (`kanachan.play.inference_server`)."""
 
 import math
 from collections.abc import Sequence
@@ -20,20 +20,20 @@ _ENDED = "the process that computes the networks has ended (killed, out of memor
 
 
 class ServerAddress(NamedTuple):
-    """Where a worker finds a server."""
+    """The address at which a worker connects to a server."""
 
     path: str
-    """of its socket"""
+    """path of the server's socket"""
     key: bytes
-    """that both sides prove to know"""
+    """secret that authenticates both sides"""
     device: str
-    """the kind of device that computes"""
+    """kind of the server's device"""
     free: float = math.inf
-    """bytes of its memory for caches and weights"""
+    """bytes of the device's memory that are free for caches and weights"""
 
 
 class Opening(NamedTuple):
-    """The first message of a worker: the network that it needs."""
+    """The first message of a worker, which describes the network that it needs."""
 
     weights: str
     num_events: int
@@ -42,12 +42,12 @@ class Opening(NamedTuple):
 
 
 Part = tuple[Shape, dict[str, Any]]
-"""rows of one shape that a worker sends, and the fields of their `IncrementalBatch`"""
+"""the shape of rows that a worker sends, and the fields of their `IncrementalBatch`"""
 
 
 class RemoteNetwork(Network):
-    """A network that a server computes: outputs only. `weights`: file or name, as the server finds it. Raises OSError:
-    the server has ended."""
+    """A network that a server computes; only its outputs are available. `weights`: file or name, as seen by the server.
+    Raises OSError if the server has ended."""
 
     def __init__(self, server: ServerAddress, weights: str) -> None:
         nn.Module.__init__(self)
@@ -60,20 +60,20 @@ class RemoteNetwork(Network):
             raise OSError(_ENDED) from None
 
     def with_cache(self, num_events: int, num_rows: int, *, use_bf16: bool) -> "RemoteNetwork":
-        """Loads the network, with a cache as of `CachedNetwork`, and returns this one. Raises ValueError: the weights
-        cannot be read."""
+        """Loads the network on the server, with a cache as in `CachedNetwork`, and returns `self`. Raises ValueError if
+        the weights cannot be read."""
         self._send(Opening(self._weights, num_events, num_rows, use_bf16))
         self._receive()
         return self
 
     def reserve(self, num_slots: int) -> None:
-        """Allocates the cache of `num_slots` slots; cached values are preserved. Raises ValueError: the device has too
+        """Allocates a cache of `num_slots` slots; cached values are preserved. Raises ValueError if the device has too
         little memory."""
         self._send(num_slots)
         self._receive()
 
     def request(self, batches: Sequence[tuple[Shape, IncrementalBatch]]) -> None:
-        """Sends batches; call `forward` for each, filled up or not, in the same order."""
+        """Sends batches; then `forward` must be called for each, padded or not, in the same order."""
         self._send([(shape, _arrays(batch)) for shape, batch in batches])
 
     def forward(self, batch: Batch, *, with_auxiliary: bool = False) -> Output:
@@ -102,12 +102,12 @@ class RemoteNetwork(Network):
 
 
 def _arrays(batch: IncrementalBatch) -> dict[str, Any]:
-    """Returns the fields of a batch, tensors as arrays: torch would send them by files that both sides open."""
+    """Returns the fields of a batch, with tensors as arrays, since torch would send tensors through shared files."""
     values = {field.name: getattr(batch, field.name) for field in fields(batch)}
     return {name: value.numpy() if isinstance(value, torch.Tensor) else value for name, value in values.items()}
 
 
 def batch_of_arrays(values: dict[str, Any]) -> IncrementalBatch:
-    """Returns the batch that was sent as arrays."""
+    """Returns the batch whose fields were sent as arrays."""
     tensors = {name: torch.from_numpy(value) for name, value in values.items() if isinstance(value, np.ndarray)}
     return IncrementalBatch(**{**values, **tensors})

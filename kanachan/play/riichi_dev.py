@@ -1,8 +1,8 @@
-"""Plays at an arena that speaks mjai over a WebSocket, as riichi.dev does.
+"""Plays at an arena that speaks mjai over a WebSocket, such as riichi.dev.
 
-The server sends one mjai event a frame, and a frame `request_action` with `request_id` and `possible_actions` where it
-waits for this seat; only that is answered, by one of the possible actions with the `request_id`. They are the
-authority: an answer outside of them would cost a chombo.
+The server sends one mjai event per frame. When it waits for this seat, it sends a frame `request_action` with
+`request_id` and `possible_actions`. Only this frame is answered, with one of the possible actions and the `request_id`.
+The answer is always one of the server's possible actions, since any other answer would cost a chombo.
 """
 
 import json
@@ -19,30 +19,30 @@ from kanachan.play.mjai_server import PROGRAM, Bot
 
 REQUEST = "request_action"
 _NOTICES = ("action_ack", "validation_result", "error")
-"""types of what the server says that is no event of a game"""
+"""types of server messages that are not game events"""
 _OTHER_NAMES = {"pass": "none", "nukidora": "kita"}
 _ID, _OPTIONS = "request_id", "possible_actions"
 FIRST_WAIT, LONGEST_WAIT = 1.0, 30.0
-"""seconds between two attempts to connect, doubled after each"""
+"""seconds between two attempts to connect, doubled after each attempt"""
 MOST_ATTEMPTS = 8
-"""to connect, one after the other, before the program ends"""
+"""consecutive attempts to connect before the program ends"""
 
 
 class Arena:
-    """What is answered to the frames of the server."""
+    """Answers the server's frames."""
 
     def __init__(self, bot: Bot) -> None:
         self._bot = bot
         self._last = ""
-        """the last event as text: a frame that is sent twice is one event"""
+        """the last event as text: a frame that is sent twice counts as one event"""
         self._answer: Event = {}
-        """the bot's, to the last event"""
+        """the bot's answer to the last event"""
         self._sent: tuple[Any, str] = (None, "")
-        """the last request's id and the answer to it"""
+        """the last request's id, and the answer to that request"""
         self.num_events = 0
-        """of games, that were followed"""
+        """number of game events processed"""
         self.num_games = 0
-        """that have ended"""
+        """number of finished games"""
 
     def answer(self, frame: str | bytes) -> str | None:
         """Returns the text to send back for a frame, or None."""
@@ -67,7 +67,7 @@ class Arena:
 
     def _follow(self, event: Event) -> None:
         self.num_events += 1
-        if event.get("type") == "start_game":  # whose requests are numbered from the start again
+        if event.get("type") == "start_game":  # the numbers of its requests start again
             self._sent = (None, "")
         self._answer = self._bot.answer(json.dumps(event))
         if self._answer["type"] == "error":
@@ -89,21 +89,21 @@ class Arena:
 
 
 def chosen_option(answer: Event, options: Sequence[Event]) -> Event:
-    """Returns the option of the server that an answer of the bot means. If there is none, it is the most probable of
-    the answer's candidates that there is, else to pass, else to discard the tile just drawn."""
+    """Returns the server's option that matches the bot's answer. If there is none, returns the most probable candidate
+    of the answer that matches an option, else a pass, else the discard of the tile just drawn."""
     meta = answer.get("meta", {})
     candidates, probability = meta.get("candidates", []), meta.get("probabilities") or meta.get("expected_points", [])
     ranked = sorted(zip(probability, range(len(candidates)), strict=True), reverse=True)
     for wanted in [answer, *(candidates[i] for _, i in ranked)]:
         for option in options:
-            if _is_same(wanted, option):  # which may leave out who acts, and whether the tile was drawn
+            if _is_same(wanted, option):  # an option may lack the actor, and whether the tile was just drawn
                 return {**{name: wanted[name] for name in ("actor", "tsumogiri") if name in wanted}, **option}
     order = ("none", "pass", "dahai")
     return min(options, key=lambda o: (*(o.get("type") != name for name in order), not o.get("tsumogiri", False)))
 
 
 def _is_same(wanted: Event, option: Event) -> bool:
-    """Returns whether an option is what is wanted, in all that the option says of it."""
+    """Returns whether an option is the wanted action, in all fields that the option has."""
     if _OTHER_NAMES.get(option.get("type", ""), option.get("type")) != wanted.get("type"):
         return False
     for name in ("pai", "tsumogiri"):
@@ -115,8 +115,8 @@ def _is_same(wanted: Event, option: Event) -> bool:
 
 
 def play(arena: Arena, url: str, token: str) -> None:
-    """Plays until the server closes the connection in good order; connects again where it is cut. Raises ValueError:
-    the server refuses the token, or cannot be reached."""
+    """Plays until the server closes the connection normally; connects again if the connection is lost. Raises
+    ValueError if the server refuses the token or cannot be reached."""
     attempt = 0
     while True:
         try:

@@ -1,4 +1,4 @@
-"""Games that advance together, so that agents receive the requests of many of them in one batch."""
+"""Advances many games together, so that agents receive the requests of many games in one batch."""
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,26 +12,26 @@ from annotate.runtime.signals import Stopped, StopRequest
 from kanachan.play.agent import ActRequest, Agent, BatchKey, GameKey, illegal
 from kanachan.play.game import Game
 
-_MOST_MOVES_WAITED = 100  # calls of `advance`: a rare key would delay a game by thousands
+_MOST_MOVES_WAITED = 100  # calls of `advance`; without this limit, a rare batch key could delay a game by thousands
 
 _OF_THE_PROGRAM = (KeyboardInterrupt, SystemExit, GeneratorExit, Stopped, MemoryError)
-"""errors that are not of the engine, whose panics are not an Exception"""
+"""errors that do not come from the engine (its panics are not subclasses of Exception)"""
 
 ResultT = TypeVar("ResultT")
 
 
 @dataclass(slots=True)
 class _RequestQueue:
-    """Waiting requests of a batch key, the oldest first."""
+    """The waiting requests of a batch key, oldest first."""
 
     size: int
-    """the preferred size of a batch"""
+    """preferred batch size"""
     since: int
-    """the move at which requests were taken last, or the first began to wait"""
+    """move at which requests were last taken or, if none were, the first request began to wait"""
     requests: list[ActRequest] = field(default_factory=list)
 
     def num_ready(self, move: int) -> int:
-        """Returns how many requests to take: all after a long wait, else as many as make full batches."""
+        """Returns how many requests to take: all after a long wait, otherwise as many as fill whole batches."""
         num = len(self.requests)
         return num if move - self.since > _MOST_MOVES_WAITED else num // self.size * self.size
 
@@ -42,13 +42,13 @@ class _RequestQueue:
 
 
 class BatchedGames(Generic[ResultT]):
-    """Games that advance together. A game waits until a batch of its key (`Agent.group`) is full, unless that takes
+    """Games that advance together. A game waits until the batch of its key (`Agent.group`) is full, unless this takes
     too long or no other game can continue.
 
     Args:
-        finish: returns the result of a game that has ended, given the events of its record.
-        on_failure: returns the result of a game that its engine cannot continue, given its key and the error; the game
-            is dropped, and the others go on. None: the error is raised.
+        finish: returns the result of a finished game, given the events of its record.
+        on_failure: returns the result of a game that its engine cannot continue, given the game's key and the error;
+            the game is dropped, and the others continue. None: the error is raised.
     """
 
     def __init__(
@@ -64,10 +64,10 @@ class BatchedGames(Generic[ResultT]):
         self._on_failure = on_failure
         self._games: dict[GameKey, Game] = {}
         self._waiting: dict[tuple[str, BatchKey], _RequestQueue] = {}
-        """by player's letter and batch key; none is empty"""
+        """queues by the player's letter and the batch key; none is empty"""
         self._num_moves = 0
         self._ended: list[tuple[GameKey, ResultT]] = []
-        """the games that have ended and were not returned yet"""
+        """finished games that have not been returned yet"""
 
     def __len__(self) -> int:
         """Returns the number of games in progress."""
@@ -78,8 +78,8 @@ class BatchedGames(Generic[ResultT]):
         self._games[key] = self._begin(key)
 
     def play(self, keys: Iterator[GameKey], together: int, stop: StopRequest) -> Generator[tuple[GameKey, ResultT]]:
-        """Plays games, so many of them together, and yields keys and results as they end, until a stop is requested.
-        Raises IllegalAction, ValueError: as `advance`, after the results of the games that have ended before."""
+        """Plays games, `together` at a time, and yields keys and results as they end, until a stop is requested. Raises
+        the errors of `advance` (IllegalAction, ValueError) after the results of the games that ended before."""
         has_more = True
         while (has_more or len(self)) and stop.received is None:
             if has_more:
@@ -88,17 +88,17 @@ class BatchedGames(Generic[ResultT]):
                 has_more = len(self) == together
             try:
                 ended = self.advance()
-            except (ValueError, OSError):  # of a player
+            except (ValueError, OSError):  # from a player
                 yield from self._ended
                 raise
             yield from ended
 
     @no_search_for_cycles()
     def advance(self) -> list[tuple[GameKey, ResultT]]:
-        """Collects the requests of all games that do not wait, and plays the actions of the batches that are ready.
-        Returns the keys and results of the games that have ended. Raises IllegalAction: a player has chosen an action
-        that is not possible; ValueError: a program among the players fails otherwise. The games cannot be continued
-        then."""
+        """Collects the requests of all games that are not waiting, and plays the actions of the batches that are ready.
+        Returns the keys and results of the games that have ended. Raises IllegalAction if a player has chosen an action
+        that is not possible, and ValueError if a player's program fails in another way; the games cannot be continued
+        afterwards."""
         self._num_moves += 1
         for game in [game for game in self._games.values() if not game.waits]:
             requests: list[ActRequest] = []
@@ -123,7 +123,7 @@ class BatchedGames(Generic[ResultT]):
 
     @contextmanager
     def _dropping(self, game: Game) -> Iterator[None]:
-        """Removes a game that cannot go on, none of whose requests waits: the engine works on a game only then."""
+        """Removes a game that cannot continue. None of its requests waits: the engine works on a game only then."""
         try:
             yield
         except BaseException as error:
@@ -135,8 +135,8 @@ class BatchedGames(Generic[ResultT]):
             self._ended.append((game.key, self._on_failure(game.key, error)))
 
     def _ready(self) -> dict[str, list[ActRequest]]:
-        """Returns, by player's letter, the requests of full batches and those that have waited for long; if there are
-        none, those of the fullest queue."""
+        """Returns, by the player's letter, the requests of full batches and the requests that have waited for long; if
+        there are none, the requests of the fullest queue."""
         num_ready = {key: queue.num_ready(self._num_moves) for key, queue in self._waiting.items()}
         if self._waiting and not any(num_ready.values()):
             fullest = max(self._waiting, key=lambda key: len(self._waiting[key].requests) / self._waiting[key].size)
@@ -157,7 +157,7 @@ class BatchedGames(Generic[ResultT]):
             if events is None:
                 continue
             del self._games[game.key]
-            self._ended.append((game.key, self._finish(game, events)))  # before `Agent.end`, which may fail
+            self._ended.append((game.key, self._finish(game, events)))  # before `Agent.end`, since it may fail
             logs.append((game, events))
         for game, events in logs:
             for seat, letter in enumerate(game.setup.seats):

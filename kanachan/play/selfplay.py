@@ -1,4 +1,4 @@
-"""Self-play: games of a mixture of players, each a function of the settings and its number alone."""
+"""Self-play: games of a mixture of players. Each game is a function of only the settings and the game's number."""
 
 import hashlib
 import json
@@ -20,30 +20,30 @@ from kanachan.play.match import Precision
 
 @dataclass(frozen=True, kw_only=True)
 class SelfPlay:
-    """All settings on which the games of self-play depend. Raises ValueError: the share of explored actions is not in
-    0 ... 1, or a player takes the action of the highest score, which leaves nothing to explore."""
+    """All settings on which the games of self-play depend. Raises ValueError if the share of explored actions is not in
+    0 ... 1, or if actions are to be explored but a player always takes the action of the highest score."""
 
     vocabulary: Vocabulary
-    """of the games"""
+    """vocabulary of the games"""
     players: tuple[str, ...]
-    """specifications (`kanachan.play.agent_spec`)"""
+    """specifications of the players (`kanachan.play.agent_spec`)"""
     shares: tuple[float, ...]
-    """of the seats, by player"""
+    """each player's share of the seats"""
     weights: tuple[tuple[str, ...], ...] = ()
-    """of each player: the hashes of its weights files"""
+    """hashes of each player's weights files"""
     explore: float = 0.0
-    """the share of the actions of networks that are drawn from all with equal probabilities"""
+    """share of the networks' actions that are drawn uniformly from all possible actions"""
     rules: Rules = DEFAULT_RULES
     style: int = 1
     """0 East only, 1 East and South"""
     room: int = 4
     grades: tuple[int, ...] = (14,)
-    """one, or one for each seat"""
+    """one grade for all seats, or one per seat"""
     seed: int = 0
     precision: Precision = "fp32"
-    """of the multiplications of networks"""
+    """precision of the networks' matrix multiplications"""
     device: str = "cpu"
-    """the kind of device that networks are on: another one rounds differently"""
+    """kind of device that computes the networks (kinds round differently)"""
 
     def __post_init__(self) -> None:
         if not 0 <= self.explore <= 1:
@@ -68,14 +68,14 @@ class SelfPlay:
         return hashlib.sha256(json.dumps(self.as_json(), sort_keys=True).encode()).hexdigest()[:16]
 
     def as_json(self) -> dict[str, Any]:
-        """Returns the settings as JSON values, without the vocabulary, which shards have by themselves."""
+        """Returns the settings as JSON values, without the vocabulary, which shards store separately."""
         values: dict[str, Any] = json.loads(json.dumps({name: getattr(self, name) for name in _names()}))
         return values
 
     @classmethod
     def of_json(cls, values: Mapping[str, Any], vocabulary: Vocabulary) -> "SelfPlay":
-        """Returns the settings of JSON values, among which there may be others. Raises ValueError: some are missing:
-        another version of the program wrote the values."""
+        """Returns the settings that JSON values contain; other values are ignored. Raises ValueError if settings are
+        missing, because another version of the program wrote the values."""
         missing = [name for name in _names() if name not in values]
         if missing:
             raise ValueError(f"the settings of self-play lack {', '.join(missing)}: another version has written them")
@@ -92,7 +92,7 @@ class SelfPlay:
         return tuple(ascii_uppercase[bisect(limits, uniform)] for uniform in drawn)
 
     def begin(self, key: GameKey) -> Game:
-        """Starts a game, whose number is that of its wall."""
+        """Starts a game; its number is the number of its wall."""
         return Game(self.setup(key.wall), logs_decisions=True)
 
     def setup(self, number: int) -> GameSetup:
@@ -107,13 +107,13 @@ class SelfPlay:
             grades=grades_by_seat(self.grades, self.vocabulary.num_seats),
             seats=self.seats(number),
             players=self.letters,
-            # other walls than the arena's of the same seed, which may measure what is learned from these
+            # differs from the arena's walls of the same seed: the arena may evaluate models trained on these games
             table_seed=table_seed(self.seed, number, "selfplay-"),
         )
 
 
 def _names() -> list[str]:
-    """Returns the names of the settings that shards keep with their games."""
+    """Returns the names of the settings that shards store with their games."""
     return [field.name for field in fields(SelfPlay) if field.name != "vocabulary"]
 
 

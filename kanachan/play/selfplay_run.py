@@ -1,5 +1,5 @@
-"""Runs self-play: plays the games that a folder lacks, and adds them to it as rows of shards, encoded directly from the
-games in progress."""
+"""Runs self-play: plays the games that are missing in a folder, and adds them to the folder as rows of shards, encoded
+directly from the games in progress."""
 
 from collections.abc import Callable
 from contextlib import closing
@@ -21,8 +21,8 @@ from kanachan.play.selfplay import SelfPlay
 def run_selfplay(
     stream: GameStream[PlayedGame], games: PlayedGames, on_game: Callable[[PlayedGame], object], stop: StopRequest
 ) -> None:
-    """Plays the games that the folder lacks, until all are there or a stop is requested; raises as `play_games`, and
-    OSError: the disk is full."""
+    """Plays the games that are missing in the folder, until it is complete or a stop is requested. Raises the errors of
+    `play_games`, and OSError if the disk is full."""
     with closing(play_games(stream, [GameKey(number, 0) for number in games.missing], stop)) as played:
         for key, game in played:
             games.add(key.wall, game)
@@ -33,7 +33,7 @@ def run_selfplay(
 
 
 def stream_of(selfplay: SelfPlay, execution: Execution, order_seed: int = 0) -> GameStream[PlayedGame]:
-    """Returns what plays the games of self-play."""
+    """Returns the stream that plays the games of self-play."""
     return GameStream(
         series=selfplay, finish=partial(_encoded, order_seed), fail=partial(_left_out, selfplay), execution=execution
     )
@@ -56,8 +56,8 @@ def _encoded(order_seed: int, game: Game, events: list[Event]) -> PlayedGame:
 
 
 def _has_effect(decision: Decision, vocabulary: Vocabulary) -> bool:
-    """Returns whether another choice could have changed the game: not where another seat's call or ron hid the choice,
-    as from a record, unless the seat could win too. So whether a decision is kept never depends on what was chosen."""
+    """Returns whether another choice could have changed the game: False if another seat's call or ron hid the choice,
+    as in records, unless the seat could win too. Thus whether a decision is kept never depends on its action."""
     may_win = any(vocabulary.action.block_of(token).name == "ron" for token in decision.observation.actions)
     return may_win or not decision.is_preempted
 

@@ -1,7 +1,7 @@
-"""Statistics of the games of a match: metrics with intervals, differences of the players, and a test of significance.
+"""Statistics of a match: metrics with intervals, differences between the players, and a significance test.
 
-The seatings of a wall share their tiles, so intervals come from a bootstrap that resamples whole walls, and the test
-flips the signs of whole walls' differences at random.
+The seatings of a wall share their tiles. Therefore intervals come from a bootstrap that resamples whole walls, and the
+test randomly flips the signs of whole walls' differences.
 
 Shapes: B games, C columns of sums, R replicates, W walls, F flips.
 """
@@ -23,27 +23,27 @@ from kanachan.play.match import PLAYERS, GameResult, Match, num_seatings
 _FLIPS = 20_000
 _FLIPS_AT_ONCE = 1000
 _SIGNIFICANCE, _POWER = 0.05, 0.8
-_NO_DEVIATION = 1e-9  # 0 up to rounding
+_NO_DEVIATION = 1e-9  # treated as 0, because of rounding
 FEWEST_WALLS = 10
-"""with fewer, the variance between walls is too uncertain for the intervals to be reliable"""
+"""with fewer walls, the variance between walls is too uncertain for reliable intervals"""
 
 
 class PairedTest(NamedTuple):
-    """A test whether the players' mean ranks differ, paired by walls."""
+    """A test of whether the players' mean ranks differ, paired by walls."""
 
     difference: float
-    """mean rank of A minus that of B"""
+    """mean rank of A minus mean rank of B"""
     p: float
-    """how often the difference is as large when signs are flipped at random"""
+    """share of random sign flips with a difference at least as large"""
     wall_deviation: float
-    """standard deviation of the differences of whole walls; NaN with fewer than two"""
+    """standard deviation of the whole walls' differences; NaN with fewer than two walls"""
     walls: int
     whole_walls: int
-    """walls of which all games have ended"""
+    """number of walls whose games have all ended"""
 
     def games_for(self, wanted: float, games_per_wall: int) -> int | None:
-        """Returns the number of games with which a difference is detected with 80 % power at 5 % significance; None:
-        all walls have the same difference, as where a player meets itself."""
+        """Returns the number of games needed to detect the difference `wanted` with 80 % power at 5 % significance;
+        None if all walls have the same difference, for example if a player plays against itself."""
         if self.wall_deviation < _NO_DEVIATION:
             return None
         normal = NormalDist()
@@ -55,16 +55,16 @@ class MatchStatistics(NamedTuple):
     """The metrics of a match, by name."""
 
     players: dict[str, dict[str, Estimate]]
-    """by letter"""
+    """metrics by player letter"""
     differences: dict[str, Estimate]
-    """A minus B"""
+    """differences A minus B"""
     test: PairedTest
 
 
 def match_statistics(
     results: Sequence[GameResult], match: Match, points: Sequence[float], replicates: int = REPLICATES
 ) -> MatchStatistics:
-    """Computes the statistics of games that have ended, in any order. `points`: rank points, first to last."""
+    """Computes the statistics of finished games, given in any order. `points`: rank points, first to last."""
     results = sorted(results, key=lambda result: result.game)
     wall_B = np.array([result.wall for result in results], np.int64)
     metrics = {player: _metrics(results, player, points, match.style) for player in PLAYERS}
@@ -78,7 +78,7 @@ def match_statistics(
 
 def _metrics(results: Sequence[GameResult], player: str, points: Sequence[float], style: int) -> dict[str, Statistic]:
     def total(values: Callable[[GameResult], Sequence[float]]) -> Floats:
-        """Returns the sums over the seats of the player, by game."""
+        """Returns the sums over the player's seats, by game."""
         return np.array(
             [math.fsum(v for v, p in zip(values(r), r.players, strict=True) if p == player) for r in results]
         )
@@ -104,9 +104,9 @@ def _metrics(results: Sequence[GameResult], player: str, points: Sequence[float]
 
 
 def _stable_dan(rank_B: Sequence[Floats], style: int) -> Statistic:
-    """Returns the statistic of stable dan: Tenhou's dan at which the mean gain at Houou tables is 0."""
+    """Returns the statistic for the stable dan: the Tenhou dan at which the mean gain at Houou tables is 0."""
     gains, step = TENHOU_BONUS[len(rank_B)][style]["houou"], TENHOU_PENALTY_STEP[style]
-    lowest = FIRST_DAN - 3  # of which the last place costs nothing
+    lowest = FIRST_DAN - 3  # the dan at which the last place costs nothing
 
     def statistic(sums_RC: Floats) -> Floats:
         return sums_RC[:, :-1] @ np.array(gains) / (step * sums_RC[:, -1]) - (FIRST_DAN - 1 - lowest)
@@ -116,7 +116,7 @@ def _stable_dan(rank_B: Sequence[Floats], style: int) -> Statistic:
 
 
 def rank_difference(result: GameResult) -> float:
-    """Computes the mean rank of A in one game minus that of B."""
+    """Computes the mean rank of A minus the mean rank of B in one game."""
     ranks: dict[str, list[int]] = {player: [] for player in PLAYERS}
     for player, rank in zip(result.players, result.ranks, strict=True):
         ranks[player].append(rank)
@@ -131,9 +131,9 @@ def _test(results: Sequence[GameResult], match: Match) -> PairedTest:
         sums[result.wall] = sums.get(result.wall, 0.0) + rank_difference(result) / seatings
     sum_W = np.array(list(sums.values()))
     num_games = Counter(result.wall for result in results)
-    # an incomplete wall would count as one with a small difference
+    # an incomplete wall would count as a wall with a small difference
     whole_W = np.array([num_games[wall] == seatings for wall in sums])
-    observed = abs(sum_W.sum()) - 1e-9  # sums of the same numbers in another order count as equal
+    observed = abs(sum_W.sum()) - 1e-9  # sums of the same numbers in a different order count as equal
     rng = np.random.default_rng(0)
     num_as_large = 0
     for _ in range(0, _FLIPS, _FLIPS_AT_ONCE):
@@ -146,7 +146,7 @@ def _test(results: Sequence[GameResult], match: Match) -> PairedTest:
 
 
 def as_json(outcome: MatchStatistics) -> dict[str, Any]:
-    """Returns the statistics as JSON values; null where a metric is not defined."""
+    """Returns the statistics as JSON values, with null for undefined metrics."""
 
     def intervals(estimates: dict[str, Estimate]) -> dict[str, Any]:
         return {name: {"value": e.value, "low": e.low, "high": e.high} for name, e in estimates.items()}

@@ -1,4 +1,4 @@
-"""How many games advance together in a process: as many as keep it busy, if the caches of the networks have room."""
+"""Chooses how many games advance together in a process: enough to keep it busy, if the networks' caches have room."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 TOGETHER = 128
 TOGETHER_WITH_PROGRAMS = 2
 FIRST_SLOTS = 64
-"""seats of which a cache has room at first; then twice as many, and so on"""
+"""seats for which a cache initially has room; the number doubles as needed"""
 _SHARE_FOR_CACHES = 0.7
 
 
 def usual_together(
     players: Iterable[str], vocabulary: Vocabulary, *, use_bf16: bool = False, room: float = math.inf
 ) -> int:
-    """Returns how many games advance together where no number is given. `room`: bytes that the caches of a process may
-    take. Raises ValueError: there is no room for a few games."""
+    """Returns how many games advance together if no number is given. `room`: bytes that a process's caches may take.
+    Raises ValueError if there is not even room for a few games."""
     specs = [parse_agent(player) for player in players]
     if any(spec.kind == "mjai" for spec in specs):
         return TOGETHER_WITH_PROGRAMS
@@ -34,27 +34,27 @@ def usual_together(
         slots //= 2
     if slots < FIRST_SLOTS:
         raise ValueError(
-            f"the networks cache at least {FIRST_SLOTS * of_seat / 1e9:.1f} GB in each process, and there is room for "
+            f"the networks cache at least {FIRST_SLOTS * of_seat / 1e9:.1f} GB in each process, but there is room for "
             f"{max(room, 0) / 1e9:.1f}: give fewer --processes, --precision bf16 or a smaller network"
         )
     return min(TOGETHER, slots // vocabulary.num_seats)
 
 
 def bytes_of_seat(weights: str, vocabulary: Vocabulary, *, use_bf16: bool) -> int:
-    """Returns the size of the cached events of a seat: keys and values in all layers."""
+    """Returns the size in bytes of a seat's cached events: keys and values in all layers."""
     model = read_card(weights)["model"]
     num_layers = model["layers"] + model["decoder_layers"]
     return vocabulary.max_progression * 2 * model["width"] * num_layers * (2 if use_bf16 else 4)
 
 
 def room_for_caches(kind: str, device: str, servers: "Sequence[ServerAddress]", num_processes: int) -> float:
-    """Returns how many bytes the caches of one of several processes may take. `kind`: of the device that networks are
-    on; `servers`: those that compute the networks; without any, each process does."""
+    """Returns how many bytes the caches of one of several processes may take. `kind`: kind of the networks' device;
+    `servers`: the servers that compute the networks; if there are none, each process computes them."""
     if servers:
         return _SHARE_FOR_CACHES * min(server.free for server in servers) / math.ceil(num_processes / len(servers))
     if kind == "cpu":
         return _SHARE_FOR_CACHES * free_memory() / num_processes
-    # torch, which only networks need
+    # imports torch, which only networks need
     from kanachan.models.device import chosen_device
     from kanachan.models.kv_cache import free_bytes
 

@@ -1,6 +1,6 @@
-"""Converts an annotation to the table as its seat saw it, which the review draws.
+"""Converts an annotation to the table as its seat saw it; the review draws this table.
 
-All of it comes from the annotation's tokens, so what is drawn is the input of the networks. Tiles have the
+Everything comes from the annotation's tokens, so the drawn table is the input of the networks. Tiles have the
 specification's names: 0 is a red five, 1z ... 7z are E S W N P F C.
 """
 
@@ -29,22 +29,22 @@ from kanachan.review.tile_names import NORTH, kind_of_tile, sorted_tiles
 
 @dataclass(slots=True)
 class Discard:
-    """A tile of a river."""
+    """A discarded tile in a river."""
 
     tile: str
     tsumogiri: bool
     riichi: bool
     called: bool = False
-    """whether another seat has taken it"""
+    """whether another seat has called it"""
 
 
 @dataclass(slots=True)
 class TableView:
-    """The table before one decision; lists over seats are in the order of the seats, 0 the first dealer."""
+    """The table before one decision; lists are by seat, where seat 0 is the first dealer."""
 
     seat: int
     wind: int
-    """of the round, 0 East"""
+    """wind of the round; 0: East"""
     dealer: int
     honba: int
     deposits: int
@@ -53,16 +53,16 @@ class TableView:
     dora_indicators: list[str]
     scores: list[int]
     ranks: list[int]
-    """0 = first"""
+    """0: first place"""
     grades: list[str]
     hand: list[str]
     drawn: str | None
     rivers: list[list[Discard]]
     melds: list[list[Meld]]
     norths: list[int]
-    """how many each seat has set aside"""
+    """number of Norths that each seat has set aside"""
     last_seat: int | None = None
-    """the seat that acted last; where the decision is a reaction, the seat of what may be claimed"""
+    """the seat that acted last; if the decision is a reaction, the seat whose tile may be claimed"""
     last_kind: str | None = None
     """discard, chi, pon, daiminkan, ankan, kakan or kita"""
     last_meld: int | None = None
@@ -81,8 +81,8 @@ class Candidate:
 
 
 def table_of(annotation: Annotation, vocabulary: Vocabulary, pons: Sequence[Sequence[str]] = ()) -> TableView:
-    """Returns the table that `annotation` describes. `pons`: for each pon of the round in turn, the two tiles from the
-    hand, in mjai's names: tokens do not contain whether a red five was among them; ordinary fives are assumed then."""
+    """Returns the table that `annotation` describes. `pons`: the two tiles from the hand for each pon of the round, in
+    order, with mjai names. Without them, ordinary fives are assumed, since tokens do not distinguish red fives here."""
     sparse: defaultdict[str, list[dict[str, int]]] = defaultdict(list)
     for token in annotation.sparse:
         name, values = vocabulary.sparse.describe(token)
@@ -119,7 +119,7 @@ def table_of(annotation: Annotation, vocabulary: Vocabulary, pons: Sequence[Sequ
 
 
 def candidate_of(token: int, vocabulary: Vocabulary) -> Candidate:
-    """Returns an action, with the tiles to draw for it."""
+    """Returns an action with the tiles to draw for it."""
     name, values = vocabulary.action.describe(token)
     tiles: list[int] = []
     if "chi" in values:
@@ -140,7 +140,7 @@ def candidate_of(token: int, vocabulary: Vocabulary) -> Candidate:
 
 
 def _add(table: TableView, name: str, values: dict[str, int], pons: Iterator[Sequence[str]]) -> int | None:
-    """Adds an event; returns the index in the seat's melds, or None for a discard or kita."""
+    """Adds an event; returns its index in the seat's melds, or None for a discard or kita."""
     seat = values["seat"]
     melds = table.melds[seat]
     if name == "discard":
@@ -172,14 +172,14 @@ def _add(table: TableView, name: str, values: dict[str, int], pons: Iterator[Seq
 
 
 def _call(table: TableView, seat: int, kind: str, own: Sequence[int], called: int, step: int) -> None:
-    """Adds a call of the last discard of another seat, so many seats further."""
+    """Adds a call of the last discard of the seat `step` seats further."""
     source = (seat + step) % len(table.rivers)
     table.rivers[source][-1].called = True
     table.melds[seat].append(Meld(kind, [TILE_NAMES[tile] for tile in own], TILE_NAMES[called], source))
 
 
 def _copies(tile: int) -> list[int]:
-    """Returns the four tiles of one kind, a red five first."""
+    """Returns the four tiles of one kind; a red five is first."""
     kind = tile34_of(tile)
     alike = [other for other in range(NUM_TILES) if tile34_of(other) == kind]
     return [other for other in alike for _ in range(HAND_SLOT_FIRST[other + 1] - HAND_SLOT_FIRST[other])]

@@ -1,4 +1,4 @@
-"""Joins the candidates of a decision that are one choice to a player: a tile from the hand, or the same as drawn.
+"""Joins candidates that are one choice for a player: a discard from the hand, and of the same tile just drawn.
 
 Shapes: A candidates, C choices, R ranks.
 """
@@ -17,12 +17,12 @@ class Choices:
     """The choices of a decision."""
 
     annotation: Annotation
-    """the decision with a candidate for each choice: of several the one taken, else the first"""
+    """the decision with one candidate per choice: the candidate taken, else the choice's first"""
     places: tuple[tuple[int, ...], ...]
-    """[C] of each choice: its candidates in the original decision"""
+    """[C] places of each choice's candidates in the original decision"""
 
     def of(self, prediction: Prediction) -> Prediction:
-        """Returns a prediction by choice: probabilities are added, of values the highest counts."""
+        """Returns a prediction by choice, with the sum of its candidates' probabilities, or their highest value."""
         groups = [list(places) for places in self.places]
         if prediction.probability is not None:
             score = np.array([np.logaddexp.reduce(prediction.score[places]) for places in groups], np.float32)

@@ -1,6 +1,6 @@
-"""Follows a recorded round: what happened between two decisions, and all hands at each.
+"""Follows a recorded round: the events between two decisions, and all hands at each decision.
 
-A place is a number of events of the record. Tiles have the specification's names.
+A place is the number of events of the record before it. Tiles have the specification's names.
 """
 
 from collections.abc import Sequence
@@ -26,30 +26,29 @@ class Moment:
     """All hands between two events; lists are by seat."""
 
     concealed: list[list[str]]
-    """sorted, without the drawn tile"""
+    """sorted tiles, without the drawn tile"""
     drawn: list[str | None]
     furiten_kinds: list[frozenset[int]]
-    """0 ... 33: the kinds that a seat discarded, and those that it waited for and let pass in this turn or since its
-    riichi"""
+    """kinds (0 ... 33) that a seat has discarded, or has waited for and let pass in this turn or since its riichi"""
 
 
 class Course:
-    """The events of one round as its record has them."""
+    """The events of one round, as in its record."""
 
     def __init__(self, recorded: Round, vocabulary: Vocabulary) -> None:
         self._vocabulary = vocabulary
         self._events = recorded.events
         self._places = [1, *(i + 1 for i, event in enumerate(self._events) if event["type"] in _PUBLIC)]
-        """by the number of public events"""
+        """places by the number of public events"""
         self._described = [_described(self._events, i) for i in range(len(self._events))]
         hands = Hands(self._events[0])
         num_seats = len(hands.concealed)
         discarded: list[set[int]] = [set() for _ in range(num_seats)]
         passed: list[set[int]] = [set() for _ in range(num_seats)]
         riichi: set[int] = set()
-        last: tuple[int, int] | None = None  # seat and kind of a tile that may be won
+        last: tuple[int, int] | None = None  # seat and kind of a tile with which another seat can win
         self._moments: list[Moment] = []
-        """after each event"""
+        """all hands after each event"""
         for event in self._events:
             kind, actor = event["type"], event.get("actor", -1)
             if last is not None and kind != "hora":
@@ -68,9 +67,9 @@ class Course:
             furiten = [frozenset(own | other) for own, other in zip(discarded, passed, strict=True)]
             self._moments.append(Moment(*_shown(hands), furiten))
         self.melds = [[_renamed(meld) for meld in melds] for melds in hands.melds]
-        """by seat, at the end"""
+        """melds at the end, by seat"""
         self.norths = hands.norths
-        """by seat: how many are set aside at the end"""
+        """number of Norths set aside at the end, by seat"""
 
     @property
     def end(self) -> int:
@@ -78,7 +77,7 @@ class Course:
         return len(self._events)
 
     def place_of(self, annotation: Annotation) -> int:
-        """Returns the place of a decision: after all that its player had seen."""
+        """Returns the place of a decision, which is after all events that the player had seen."""
         names = [self._vocabulary.sparse.describe(token)[0] for token in annotation.sparse]
         place = self._places[len(annotation.progression) - 1]
         if "drawn" in names:
@@ -93,7 +92,7 @@ class Course:
         return self._moments[place - 1]
 
     def between(self, first: int, last: int) -> list[Data]:
-        """Returns the events from one place to another, for the page."""
+        """Returns the page's events from one place to another."""
         return [event for event in self._described[first:last] if event is not None]
 
 
@@ -119,7 +118,7 @@ def _renamed(meld: Meld) -> Meld:
 
 
 def _described(events: Sequence[Event], index: int) -> Data | None:
-    """Returns an event for the page; None for what is not one there (the start, a declaration of riichi)."""
+    """Returns an event for the page; None for events not shown there (start of the round, declaration of riichi)."""
     event = events[index]
     kind = event["type"]
     if kind in ("start_kyoku", "reach"):
@@ -145,7 +144,7 @@ def _described(events: Sequence[Event], index: int) -> Data | None:
 
 
 def winning_tile(events: Sequence[Event], win: Event) -> str:
-    """Returns the tile of a win: the drawn one, or the one discarded, declared as a kan or set aside."""
+    """Returns the winning tile, which was drawn, discarded, declared as a kan or set aside."""
     taken = ("tsumo",) if win["target"] == win["actor"] else (*_CLAIMED, "ankan")
     last = next(event for event in reversed(events) if event["type"] in taken)
     return name_of(last["pai"] if "pai" in last else last["consumed"][-1])

@@ -14,18 +14,18 @@ from kanachan.inference.policy import DEFAULT_BATCH, Policy
 
 
 class Danger(NamedTuple):
-    """Probabilities for one decision; None for what no network predicts."""
+    """Probabilities for one decision; None if no network predicts them."""
 
     deal_in: list[float | None]
-    """[K] that a discard of this kind deals in"""
+    """[K] probability that a discard of this kind deals in"""
     win: list[float | None]
-    """[S] that the seat wins the round"""
+    """[S] probability that the seat wins the round"""
     tenpai: list[float | None]
-    """[S] that the seat is tenpai; None for the own one"""
+    """[S] probability that the seat is tenpai; None for the player's own seat"""
 
 
 def dangers(policies: Sequence[Policy], annotations: Sequence[Annotation]) -> list[Danger]:
-    """Returns what the first of `policies` with the auxiliary heads predicts for each of `annotations`."""
+    """Returns the danger of each of `annotations`, predicted by the first of `policies` with auxiliary heads."""
     policy = next(filter(predicts_danger, policies), None)
     if policy is None:
         unknown: list[float | None] = [None] * policies[0].vocabulary.num_seats
@@ -42,7 +42,7 @@ def dangers(policies: Sequence[Policy], annotations: Sequence[Annotation]) -> li
 
 
 def _of_seats(seat: int, values: Sequence[float | None]) -> list[float | None]:
-    """Returns by seat what is given from a seat on."""
+    """Returns values by seat; `values` start at the seat `seat`."""
     return _rounded([values[(other - seat) % len(values)] for other in range(len(values))])
 
 

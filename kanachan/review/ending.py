@@ -1,4 +1,4 @@
-"""Describes how a recorded round ended, as a review shows it: winning hands, yaku, payments, hands at the end."""
+"""Describes the end of a recorded round for a review: winning hands, yaku, payments, and all hands."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -24,14 +24,14 @@ def ending_of(
     tenpai: Sequence[bool] | None,
     vocabulary: Vocabulary,
 ) -> Data:
-    """Returns how a round ended. By seat, `deltas`: all that changed the score in the round; `tenpai`: at an exhaustive
-    draw."""
+    """Returns the end of a round as data. By seat, `deltas`: the total change of the score in the round; `tenpai`: only
+    at an exhaustive draw."""
     start, last = recorded.events[0], recorded.events[-1]
     indicators = [name_of(start["dora_marker"])]
     indicators += [name_of(event["dora_marker"]) for event in recorded.events if event["type"] == "dora"]
     reason = None
     if last["type"] == "ryukyoku":
-        reason = EXHAUSTIVE[0] if tenpai is not None else last.get("reason")  # which dialects name differently
+        reason = EXHAUSTIVE[0] if tenpai is not None else last.get("reason")  # names differ between dialects
     moment = course.moment(course.end)
     hands = [
         {

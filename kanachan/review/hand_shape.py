@@ -1,4 +1,4 @@
-"""Computes shanten, waits and accepted tiles of the reviewed player's hand, by the engine's count of shanten.
+"""Computes shanten, waits and accepted tiles of the reviewed player's hand with the engine's shanten function.
 
 Kinds are the 34 kinds of tiles; red fives are ordinary fives here. Yaku are not considered.
 """
@@ -16,17 +16,17 @@ from kanachan.review.tile_names import NORTH, kind_of_tile
 _COPIES = 4
 _FIRST_HONOUR = 27
 _USED = {"pon": 2, "daiminkan": 3, "ankan": 4, "kakan": 1, "kita": 1}
-"""how many tiles of one kind from the hand an action takes"""
+"""number of tiles of one kind that an action takes from the hand"""
 
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """The kinds of tiles that improve 3n + 1 tiles, with the copies that the player does not see."""
+    """The kinds of tiles that improve a hand of 3n + 1 tiles, with the number of copies not visible to the player."""
 
     shanten: int
-    """before such a tile"""
+    """shanten of the 3n + 1 tiles"""
     left: dict[int, int]
-    """by kind; also kinds of which no copy is left, except where the player holds all four"""
+    """unseen copies by kind; includes kinds without unseen copies, except if the player holds all four"""
 
     @property
     def is_tenpai(self) -> bool:
@@ -65,7 +65,7 @@ class HandShape:
 
     @cached_property
     def shanten(self) -> int:
-        """Of all concealed tiles: 0 is tenpai, -1 a complete hand."""
+        """The shanten of all concealed tiles; 0: tenpai, -1: complete hand."""
         return self._shanten(self._all)
 
     @cached_property
@@ -77,20 +77,20 @@ class HandShape:
 
     @property
     def is_furiten(self) -> bool:
-        """Whether the hand waits for tiles, but may not win another seat's."""
+        """Whether the hand is tenpai but must not win with a tile of another seat."""
         return self.waiting is not None and not self.waiting.left.keys().isdisjoint(self._furiten_kinds)
 
     def after_discard(self, tile: str) -> Accepted:
-        """Returns what the hand accepts after the discard of a tile."""
+        """Returns the tiles that the hand accepts after the discard of a tile."""
         kind = kind_of_tile(tile)
         if kind not in self._after:
             self._after[kind] = self._without(self._all, kind, self._laid_open)
         return self._after[kind]
 
     def after_action(self, kind: str, tiles: Sequence[str]) -> tuple[Accepted, str | None] | None:
-        """Returns what the hand accepts after an action, and the discard of the most accepted tiles of the lowest
-        shanten where the action asks for one; None for an action that ends the round. `kind`: see
-        annotate.game.decisions.KINDS; `tiles`: of the action; of a chi the hand's two and the called one."""
+        """Returns the tiles that the hand accepts after an action and, if the action requires one, the best discard
+        (lowest shanten, then most accepted tiles); None for an action that ends the round. `kind`: see
+        annotate.game.decisions.KINDS; `tiles`: tiles of the action; for a chi, the hand's two and the called tile."""
         if kind in ("discard", "riichi"):
             return self.after_discard(tiles[0]), None
         kinds = list(map(kind_of_tile, tiles))
@@ -117,7 +117,7 @@ class HandShape:
         return self._accepted(rest, laid_open)
 
     def is_furiten_after(self, tile: str) -> bool:
-        """Returns whether the waits after a discard include a tile that the seat has discarded, or has let pass since
+        """Returns whether the waits after a discard include a kind that the seat has discarded, or has let pass since
         its riichi."""
         passed = self._furiten_kinds if self._is_in_riichi else ()
         return not self.after_discard(tile).left.keys().isdisjoint({*self._discarded, *passed, kind_of_tile(tile)})
@@ -134,7 +134,7 @@ class HandShape:
 
 
 def _other_end(used: Sequence[int], called: int) -> int:
-    """Returns the kind at the other end of a chi's two tiles, not to be discarded after it; -1 if there is none."""
+    """Returns the kind at the other end of a chi's two tiles, which must not be discarded next; -1 if there is none."""
     low, high = sorted(used)
     if high - low != 1:
         return -1

@@ -1,9 +1,9 @@
-"""Describes the networks of a review and how far a player's choices are from theirs.
+"""Describes the networks of a review, and how much a player's choices differ from the networks' choices.
 
-The rating of a game by a network with probabilities is 100 times the mean over the decisions of P(played) / P(most
-probable action): 100 where every choice is the network's own. A bad move is one to which the network gives less than
-BAD_MOVE. The scale of the ratings is how the networks of the package rate players of Tenhou's Houou table, one game
-each. A decision differs if its gap divided by the network's scale is at least the threshold of the review.
+A network with probabilities rates a game by 100 times the mean over the decisions of P(played) / P(most probable
+action): 100 if every choice is the network's first choice. An action with a probability below BAD_MOVE is a bad move.
+The scale of the ratings comes from the package's networks' ratings of players at Tenhou's Houou table, one game each. A
+decision differs if its gap divided by the network's scale is at least the threshold of the review.
 """
 
 import json
@@ -24,31 +24,31 @@ from kanachan.review.predictions import ReviewedPrediction
 Data = dict[str, Any]
 
 SCALES = Path(__file__).with_name("ratings.json")
-"""written by launch/reports/ratings.py, by the name of the weights"""
+"""rating scales by the name of the weights; written by launch/reports/ratings.py"""
 PERCENTILES = tuple(range(0, 101, 5))
 ALL = "all"
-"""the row of the summary over all kinds of decision"""
+"""row of the summary for all kinds of decisions"""
 BAD_MOVE = 0.05
-"""the probability below which the action taken is a bad move"""
+"""probability below which an action taken is a bad move"""
 _SPREAD_QUANTILE = 0.9
-_NOT_EVALUATED = "not evaluated: whether these values are better than the scores and the round alone is not known"
+_NOT_EVALUATED = "not evaluated: it is unknown whether these values are better than the scores and the round alone"
 
 
 @dataclass(frozen=True, slots=True)
 class Reviewer:
-    """A policy under its name in the review."""
+    """A policy and its name in the review."""
 
     name: str
     policy: Policy
     rating_scale: Data | None = None
-    """as of `scale_of`"""
+    """the result of `scale_of`"""
 
     @property
     def has_probability(self) -> bool:
         return not self.policy.objective.has_value
 
     def scale(self, rows: Sequence[ReviewedPrediction]) -> float:
-        """Returns what a gap is divided by: 1 for probabilities, for values a large spread of this game."""
+        """Returns the divisor of gaps: 1 for probabilities; for values, a large spread in this game."""
         if self.has_probability:
             return 1.0
         return float(np.quantile([row.spread for row in rows], _SPREAD_QUANTILE)) or 1.0
@@ -61,7 +61,7 @@ def model_of(
     rows: Sequence[ReviewedPrediction],
     answers: Sequence[Data],
 ) -> Data:
-    """Returns a network and its opinion of the whole game."""
+    """Returns the description of a network and its results for the whole game."""
     policy = reviewer.policy
     num_bad = sum(answer["is_bad"] for answer in answers)
     has_rating = reviewer.has_probability
@@ -89,7 +89,7 @@ def model_of(
 def answers_of(
     reviewer: Reviewer, annotations: Sequence[Annotation], rows: Sequence[ReviewedPrediction], threshold: float
 ) -> list[Data]:
-    """Returns a network's opinion of each decision."""
+    """Returns a network's answer to each decision."""
     scale = reviewer.scale(rows)
     return [_answer(reviewer, row, a.chosen, scale, threshold) for row, a in zip(rows, annotations, strict=True)]
 
@@ -110,7 +110,7 @@ def _answer(reviewer: Reviewer, prediction: ReviewedPrediction, chosen: int, sca
 
 
 def _standing(policy: Policy) -> Data:
-    """Returns what the card of a network contains of its comparison with the scores alone, and a caveat."""
+    """Returns the comparison with a prediction from the scores alone in the network's card, and a caveat."""
     verdict = (policy.card.get("evaluation") or {}).get("verdict")
     found: Data = {"caveat": None, "caveat_kind": None, "evaluation": None}
     if verdict is None:
@@ -125,18 +125,18 @@ def _standing(policy: Policy) -> Data:
 
 
 def rating_of(annotations: Sequence[Annotation], rows: Sequence[ReviewedPrediction]) -> float:
-    """Returns 100 times the mean share of the most probable action."""
+    """Returns 100 times the mean of P(played) / P(most probable action)."""
     shares = [row.shown[a.chosen] / row.shown.max() for row, a in zip(rows, annotations, strict=True)]
     return 100 * float(np.mean(shares))
 
 
 def fingerprint(weights: Path) -> str:
-    """Returns a hash of a weights file: a scale is that of one network only."""
+    """Returns a hash of a weights file, since a scale is valid for only one network."""
     return sha256(weights.read_bytes()).hexdigest()[:16]
 
 
 def scale_of(weights: Path) -> Data | None:
-    """Returns mean, standard deviation, number of games and percentiles of the ratings by a network, None if it has no
+    """Returns mean, standard deviation, number of games and percentiles of a network's ratings, or None if it has no
     scale."""
     scales = json.loads(SCALES.read_text(encoding="utf-8")).values()
     own = fingerprint(weights)
@@ -151,7 +151,7 @@ def _place_in(scale: Data | None, rating: float) -> Data | None:
 
 
 def percentile(rating: float, scale: Data) -> int:
-    """Returns how many of 100 games of these players have a lower rating."""
+    """Returns the percentage of games in the scale that have a lower rating."""
     return round(float(np.interp(rating, scale["percentiles"], PERCENTILES)))
 
 
@@ -162,7 +162,7 @@ def _rounded(value: Any) -> Any:
 
 
 def _worst(annotations: Sequence[Annotation], answers: Sequence[Data]) -> list[int]:
-    """Returns the decisions in which the network prefers another action, the largest gap first."""
+    """Returns the decisions in which the network prefers another action, by descending gap."""
     others = [i for i, annotation in enumerate(annotations) if answers[i]["best"] != annotation.chosen]
     return sorted(others, key=lambda i: -answers[i]["gap"])
 
@@ -173,8 +173,8 @@ def _summary(
     annotations: Sequence[Annotation],
     rows: Sequence[ReviewedPrediction],
 ) -> list[Data]:
-    """Returns by kind of decision: the number, how often the action taken is the network's best, its mean probability
-    (None for values) and the mean loss."""
+    """Returns for each kind of decision the number of decisions, how often the action taken is the network's best, the
+    mean probability of the action taken (None for values) and the mean loss."""
     table = []
     for kind in (ALL, *KINDS):
         where = [i for i, offered in enumerate(kinds) if kind == ALL or kind in offered]

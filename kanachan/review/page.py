@@ -1,7 +1,7 @@
-"""Renders a review as one self-contained HTML page, safe against injection by texts of a record.
+"""Renders a review as one self-contained HTML page that is safe against injection by texts in a record.
 
-Texts of the record are embedded as JSON, in which no character can end the element that holds it, and are shown as
-text. In addition, the page's content security policy allows only its own script, by hash, and no loading.
+Texts of the record are embedded as JSON in which no character can end the enclosing element, and are shown as text. In
+addition, the page's content security policy allows only the page's own script, by hash, and nothing is loaded.
 """
 
 import base64
@@ -20,12 +20,12 @@ _SCRIPTS = (
     "texts yaku elements state language melds hand board candidates events ending lists scroll charts header "
     "navigation review"
 )
-"""in the order of the page"""
+"""names of the scripts, in their order in the page"""
 _UNSAFE = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
 
 
 def page(review: Mapping[str, Any]) -> str:
-    """Returns the page of a review (kanachan.review.report.review_of)."""
+    """Returns the page of a review, which kanachan.review.report.review_of returns."""
     style = _asset("review.css")
     script = "\n".join(_asset(f"{name}.js") for name in _SCRIPTS.split())
     policy = f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; img-src data:; "
@@ -41,7 +41,7 @@ def page(review: Mapping[str, Any]) -> str:
 
 
 def _title(review: Mapping[str, Any]) -> str:
-    """Returns the game's id, and the player where the review is of one."""
+    """Returns the game's id, and the player if only one is reviewed."""
     if "reviews" in review:
         return f"Review of {review['game']}"
     name = review["players"][review["seat"]]["name"]
@@ -55,7 +55,7 @@ def embedded(value: Any) -> str:
 
 
 def _hash(text: str) -> str:
-    """Returns the source of a content security policy for an element with exactly this text."""
+    """Returns the content security policy's source for an element with exactly this text."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 

@@ -1,4 +1,4 @@
-"""The predictions of networks for the decisions of a game, as a review shows them.
+"""The networks' predictions for the decisions of a game, as a review shows them.
 
 Shapes: B decisions, A candidates, R ranks, K kinds of decision.
 """
@@ -24,50 +24,50 @@ from kanachan.review.choices import Choices, choices_of
 
 Numbers = NDArray[np.float32]
 FLOOR = 0.01
-"""the probability by imitation from which an action's value is compared"""
+"""least probability, predicted by imitation, of actions whose values are compared"""
 
 
 @dataclass(frozen=True, slots=True)
 class ReviewedPrediction:
-    """What one network predicts for one decision; candidates are its choices."""
+    """One network's prediction for one decision; candidates are the choices of the decision."""
 
     shown: Numbers
-    """[A] probabilities after imitation, else expected points of the stage"""
+    """[A] probabilities after imitation, otherwise the stage's expected points"""
     best: int
-    """the candidate with the highest score among those that are compared"""
+    """the candidate with the highest score among the compared candidates"""
     loss: float
-    """of the action taken: after imitation its negative log-likelihood, else the points lost against the best"""
+    """the action taken: after imitation its negative log-likelihood, otherwise its points lost against the best"""
     gap: float
-    """of the action taken: how much smaller than the highest its probability is, else its loss"""
+    """the action taken: difference between the highest probability and its own; for values, its loss"""
     spread: float
-    """difference of the highest and the lowest number shown among the candidates that are compared"""
+    """difference between the highest and the lowest of `shown` among the compared candidates"""
     rank_probability: Numbers | None
-    """[A, R] after rank: of every final rank after the action"""
+    """[A, R] after rank: the probability of each final rank after the action"""
     expected: float | None
-    """for a stage with values: the points expected before the action"""
+    """expected points before the action, for stages with values"""
     expected_ranks: Numbers | None
-    """[R] after rank: the probability of every final rank before the action"""
+    """[R] after rank: the probability of each final rank before the action"""
 
 
 class Reviewed(NamedTuple):
-    """What networks predict for the decisions of a game."""
+    """The networks' predictions for the decisions of a game."""
 
     predictions: list[list[ReviewedPrediction]]
-    """of each network for each decision"""
+    """predictions by network and decision"""
     plausible: list[list[bool]]
-    """for each decision and candidate: whether imitation takes it with at least FLOOR; True without imitation"""
+    """by decision and candidate: whether its probability by imitation is at least FLOOR; True without imitation"""
     choices: list[Choices]
-    """for each decision"""
+    """choices of each decision"""
 
 
 def reviewed_predictions(policies: Sequence[Policy], annotations: Sequence[Annotation]) -> Reviewed:
     """Returns the predictions of each policy for the choices of each of `annotations` (kanachan.review.choices).
 
-    Values are compared among the action taken and those that the first policy with probabilities takes with at least
-    FLOOR: values of actions that people do not take have been learnt from next to no examples.
+    Values are compared among the action taken and the actions to which the first policy with probabilities assigns at
+    least FLOOR: the values of actions that people do not take were learnt from almost no examples.
 
-    What is expected before the action comes from the summary token. For a network that was trained without it, it is
-    the mean over the actions, weighted by the first policy with probabilities, or else the action taken.
+    The expectation before the action comes from the summary token. For a network that was trained without it, it is the
+    mean over the actions, weighted by the first policy with probabilities, or else the expectation of the action taken.
     """
     observations = [annotation.observation for annotation in annotations]
     choices = [choices_of(annotation, policies[0].vocabulary) for annotation in annotations]
@@ -104,7 +104,7 @@ def _reviewed(
     expected: float | None,
     expected_ranks: Numbers | None,
 ) -> ReviewedPrediction:
-    """Compares the action taken with the others, by values only with the plausible ones [A]."""
+    """Compares the action taken with all others; for values, only with the `plausible` ones [A]."""
     chosen, shown = annotation.chosen, prediction.shown
     is_compared = np.ones_like(plausible)
     if prediction.probability is None:
@@ -126,12 +126,12 @@ def _reviewed(
 
 
 def policy_index(policies: Sequence[Policy]) -> int | None:
-    """Returns the index of the first policy with probabilities, None if all have values alone."""
+    """Returns the index of the first policy with probabilities, or None if all policies have only values."""
     return next((i for i, policy in enumerate(policies) if not policy.objective.has_value), None)
 
 
 def kinds_offered(annotations: Sequence[Annotation], vocabulary: Vocabulary) -> list[list[str]]:
-    """Returns the kinds of each decision, by what is on offer (see kanachan.evaluation.decision_metrics)."""
+    """Returns the kinds of each decision, by the actions offered (see kanachan.evaluation.decision_metrics)."""
     batch = batch_of_annotations(annotations, vocabulary)
     score_BA = torch.zeros(batch.candidate_BA.shape)
     offered_BK = DecisionMeter(vocabulary).measure(score_BA, batch).is_offered_BK.tolist()
@@ -146,7 +146,7 @@ def _one_hot(annotation: Annotation) -> Numbers:
 
 @torch.inference_mode()
 def _expected_ranks(policy: Policy, annotations: Sequence[Annotation]) -> Numbers | None:
-    """Evaluates the summary token [B, R]; None for a network that predicts no ranks from it."""
+    """Predicts ranks [B, R] from the summary token; returns None for a network that does not predict them from it."""
     objective = policy.objective
     if not isinstance(objective, Rank) or not objective.num_summary_outputs:
         return None

@@ -1,4 +1,4 @@
-"""Builds a review as data, which the page shows and --json writes; it consists of plain JSON values."""
+"""Builds a review as data of plain JSON values, which the page shows and --json writes."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,7 +14,7 @@ from kanachan.review.predictions import FLOOR, kinds_offered, policy_index, revi
 from kanachan.review.rounds import ReviewedRound, chosen_rounds, rounds_of, value_of
 
 FORMAT_VERSION = 2
-"""2: players, events, hands, endings; several seats"""
+"""format 2 adds players, events, hands, endings, and reviews of several seats"""
 
 Data = dict[str, Any]
 
@@ -28,9 +28,9 @@ def review_of(
     threshold: float,
     names: str | None = None,
 ) -> Data:
-    """Returns the review of the decisions of one seat, or of those of several that have a decision. `threshold`: from
-    which share of a network's scale a decision differs; `names`: which rounds (`chosen_rounds`); None: all. Raises
-    ValueError: there is no such round, or the seats have no decision in them that could be replayed."""
+    """Returns the review of the decisions of one seat, or of several seats; seats without decisions are left out.
+    `threshold`: the share of a network's scale from which on a decision differs; `names`: names of rounds
+    (`chosen_rounds`); None: all. Raises ValueError if there is no such round, or no replayed decision of the seats."""
     rounds = rounds_of(game, report)
     if names is not None:
         rounds = chosen_rounds(rounds, names)

@@ -1,4 +1,4 @@
-"""The rounds of a replayed game, with all that a review shows of them for any seat."""
+"""The rounds of a replayed game, with all data that a review shows for each seat."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -24,21 +24,21 @@ from kanachan.review.tile_names import kind_of_tile
 
 Data = dict[str, Any]
 _SHAPE = ("discard", "shanten", "ukeire", "ukeire_tiles", "furiten")
-"""what is known of the hand after an action that does not end the round"""
-_RoundKey = tuple[int, int, int]  # wind, dealer, honba: no two rounds of a game have the same
+"""fields of the hand after an action that does not end the round"""
+_RoundKey = tuple[int, int, int]  # wind, dealer, honba; unique for each round of a game
 
 
 @dataclass
 class ReviewedRound:
-    """A round that replayed."""
+    """A round that could be replayed."""
 
     game: Game
     index: int
-    """in the record, whatever replayed"""
+    """index of the round in the record, which also counts rounds that could not be replayed"""
     recorded: Round
     wins: list[Win]
     annotations: list[Annotation]
-    """of all seats"""
+    """annotations of all seats"""
 
     def own(self, seat: int) -> list[Annotation]:
         return [a for a in self.annotations if value_of(a, self.game.vocabulary, "seat") == seat]
@@ -61,11 +61,11 @@ class ReviewedRound:
         return ROUND_RESULTS[self.game.vocabulary.num_seats][round_result]
 
     def described(self, seat: int, first: int) -> Data:
-        """Returns the round for a seat; `first`: the index of its first decision in the game."""
+        """Returns the round as data for a seat. `first`: the index of its first decision in the seat's game."""
         own = self.own(seat)
         named = self._results((own or self.annotations)[0])
         result = self._words_of(named["round_result"])
-        if not own and result != ABORTED:  # it is described from another seat's view
+        if not own and result != ABORTED:  # the annotation describes it from another seat's view
             result = self._words_of(round_part(self.recorded.events)[seat][0])
         wind, dealer, honba = key_of_record(self.recorded)
         return {
@@ -83,7 +83,7 @@ class ReviewedRound:
         }
 
     def decisions(self, seat: int, choices: Sequence[Choices], dangers: Sequence[Danger]) -> list[Data]:
-        """Returns what is known at each decision of a seat."""
+        """Returns the data of each decision of a seat, except for the networks' answers."""
         found, place = [], 1
         pons = [event["consumed"] for event in self.recorded.events if event["type"] == "pon"]
         for annotation, of_choice, danger in zip(self.own(seat), choices, dangers, strict=True):
@@ -112,7 +112,7 @@ class ReviewedRound:
         return found
 
     def link(self, seat: int) -> str | None:
-        """Returns the address of the replay of this round, seen from a seat."""
+        """Returns the URL of the replay of this round as seen from a seat."""
         is_whole = key_of_record(self.game.rounds[0]) == (0, 0, 0)
         return self.game.origin.link(seat, self.index if is_whole else None)
 
@@ -139,8 +139,8 @@ class ReviewedRound:
 
 
 def chosen_rounds(rounds: Sequence[ReviewedRound], names: str) -> list[ReviewedRound]:
-    """Returns the rounds of a list of names such as E1,S3.1: East 1 with all its repeats, and South 3 with one. Raises
-    ValueError: there is no such round; lists the names of all."""
+    """Returns the rounds named in a list such as E1,S3.1: East 1 with any honba, and South 3 with one honba. Raises
+    ValueError, which lists all rounds, if there is no such round."""
     wanted = [name.strip().upper() for name in names.split(",")]
     found = {}
     for each in rounds:
@@ -153,7 +153,7 @@ def chosen_rounds(rounds: Sequence[ReviewedRound], names: str) -> list[ReviewedR
 
 
 def rounds_of(game: Game, report: ReplayResult) -> list[ReviewedRound]:
-    """Returns the rounds of a game that replayed and in which any seat decided something."""
+    """Returns the rounds of a game that could be replayed and contain a decision of any seat."""
     of_round: dict[_RoundKey, list[Annotation]] = {}
     for annotation in report.annotations:
         of_round.setdefault(_key_of_annotation(annotation, game.vocabulary), []).append(annotation)
@@ -166,7 +166,7 @@ def rounds_of(game: Game, report: ReplayResult) -> list[ReviewedRound]:
 
 
 def key_of_record(recorded: Round) -> _RoundKey:
-    """Returns wind, dealer and honba of a round."""
+    """Returns the wind, dealer and honba of a round."""
     start = recorded.events[0]
     return WINDS[start["bakaze"]], start["oya"], start["honba"]
 

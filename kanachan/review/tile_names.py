@@ -6,7 +6,7 @@ from annotate.game.tiles import TILE_OF_MJAI
 from annotate.vocabulary import TILE_NAMES, tile34_of
 
 NORTH = "4z"
-"""the tile that players of three set aside"""
+"""the tile that is set aside in games of three players"""
 
 
 def name_of(mjai: str) -> str:
@@ -15,10 +15,10 @@ def name_of(mjai: str) -> str:
 
 
 def kind_of_tile(name: str) -> int:
-    """Returns the kind of a tile, 0 ... 33; a red five is an ordinary one here."""
+    """Returns the kind of a tile, 0 ... 33; a red five counts as an ordinary five."""
     return tile34_of(TILE_NAMES.index(name))
 
 
 def sorted_tiles(names: Iterable[str]) -> list[str]:
-    """Returns tiles in the order of a hand, a red five just before the ordinary ones."""
+    """Returns tiles in the order of a hand; a red five comes just before the ordinary fives."""
     return sorted(names, key=lambda name: (name[1], name[0].replace("0", "4~")))

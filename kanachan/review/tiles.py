@@ -1,6 +1,6 @@
 """Tile faces as SVG symbols, drawn from circles, sticks and strokes, so that they do not depend on fonts.
 
-A symbol has the id `tile-` and the specification's name (`tile-0p` is a red five), and `tile-back` is a tile face down.
+A symbol's id is `tile-` and the specification's name (`tile-0p` is a red five); `tile-back` is a tile face down.
 A tile is WIDTH x HEIGHT.
 """
 
@@ -10,7 +10,7 @@ WIDTH, HEIGHT = 60, 80
 _INK, _RED, _GREEN, _BLUE = "#20242b", "#c8102e", "#0b7a3b", "#1c4fa0"
 _RED_FIVE_FACE, _FACE, _EDGE = "#ffe9e6", "#fdfbf3", "#b9b19c"
 
-# Strokes of a character in a square of 100.
+# Strokes of characters in a square of 100 x 100.
 _NUMERALS = (
     "M10 50H90",
     "M22 28H78M8 76H92",
@@ -45,7 +45,7 @@ _HONOURS = (
     (_RED_DRAGON, _RED),
 )
 
-# Positions of circles: (x, y, colour); and of sticks: (x, y, colour, degrees by which they lean).
+# Circles: (x, y, colour); sticks: (x, y, colour, lean in degrees).
 _LEFT, _MIDDLE, _RIGHT = 17.5, 30.0, 42.5
 _CIRCLES: tuple[tuple[tuple[float, float, str], ...], ...] = (
     ((_MIDDLE, 40, _RED),),
@@ -85,7 +85,7 @@ _BIRD = (
 
 
 def tile_symbols() -> str:
-    """Returns SVG: a <symbol> for each tile and for one face down."""
+    """Returns SVG with a <symbol> for each tile and one for a tile face down."""
     faces = [_symbol(name, _face(name), _RED_FIVE_FACE if name[0] == "0" else _FACE) for name in TILE_NAMES]
     back = '<rect x="7" y="7" width="46" height="66" rx="5" fill="none" stroke="#f3d08a" stroke-width="2.5"/>'
     return "\n".join([*faces, _symbol("back", back, "#c98a2b")])
@@ -125,7 +125,7 @@ def _honour(number: int) -> str:
 
 
 def _strokes(path: str, x: float, y: float, size: float, width: float, colour: str) -> str:
-    """Draws a character of `size`; `width` of its strokes in hundredths of it."""
+    """Draws a character of `size`. `width`: width of its strokes in hundredths of the size."""
     return (
         f'<path transform="translate({x} {y}) scale({size / 100:g})" d="{path}" fill="none" stroke="{colour}" '
         f'stroke-width="{width * 1.35:g}"/>'

@@ -2,13 +2,12 @@
 
 python launch/reports/danger.py WEIGHTS SHARDS [-o FILE]
 
-The weights need the auxiliary heads (`--objective.hidden_hands`, `--objective.round_winner`), the shards hidden hands
-(`kanachan-annotate --hidden`); both are of four players or of three. A discard has dealt in if
-it is its seat's last decision of a round in which that seat dealt in. Discards after the own riichi are left out, as
-they are no decisions. The coefficients are not fitted to the games that the network has learned, about which it is too
-sure.
+The weights need the auxiliary heads (`--objective.hidden_hands`, `--objective.round_winner`), the shards need hidden
+hands (`kanachan-annotate --hidden`); both are for four or for three players. A discard has dealt in if it is its seat's
+last decision of a round in which the seat dealt in. Discards after the seat's own riichi are left out, as they are not
+decisions. The coefficients are not fitted to games from which the network has learned, since it is too confident there.
 
-Shapes: N discards against each seat that could win on them, D discards, W decisions, O outcomes of a round, F features.
+Shapes: N pairs of discard and seat that could win on it, D discards, W decisions, O outcomes of a round, F features.
 """
 
 import argparse
@@ -44,22 +43,22 @@ _TITLES = ("who wins", "tenpai", "dealing in")
 _COPIES = 4
 _CHUNK = 256
 _EDGES = (0.0, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.25, 0.4, 0.6)
-"""the chances at which groups of similar ones begin"""
+"""lower limits of the groups of similar chances"""
 _NEWTON_STEPS = 30
 
 
 class Samples(NamedTuple):
-    """What the three regressions are fitted to and measured on."""
+    """The data to which the three regressions are fitted, and on which they are measured."""
 
     feature_NF: NDArray[np.float64]
     dealt_in_N: NDArray[np.bool_]
     discard_N: NDArray[np.int64]
-    """the number of the discard; those of one are adjacent"""
+    """number of the discard; the pairs of a discard are adjacent"""
     tenpai_feature_TF: NDArray[np.float64]
     is_tenpai_T: NDArray[np.bool_]
     win_feature_WOF: NDArray[np.float32]
     winner_W: NDArray[np.int64]
-    """the outcome: a seat from the actor on, or nobody"""
+    """outcome: the winning seat, relative to the actor, or nobody"""
 
 
 def main() -> int:
@@ -70,7 +69,7 @@ def main() -> int:
     )
     parser.add_argument("weights", help="weights with the auxiliary heads hidden_hands and round_winner")
     parser.add_argument("shards", type=Path, help="folder of shards with hidden hands")
-    parser.add_argument("--decisions", type=int, help="of each split (default: all)")
+    parser.add_argument("--decisions", type=int, help="number of decisions of each split (default: all)")
     parser.add_argument("-o", "--output", type=Path, help="weights file to write, with the chances in its card")
     arguments = parser.parse_args()
     return run_cleanly(
@@ -80,11 +79,11 @@ def main() -> int:
 
 
 def report(weights: str, shards: Path, decisions: int | None, output: Path | None = None) -> str:
-    """Formats the fitted coefficients and tables of predicted and observed frequencies, and stores the latter in the
+    """Formats the fitted coefficients and tables of predicted and observed frequencies; stores these frequencies in the
     card of `output`.
 
     Raises:
-        ValueError: the weights have no auxiliary heads, or the shards no validation or test split or no hidden hands.
+        ValueError: the weights lack auxiliary heads, or the shards lack hidden hands or a validation or test split.
     """
     policy = Policy.load(weights)
     if not predicts_danger(policy):
@@ -113,7 +112,7 @@ def report(weights: str, shards: Path, decisions: int | None, output: Path | Non
 
 
 def chances_of(test: Samples, used: Coefficients) -> dict[str, list[tuple[float, float, float, int]]]:
-    """Returns of groups of similar chances the lowest possible one, mean, frequency and number of cases."""
+    """Returns the lower limit, mean, frequency and number of cases of each group of similar chances."""
     win_WO = win_probability(test.win_feature_WOF, np.array(used.win))[:, :-1]
     won_WO = test.winner_W[:, None] == np.arange(win_WO.shape[1])
     found = {
@@ -125,7 +124,7 @@ def chances_of(test: Samples, used: Coefficients) -> dict[str, list[tuple[float,
 
 
 def _by_discard(test: Samples, danger_N: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Returns the chance that a discard deals in to anybody [D], as a review shows it, and whether it did [D]."""
+    """Returns the chance that a discard deals in to any seat [D], as a review shows it, and whether it did [D]."""
     first_D = np.flatnonzero(np.diff(test.discard_N, prepend=-1))
     return 1 - np.multiply.reduceat(1 - danger_N, first_D), np.logical_or.reduceat(test.dealt_in_N, first_D)
 
@@ -149,7 +148,7 @@ def _coefficients(title: str, names: Sequence[str], new_F: Sequence[float], used
 
 
 def _lines(test: Samples, fitted: Coefficients, used: Coefficients) -> list[str]:
-    """Formats how well the coefficients predict what deals in."""
+    """Formats how well the coefficients predict deal-ins."""
     lines = []
     for name, coefficients in (("fitted", fitted), ("in use", used)):
         danger_N = predicted(test.feature_NF, np.array(coefficients.deal_in))
@@ -159,8 +158,8 @@ def _lines(test: Samples, fitted: Coefficients, used: Coefficients) -> list[str]
 
 
 def samples(policy: Policy, columns: Columns, limit: int | None) -> Samples:
-    """Returns what happened after some decisions, drawn in chunks with a fixed seed, and the discards among them
-    against each seat not furiten."""
+    """Returns the samples of some decisions, drawn in chunks with a fixed seed; discards are paired with each seat that
+    could win on them."""
     kind_B, counts_B = _discarded_kind(columns, policy.vocabulary)
     winners = (dealt_in_to(result, policy.vocabulary.num_seats) for result in columns.results[:, 0])
     target_B = np.array([-1 if winner is None else winner for winner in winners])
@@ -193,7 +192,7 @@ def samples(policy: Policy, columns: Columns, limit: int | None) -> Samples:
 
 
 def _is_tenpai(policy: Policy, rows: Columns) -> NDArray[np.bool_]:
-    """Returns [W, H] whether each hidden hand is tenpai."""
+    """Returns whether each hidden hand is tenpai [W, H]."""
     counts_BHK = policy.batch(rows).hand_count_BHK
     assert counts_BHK is not None
     found = [
@@ -205,7 +204,7 @@ def _is_tenpai(policy: Policy, rows: Columns) -> NDArray[np.bool_]:
 
 
 def _discarded_kind(columns: Columns, vocabulary: Vocabulary) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Returns the kind of tile that each decision discards, and whether it is a discard without riichi, declared or
+    """Returns the kind of tile that each decision discards, and whether it is a discard without a riichi now or
     earlier."""
     block = vocabulary.action["discard"]
     action_B = columns.actions.values[columns.actions.starts[:-1] + columns.chosen].astype(np.int64) - block.first
@@ -223,7 +222,7 @@ def _discarded_kind(columns: Columns, vocabulary: Vocabulary) -> tuple[NDArray[n
 
 
 def _last_of_round(columns: Columns, vocabulary: Vocabulary) -> NDArray[np.bool_]:
-    """Returns whether each decision is its seat's last one of the round."""
+    """Returns whether each decision is its seat's last decision of the round."""
     key_B = round_keys(columns, vocabulary)
     order = np.lexsort((columns.progression.lengths, key_B))
     is_last_B = np.zeros(len(columns), bool)
@@ -232,7 +231,7 @@ def _last_of_round(columns: Columns, vocabulary: Vocabulary) -> NDArray[np.bool_
 
 
 def fit(feature_NF: NDArray[np.float64], is_true_N: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Returns the coefficients of the logistic regression with the greatest likelihood, by Newton's method."""
+    """Returns the maximum-likelihood coefficients of the logistic regression, found by Newton's method."""
     target_N = is_true_N.astype(np.float64)
     coefficient_F = np.zeros(feature_NF.shape[1])
     for _ in range(_NEWTON_STEPS):
@@ -244,9 +243,9 @@ def fit(feature_NF: NDArray[np.float64], is_true_N: NDArray[np.bool_]) -> NDArra
 
 
 def fit_winner(of: Samples) -> NDArray[np.float64]:
-    """Returns the coefficients of the multinomial regression over who wins, likewise."""
+    """Returns the coefficients of the multinomial regression over the winner, found in the same way."""
     feature_WOF = of.win_feature_WOF.astype(np.float64)
-    coefficient_F = np.eye(feature_WOF.shape[2])[0]  # the head as it is
+    coefficient_F = np.eye(feature_WOF.shape[2])[0]  # starts with the unchanged output of the head
     for _ in range(_NEWTON_STEPS):
         probability_WO = win_probability(feature_WOF, coefficient_F)
         mean_WF = np.einsum("wo,wof->wf", probability_WO, feature_WOF)
@@ -263,7 +262,7 @@ def win_probability(feature_WOF: NDArray[Any], coefficient_F: NDArray[np.float64
 
 
 def predicted(feature_NF: NDArray[np.float64], coefficient_F: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Returns the probability of each pair."""
+    """Returns the probability of each row."""
     return np.asarray(torch.from_numpy(feature_NF @ coefficient_F).sigmoid())
 
 
@@ -273,8 +272,8 @@ def log_loss(probability_N: NDArray[np.float64], is_true_N: NDArray[np.bool_]) -
 
 
 def area_under_curve(probability_N: NDArray[np.float64], is_true_N: NDArray[np.bool_]) -> float:
-    """Returns the share of pairs, one true and one not, in which the true one has the higher probability; equal ones
-    count half."""
+    """Returns the share of pairs of a true and a false case in which the true case has the higher probability; equal
+    probabilities count half."""
     _, place_N, count_P = np.unique(probability_N, return_inverse=True, return_counts=True)
     rank_N = (np.cumsum(count_P) - (count_P + 1) / 2)[place_N]
     num_true = int(is_true_N.sum())

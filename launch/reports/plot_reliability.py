@@ -1,8 +1,8 @@
-"""Reliability diagrams from the output of kanachan-evaluate: networks' predictions against empirical outcomes.
+"""Draws reliability diagrams from kanachan-evaluate's output: networks' predictions against empirical outcomes.
 
 python launch/reports/plot_reliability.py evaluation.json -o reliability.png
 
-It needs matplotlib: pip install '.[pictures]'
+Needs matplotlib: pip install '.[pictures]'
 """
 
 import argparse
@@ -26,27 +26,27 @@ _PROBABILITIES = {
     "rank, last round": "probability of a rank, last round",
     "rank at starts of rounds, situation": "probability of a rank, starts of rounds",
 }
-"""panels of networks of any stage, by the group of predictions"""
+"""titles of the panels for networks of any stage, by group of predictions"""
 _BY_SCORES = {"rank at starts of rounds, situation": "rank at starts of rounds, scores"}
-"""the group of the baseline that uses only scores and round, drawn in the same panel"""
+"""for a group, the group of the baseline that uses only scores and round, drawn in the same panel"""
 _COLUMNS = 4
-_INCHES = 3.4  # of a panel
+_INCHES = 3.4  # size of a panel
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(
         prog="launch/reports/plot_reliability.py",
-        description="Draws the reliability of networks: tenths of their predictions with the mean outcome of each, and "
-        "its 95 % interval. Where a network is calibrated, its points lie on the diagonal.",
+        description="Draws the reliability of networks: tenths of their predictions with each tenth's mean outcome and "
+        "95 % interval. If a network is calibrated, its points lie on the diagonal.",
     )
-    parser.add_argument("evaluation", type=Path, help="JSON that kanachan-evaluate --json has written")
+    parser.add_argument("evaluation", type=Path, help="JSON file written by kanachan-evaluate --json")
     parser.add_argument("-o", "--output", type=Path, required=True, help="picture: .png, .svg or .pdf")
     arguments = parser.parse_args()
     return run_cleanly(parser.prog, lambda: draw(arguments.evaluation, arguments.output))
 
 
 def draw(evaluation: Path, out: Path) -> None:
-    """Draws the diagrams; raises ValueError if the file was not written by kanachan-evaluate, or holds no network."""
+    """Draws the diagrams. Raises ValueError if kanachan-evaluate did not write the file, or if it has no networks."""
     networks = json.loads(evaluation.read_text(encoding="utf-8")).get("weights", [])
     panels = [
         (title, what, found)
@@ -68,7 +68,7 @@ def draw(evaluation: Path, out: Path) -> None:
 
 
 def _panels() -> Iterator[tuple[str, str | None, str]]:
-    """Yields title, stage and group of predictions of each panel; panels of probabilities are of any stage."""
+    """Yields the title, stage and group of predictions of each panel; None: panels of probabilities, for any stage."""
     for what, title in _PROBABILITIES.items():
         yield title, None, what
     for stage in STAGES:
@@ -76,7 +76,7 @@ def _panels() -> Iterator[tuple[str, str | None, str]]:
 
 
 def _name(network: dict[str, Any], others: list[dict[str, Any]]) -> str:
-    """Returns the previous stage, or the path where that does not distinguish the networks."""
+    """Returns the previous stage, or the path if the previous stage does not distinguish the networks."""
     lineage = [step["stage"] for step in network["lineage"] or []]
     names = [(other["lineage"] or [{"stage": ""}])[-1]["stage"] for other in others]
     if len(set(names)) < len(names):

@@ -1,9 +1,9 @@
-"""Computes the scale of a review's rating: how the networks of the package rate the players of a set of games.
+"""Computes the scale of a review's rating: the ratings of players in a set of games by the package's networks.
 
     python launch/reports/ratings.py RECORDS… --games 100
 
-Writes kanachan/review/ratings.json again for the networks whose number of players the games have. The games must be
-others than those that the networks have learned from.
+Updates kanachan/review/ratings.json for the network for the games' number of players. The network must not have learned
+from these games.
 """
 
 import argparse
@@ -28,7 +28,7 @@ from kanachan.review.rounds import value_of
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser("ratings", description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("records", metavar="RECORDS", nargs="+")
-    parser.add_argument("--games", type=int, default=100, help="whole games to rate (default: %(default)s)")
+    parser.add_argument("--games", type=int, default=100, help="complete games to rate (default: %(default)s)")
     arguments = parser.parse_args(argv)
     return run_cleanly(parser.prog, lambda: write(arguments.records, arguments.games))
 
@@ -56,7 +56,7 @@ def write(records: Sequence[str], number: int) -> None:
 
 
 def whole_games(records: Sequence[str]) -> Iterator[Game]:
-    """Yields the games that have ended, of as many players as the first."""
+    """Yields the complete games with the same number of players as the first."""
     num_seats = None
     for record in records_of(find_records(records)):
         for game in games_of(record):

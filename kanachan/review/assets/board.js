@@ -1,4 +1,4 @@
-// The table from above, as the seat under review saw it, with that seat below.
+// The table from above, as the reviewed seat saw it, with this seat at the bottom.
 
 const BOARD = { width: 920, height: 952 };
 const MIDDLE = { x: 460, y: 428, half: 150 };
@@ -27,7 +27,7 @@ function board(decision, model, isRevealed) {
   return svg('svg', box, parts.flat());
 }
 
-// In the place of the table for a round in which the seat had nothing to decide.
+// Shown instead of the table for a round in which the seat had no decision.
 function emptyBoard(round) {
   return svg('svg', { viewBox: `0 0 ${BOARD.width} ${BOARD.height}` },
     svg('rect', { class: 'felt', ...BOARD, rx: 16 }),
@@ -62,7 +62,7 @@ function middle(table) {
     svg('text', { class: 'counts', x, y: y + 78 }, t('board.left', { number: table.left })));
 }
 
-// Who a player is, in the free corner to the left of the player's river.
+// The player's name and grade, in the free corner to the left of the player's river.
 function plate(decision, seat, side) {
   const { table } = decision;
   const corner = [[0, 1], [1, 1], [1, 0], [0, 0]][side];
@@ -87,20 +87,20 @@ function plate(decision, seat, side) {
 const isInRiichi = (decision, seat) => decision.table.rivers[seat].some((discard) => discard.riichi);
 const estimates = (decision, seat) => (seat === decision.table.seat ? decision : decision.opponents.find((one) => one.seat === seat)) ?? {};
 
-// Riichi, or how probable it is that the player wins the round.
+// Riichi, or the probability that the player wins the round.
 function mood(decision, seat) {
   const win = estimates(decision, seat).win ?? null;
   return isInRiichi(decision, seat) ? t('action.riichi') : win === null ? '' : t('board.win', { share: share(win) });
 }
 
-// The chances of a player, and how often such a chance came true.
+// The chances of a player, and how often such chances came true.
 function chances(decision, seat) {
   const { win = null, tenpai = null } = estimates(decision, seat);
   return [win === null ? null : `${t('board.win', { share: share(win) })}${cameTrue('win', win)}`,
     tenpai === null || isInRiichi(decision, seat) ? null : `${t('board.tenpai', { share: share(tenpai) })}${cameTrue('tenpai', tenpai)}`];
 }
 
-// Whether the decision is a reaction to the last discard, kan or North set aside, and this was the seat's.
+// Whether the decision is a reaction to the last discard, kan or North set aside, by the seat `seat`.
 function isReactionTo(decision, seat) {
   return decision.candidates.some((candidate) => candidate.kind === 'skip') && decision.table.last_seat === seat;
 }
@@ -171,6 +171,6 @@ function closedRow(decision, seat, isRevealed) {
   });
   if (!norths) return parts;
   parts.push(setAside(norths, x + OTHERS.gap, bottom, OTHERS.tile, isReaction && table.last_kind === 'kita'));
-  // With Norths a row can be longer than the room between the plates.
+  // With Norths, a row can be longer than the space between the plates.
   return svg('g', { transform: shrunk(total, OTHERS.room, MIDDLE.x, bottom) }, parts);
 }

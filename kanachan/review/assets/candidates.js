@@ -1,4 +1,4 @@
-// The possible actions of a decision with what the networks predict for them, and the verdict.
+// The possible actions of a decision with the networks' predictions, and the verdict.
 
 function swatch(model) {
   return html('span', { class: `swatch ${colourOf(model)}` });
@@ -80,7 +80,7 @@ function tilesLeft(tiles) {
     html('span', { class: 'tile-left', title: tileName(tile) }, inlineTiles([tile], 18), `\u00d7${left}`));
 }
 
-// The tiles that an action accepts and the one played does not, and the other way round.
+// The tiles that an action accepts and the action played does not, and vice versa.
 function comparison(candidate, played) {
   if (!played?.ukeire_tiles) return [];
   const more = (one, other) => one.ukeire_tiles.filter(({ tile }) => !other.ukeire_tiles.some((each) => each.tile === tile));
@@ -95,7 +95,7 @@ function dangerCell(danger) {
   return html('td', { class: `danger level-${level}`, title }, share(danger));
 }
 
-// Without the name of the tile, which is drawn next to it.
+// The words for an action without the tile's name, as the tile is drawn next to them.
 function shortWords(candidate) {
   const words = [candidate.kind === 'discard' ? null : t(`action.${candidate.kind}`)];
   words.push(candidate.tsumogiri ? t('mark.drawn') : null);
@@ -136,7 +136,7 @@ function rankStrip(probabilities) {
     }));
 }
 
-// What was played against what the network prefers: how rare it is, or what it cost.
+// Compares the action played with the network's choice: how rare it is, or how much it cost.
 function verdict(decision, model) {
   const { best, shown, loss } = decision.answers[model];
   const isProbability = hasProbabilities(model);
@@ -152,7 +152,7 @@ function verdict(decision, model) {
   return phrase(best === decision.chosen ? `verdict.agrees.${kind}` : `verdict.${kind}`, values);
 }
 
-// The actions alone, for a choice before the opinion is shown.
+// Only the actions, for a choice before the networks' opinion is shown.
 function guessTable(decision, guess) {
   const rows = decision.candidates.map((candidate, index) => html('tr', { 'data-token': candidate.token },
     html('th', { scope: 'row' }, html('button', { class: 'action', title: actionWords(candidate), onclick: () => guess(index) },
@@ -165,7 +165,7 @@ function guessText(decision, guess, model) {
   return phrase('guess.chosen', { action: pictured(decision.candidates[guess]), amount });
 }
 
-// What the bars of a column mean, and what is known about the values.
+// The meaning of the bars of a column, and notes on the values.
 function legend(model) {
   const bars = hasProbabilities(model)
     ? t('legend.probability', { name: modelName(model) })
@@ -179,7 +179,7 @@ function caveat(model) {
   return kind ? known(`caveat.${kind}`, text) : (text ?? '');
 }
 
-// The state of the own hand before the decision.
+// The state of the player's hand before the decision.
 function handState({ shanten: number, waits, furiten }) {
   const parts = [html('span', { class: 'shanten' }, shanten(number))];
   if (waits.length) parts.push(t('hand.waits'), tilesLeft(waits));

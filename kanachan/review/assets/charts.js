@@ -1,4 +1,4 @@
-// The course of the game for one network: the expected result before each decision, and below it the loss of each.
+// The course of the game for one network: the expected result before each decision, and below it each decision's loss.
 
 const CHART = { curve: 150, losses: 56, left: 54, right: 12, top: 22, gap: 12 };
 const RANK_STEPS = [0, 0.25, 0.5, 0.75, 1];
@@ -79,7 +79,7 @@ function axis(text, y, inner) {
     svg('text', { x: CHART.left - 6, y: y + 4 }, text));
 }
 
-// What each choice cost, or how much more probable another one was.
+// The cost of each choice, or how much more probable another choice was.
 function lossBars(model, predictions, x, top, bottom, step) {
   const largest = Math.max(...predictions.map((prediction) => prediction.gap)) || 1;
   const bars = predictions.map((prediction, i) => {

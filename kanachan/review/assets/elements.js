@@ -1,4 +1,4 @@
-// Elements from tag, attributes and children. Texts become text nodes, so nothing in them is ever read as markup.
+// Elements from tag, attributes and children. Texts become text nodes, so they are never interpreted as markup.
 
 const SVG = 'http://www.w3.org/2000/svg';
 
@@ -23,7 +23,7 @@ function byId(id) {
   return document.getElementById(id);
 }
 
-// The transform that makes a row fit into its room, around a point that keeps its place; null for one that fits.
+// The transform that shrinks a row to its available width around a fixed point (x, y); null for a row that fits.
 function shrunk(width, room, x, y) {
   return width > room ? `translate(${x} ${y}) scale(${room / width}) translate(-${x} -${y})` : null;
 }

@@ -1,6 +1,6 @@
-// How a round ended: the table then, the hands with their yaku, the points of all.
+// How a round ended: the final table, the hands with their yaku, and all players' points.
 
-// The last decision of a round as it stood when the round had ended: all hands open, nothing to choose.
+// The last decision of a round, with the table after the round's end: all hands open, no actions.
 function decisionAtEnd(decision, { after, end }) {
   const table = structuredClone(decision.table);
   for (const event of after) {
@@ -17,7 +17,7 @@ function decisionAtEnd(decision, { after, end }) {
   return { ...decision, table, hands, candidates: [], answers: [], opponents: [], win: null };
 }
 
-// How a round ended: hands with their yaku, or who was tenpai; then the points of all.
+// How a round ended: hands with their yaku, or who was tenpai; then all players' points.
 function endingParts(round, table) {
   const { end } = round;
   const title = html('h2', {}, t('ending.title', { round: roundName(round) }));
@@ -30,7 +30,7 @@ function endingParts(round, table) {
   return [title, ...what.flat(), scoreTable(round), after].filter(Boolean);
 }
 
-// One sentence on the end of a round, without points.
+// A sentence about the end of a round, without points.
 function endingWords({ end }) {
   if (!end.wins.length) return known(`reason.${end.reason}`, t(end.type === 'draw' ? 'reason.exhaustive_draw' : 'ending.abort'));
   return end.wins.map(winWords).join(t('comma'));

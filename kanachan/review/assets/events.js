@@ -1,8 +1,8 @@
-// What happened between two decisions.
+// The events between two decisions.
 
 const CALLS = ['chi', 'pon', 'daiminkan', 'ankan', 'kakan'];
 
-// One line of events: a wind for the seat, then its tiles. Draws of others are hidden unless hands are revealed.
+// One line of events: a wind for the seat, then its tiles. Other seats' draws are hidden unless hands are revealed.
 function eventLine(events, table, isRevealed) {
   const isShown = (event) => event.type !== 'draw' || event.seat === data.seat || isRevealed;
   return events.filter(isShown).map((event) => eventItem(event, table));

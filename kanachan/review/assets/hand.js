@@ -1,4 +1,4 @@
-// The own hand: above each tile how good its discard is, below it the networks that would discard it.
+// The player's hand: above each tile, how good its discard is; below it, the networks that would discard it.
 
 const HAND = { tile: 62, top: 846 };
 const MELD_TILE = 48;
@@ -10,7 +10,7 @@ function ownHand(decision, model) {
   const melds = table.melds[table.seat];
   const widths = melds.map((one) => meldWidth(one, MELD_TILE));
   const norths = table.norths[table.seat];
-  // Norths stand behind the place of the drawn tile, whether there is one or not.
+  // Norths stand behind the place of the drawn tile, whether or not there is a drawn tile.
   const closed = table.hand.length * HAND.tile + (table.drawn || norths ? HAND.tile + 14 : 0);
   const aside = norths ? norths * MELD_TILE + NORTH_GAP : 0;
   const total = widths.reduce((sum, width) => sum + width + 14, closed + aside);
@@ -31,7 +31,7 @@ function ownHand(decision, model) {
   return svg('g', { id: 'hand', transform: shrunk(total, BOARD.width - 16, BOARD.width / 2, HAND.top + 40) }, parts);
 }
 
-// The candidates that discard the tile at place i; of equal tiles in the hand the last one represents all.
+// The candidates that discard the tile at place i; the last of equal tiles in the hand represents all of them.
 function discardsOf(decision, places, i) {
   const { name, isDrawn } = places[i];
   if (!isDrawn && places[i + 1]?.name === name && !places[i + 1].isDrawn) return [];
@@ -68,7 +68,7 @@ function handTile(decision, model, place, discards) {
   return svg('g', { 'data-hand': place.name }, parts);
 }
 
-// Length of the bar of a candidate, 0 ... 1: its probability, or how close its value is to the best one.
+// Length of the bar of a candidate, 0 ... 1: its probability, or how close its value is to the best value.
 function barShare(decision, model, index) {
   const { shown, best } = decision.answers[model];
   if (hasProbabilities(model)) return shown[index];

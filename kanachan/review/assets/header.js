@@ -1,4 +1,4 @@
-// Who played, when and by what rules; the choice of seat and language; notes on the record.
+// The players, date and rules; the choice of seat and language; notes on the record.
 
 function headerParts() {
   const { final, source } = data;
@@ -15,7 +15,7 @@ function titleText() {
   return data.game;
 }
 
-// Tenhou's rules are one sign each.
+// Each of Tenhou's rules is one character.
 function rulesText({ platform, rules }) {
   const name = known(`platform.${platform}`, null);
   if (!rules) return [name, t(`style.${data.style}`)].filter(Boolean).join(' ');
@@ -38,13 +38,13 @@ function ratingText() {
   return rated < 0 ? null : t('header.rating', { rating: data.models[rated].rating.toFixed(1) });
 }
 
-// What the record's reader reports is not translated.
+// Reports of the record's reader are not translated.
 function notesOnRecord() {
   const left = data.left_out.map((text) => t('notes.left_out', { text }));
   return [t('notes.record', { name: data.game }), ...left, ...data.notes].map((text) => html('li', {}, text));
 }
 
-// The texts of the page that never change, by attributes of the elements in review.html.
+// Sets the texts that never change, by attributes of the elements in review.html.
 function translatePage() {
   document.documentElement.lang = { en: 'en', ja: 'ja', zh: 'zh-Hans' }[language];
   for (const element of document.querySelectorAll('[data-text]')) element.replaceChildren(t(element.dataset.text));

@@ -9,7 +9,7 @@ function preferredLanguage() {
   try {
     remembered = localStorage.getItem(REMEMBERED);
   } catch {
-    // Some browsers give pages from files no storage.
+    // Some browsers provide no storage to pages from files.
   }
   const wanted = [remembered, ...navigator.languages].map((code) => (code ?? '').slice(0, 2));
   return wanted.find((code) => LANGUAGES.includes(code)) ?? LANGUAGES[0];
@@ -20,7 +20,7 @@ function setLanguage(code) {
   try {
     localStorage.setItem(REMEMBERED, code);
   } catch {
-    // The choice then lasts as long as the page is open.
+    // The choice then lasts only as long as the page is open.
   }
 }
 
@@ -29,13 +29,13 @@ function t(key, values = {}) {
   return TEXTS[key][LANGUAGES.indexOf(language)].replace(/\{(\w+)\}/g, (_, name) => values[name]);
 }
 
-// The same as a list of strings and elements, where values are elements.
+// The same as a list of strings and elements, for values that are elements.
 function phrase(key, values) {
   const pieces = TEXTS[key][LANGUAGES.indexOf(language)].split(/\{(\w+)\}/);
   return pieces.flatMap((piece, i) => (i % 2 ? values[piece] : piece)).filter((piece) => piece !== '');
 }
 
-// The text of a key that depends on the data; `fallback` for one that is not in the table.
+// The text of a key that depends on the data; `fallback` if the key is not in the table.
 function known(key, fallback) {
   return key in TEXTS ? t(key) : fallback;
 }
@@ -54,7 +54,7 @@ function percent(value, digits = 0) {
   return `${(100 * value).toFixed(digits)}%`;
 }
 
-// Probabilities as players read them: below ten per cent with a digit, and never a false 0 or 100.
+// Probabilities as players read them: below ten per cent with one decimal, and never rounded to 0 or 100.
 function share(value) {
   if (value > 0 && value < 0.001) return '<0.1%';
   if (value >= 0.9995 && value < 1) return '>99.9%';
@@ -91,7 +91,7 @@ function windOf(seat, table) {
   return t(`wind.${(seat - table.dealer + numSeats) % numSeats}`);
 }
 
-// Where a seat sits, as seen from the one under review.
+// Where a seat sits, as seen from the reviewed seat.
 function relation(seat) {
   const side = sideOf(seat, data.seat, data.players.length);
   return t(['relation.own', 'relation.right', 'relation.across', 'relation.left'][side]);
@@ -119,7 +119,7 @@ function shanten(number) {
   return number === 0 ? t('shanten.tenpai') : t('shanten', { number });
 }
 
-// The text with at most so many columns, of which a wide character takes two.
+// The text shortened to `columns` columns; a wide character takes two columns.
 function shortened(text, columns) {
   let free = columns;
   let end = 0;

@@ -30,7 +30,7 @@ function worstItems(model, found, visit) {
   });
 }
 
-// The rating and how it is computed, and what else is counted over the game.
+// The rating, and other figures of the whole game.
 function figures(model) {
   const { rating, bad_moves: bad, bad_moves_per_100: rate, summary } = data.models[model];
   const [all] = summary;
@@ -51,7 +51,7 @@ function figuresNote(model) {
   return [about, scaleText(model), differing].filter(Boolean).join(' ');
 }
 
-// Where the rating stands among those of strong players.
+// The place of the rating among the ratings of strong players.
 function scaleText(model) {
   const { rating_scale: scale } = data.models[model];
   if (!scale) return null;
@@ -79,7 +79,7 @@ function summaryTable(model) {
   return [html('thead', {}, html('tr', {}, names.map((name) => html('th', {}, t(name))))), html('tbody', {}, rows)];
 }
 
-// 100 times the mean share of the most probable action, as over the whole game.
+// The rating of some decisions, computed like the rating of the whole game.
 function ratingOf(decisions, model) {
   const shares = decisions.map(({ answers, chosen }) => answers[model].shown[chosen] / Math.max(...answers[model].shown));
   return (100 * shares.reduce((a, b) => a + b, 0)) / shares.length;

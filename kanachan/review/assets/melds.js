@@ -2,7 +2,7 @@
 
 const NORTH = '4z';
 
-// A meld's tiles from left to right, without the called one, which `meld` adds on its side.
+// A meld's tiles from left to right, without the called tile, which `meld` adds, lying on its side.
 function meldTiles(one) {
   const own = one.own.map((name) => ({ name }));
   if (one.kind === 'ankan') return [{ name: 'back' }, own[0], own[1], { name: 'back' }];
@@ -13,8 +13,8 @@ function meldWidth(one, tile) {
   return meldTiles(one).length * tile + (one.called === null ? 0 : (tile * 4) / 3);
 }
 
-// The called tile is first, in the middle or last, as it came from the left, from across or from the right. Of a kan
-// that may be robbed the tile that was added to a pon is framed, or all tiles of a closed one.
+// The called tile is first, in the middle or last if it came from the left, from across or from the right. If a kan may
+// be robbed, the tile added to a pon is framed, or all tiles of a closed kan.
 function meld(one, seat, numSeats, left, bottom, tile, isFramed = false) {
   const tiles = meldTiles(one);
   if (one.called !== null) {
@@ -36,7 +36,7 @@ function meld(one, seat, numSeats, left, bottom, tile, isFramed = false) {
   return svg('g', { class: 'meld' }, parts, border, svg('title', {}, t(`action.${one.kind}`)));
 }
 
-// The Norths that a seat has set aside; the last one is framed where it may be won.
+// The Norths that a seat has set aside; the last one is framed if it may be won.
 function setAside(number, left, bottom, tile, isFramed = false) {
   const top = bottom - (tile * 4) / 3;
   const last = { x: left + (number - 1) * tile, y: top, width: tile, height: (tile * 4) / 3 };

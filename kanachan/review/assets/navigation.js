@@ -14,20 +14,20 @@ function show(place) {
   draw();
 }
 
-// The last decision of a round or, if it has none, of those before.
+// The last decision of a round or, if it has none, of the rounds before.
 function decisionBefore(round) {
   const { first, decisions } = data.rounds[round];
   return Math.max(0, first + decisions - 1);
 }
 
-// Follows a link on the page: the browser's way back leads to where it was.
+// Follows a link on the page; the browser's back button returns to the previous place.
 function visit(place) {
   clearTimeout(state.remembering);
   try {
     history.replaceState(null, '', addressOf(state));
     history.pushState(null, '', addressOf(place));
   } catch {
-    // Some browsers forbid it for pages from files.
+    // Some browsers forbid this for pages from files.
   }
   show(place);
   bringIntoView();
@@ -43,7 +43,7 @@ function bringIntoView() {
   situation.focus({ preventScroll: true });
 }
 
-// Writes the place into the address. Browsers limit how often.
+// Writes the place into the address. Browsers limit how often this is possible.
 function remember() {
   try {
     history.replaceState(null, '', addressOf(state));
@@ -52,7 +52,7 @@ function remember() {
   }
 }
 
-// Shows what an address names; false if it names nothing on this page.
+// Shows the place of an address; returns false if there is no such place on this page.
 function follow(address) {
   const place = placeOf(address);
   const review = place && reviews.find((each) => each.seat === place.seat);
@@ -68,7 +68,7 @@ function selectSeat(seat) {
   Object.assign(state, { decision: 0, ending: null, opened: new Set(), isLong: false, drawnGame: null });
 }
 
-// Decisions in turn, and after the last one of a round its end.
+// Moves through the decisions in turn, and after the last decision of a round to the round's end.
 function step(by) {
   const { decision, ending } = state;
   const round = ending ?? data.decisions[decision].round;
@@ -79,7 +79,7 @@ function step(by) {
   else if (data.rounds[round + by]) enter(round + by, by);
 }
 
-// A round is entered at its first decision going on, at its end going back.
+// Forwards, a round is entered at its first decision; backwards, at its end.
 function enter(round, by) {
   if (by < 0 || data.rounds[round].decisions === 0) show({ decision: null, ending: round });
   else go(data.rounds[round].first);
@@ -144,7 +144,7 @@ function pressed(event) {
   action();
 }
 
-// A swipe to the left goes on, to the right back, as one turns pages.
+// A swipe to the left goes forwards, and to the right backwards, like turning pages.
 const SWIPE = { least: 45, slope: 1.6 };
 
 function listenForSwipes(element) {

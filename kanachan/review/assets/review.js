@@ -1,4 +1,4 @@
-// The drawing of the page, and what its controls do.
+// Draws the page and handles its controls.
 
 function draw() {
   const decision = data.decisions[state.decision];
@@ -58,7 +58,7 @@ function drawDecision(decision) {
   byId('legend').replaceChildren(legend(model));
 }
 
-// Draws what concerns the whole game.
+// Draws the parts about the whole game.
 function drawGame() {
   const { model } = state;
   const found = differences(model);
@@ -97,7 +97,7 @@ function markCurrent() {
   moveCursor(byId('chart'), decision);
 }
 
-// Draws what depends on the seat and the language alone.
+// Draws the parts that depend only on the seat and the language.
 function drawHeader() {
   translatePage();
   byId('title').replaceChildren(titleText());

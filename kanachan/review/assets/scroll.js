@@ -1,4 +1,4 @@
-// Decisions one below the other: all of them on demand, and those that differ where the page is printed.
+// A list of decisions: all of them on demand; when the page is printed, the decisions that differ.
 
 function scrollItems(indices, model) {
   return indices.map((index) => {
@@ -25,7 +25,7 @@ function toggleScroll() {
   drawScroll();
 }
 
-// What is printed is the list of differences, each with its table, in the order of play.
+// Prints the list of differences in the order of play, each with its table.
 function listenForPrinting() {
   window.addEventListener('beforeprint', () => {
     const found = differences(state.model).sort((a, b) => a - b);

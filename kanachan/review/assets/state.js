@@ -6,19 +6,19 @@ let data = reviews[0];
 
 const state = {
   decision: 0,
-  ending: null, // the round of which the end is shown, if one is
+  ending: null, // the round whose end is shown, if any
   model: file.default_model,
   threshold: file.threshold,
-  isRevealed: false, // the hands of the others
-  isLong: false, // the whole list of differences
-  isHiding: false, // the opinion until an action is chosen
-  guesses: new Map(), // what was chosen, by the address of the decision
-  isScroll: false, // all decisions below each other
-  opened: new Set(), // the candidates with their tiles shown
+  isRevealed: false, // whether the other seats' hands are shown
+  isLong: false, // whether the whole list of differences is shown
+  isHiding: false, // whether the opinion is hidden until an action is chosen
+  guesses: new Map(), // the user's choices, by the address of the decision
+  isScroll: false, // whether all decisions are listed below each other
+  opened: new Set(), // the candidates whose tiles are shown
 };
 
-// The side of the table at which a seat is, as seen from another: 0 its own, 1 to the right, 2 across, 3 to the left. Of
-// three nobody sits across.
+// The side of the table at which a seat is, as seen from another seat: 0: the same seat, 1: right, 2: across, 3: left.
+// With three players, nobody sits across.
 function sideOf(seat, from, numSeats) {
   const relative = (seat - from + numSeats) % numSeats;
   return relative === numSeats - 1 ? 3 : relative;
@@ -32,7 +32,7 @@ function colourOf(model) {
   return `model-${model % 6}`;
 }
 
-// A network by what it predicts, in the language of the page.
+// A network's name, by its prediction, in the language of the page.
 function modelName(model) {
   const { stage, name } = data.models[model];
   const title = known(`stage.${stage}`, name);

@@ -1,4 +1,4 @@
-// Chinese names of yaku by their English names; a record's data has the English and Japanese ones.
+// Chinese names of yaku by their English names; a record's data has the English and Japanese names.
 
 const YAKU_IN_CHINESE = {
   'Menzen Tsumo': '门前清自摸和',
