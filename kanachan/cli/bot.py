@@ -39,7 +39,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if arguments.seed < 0:
         parser.error(f"--seed must not be negative, not {arguments.seed}")
     if arguments.connect is None and arguments.seat is None:
-        parser.error("SEAT is missing, 0 ... 3")
+        parser.error("SEAT is missing, 0 ... 3 (of three players 0 ... 2)")
     if arguments.connect is not None and arguments.seat is not None:
         parser.error("SEAT has no effect with --connect: the server assigns it")
     if (arguments.connect is None) != (arguments.token_file is None):

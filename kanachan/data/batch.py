@@ -1,8 +1,8 @@
-"""Converts columns to tensors, by the same code in training and in play.
+"""Converts columns to tensors, with the same code in training and in play.
 
 A situation is the state of the table as its seat sees it (`Batch.table_BS` to `numeric_BN`) and the events of the round
-so far. The decisions of one seat in one round share most events: consecutive rows, each seeing all events that the one
-before sees, form a group, and the events of a group are stored, and passed through the network, once.
+so far. The decisions of one seat in one round share most events. Consecutive rows in which each sees all events of the
+previous row form a group; the events of a group are stored and passed through the network once.
 
 Shapes: B decisions, S tokens of the table, P seats, T tiles that a seat sees (padded), N numeric features, G groups,
 E events (padded), A candidate actions (padded), R results, H other seats, K kinds of tiles, L numbers of a soft
@@ -44,11 +44,11 @@ class TokenLayout:
         self.event_first = self.sparse_first + sparse.size
         self.num_tokens = self.event_first + vocabulary.progression.size
         self.num_candidates = 1 + vocabulary.action.size
-        """0 is padding, followed by the actions"""
+        """number of candidate tokens: 0 is padding, the actions follow"""
         self._place_of_sparse = np.array(vocabulary.place_of_sparse)
 
     def meanings(self, *, actor_first: bool) -> list[Hashable]:
-        """Returns what each token means, in terms that all vocabularies share (`Vocabulary.meaning`)."""
+        """Returns the meaning of each token, in terms that all vocabularies share (`Vocabulary.meaning`)."""
         vocabulary, meaning = self.vocabulary, partial(self.vocabulary.meaning, actor_first=actor_first)
         found: list[Hashable] = [self.PADDING]
         for field in (vocabulary.sparse, vocabulary.progression):
@@ -56,7 +56,7 @@ class TokenLayout:
         return found
 
     def candidate_meanings(self) -> list[Hashable]:
-        """Returns the same of each candidate, whose seats are always relative."""
+        """Returns the meaning of each candidate; seats of candidates are always relative."""
         action, meaning = self.vocabulary.action, partial(self.vocabulary.meaning, actor_first=True)
         return [self.PADDING, *(meaning(action, token) for token in range(action.size))]
 
@@ -69,8 +69,8 @@ class TokenLayout:
     def arranged(
         self, sparse: Ragged, num_tiles: int | None = None
     ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
-        """Returns sparse tokens by their place: table_BS, standing_BP2 (grade and rank), tile_BT, with T = `num_tiles`,
-        or as many as a row has at most. Raises ValueError if a situation does not have one token of each place."""
+        """Returns sparse tokens by their place: table_BS, standing_BP2 (grade and rank) and tile_BT, where T is
+        `num_tiles` or the maximum of a row. Raises ValueError if a situation does not have one token of each place."""
         num_rows, num_places = len(sparse), self.vocabulary.num_places
         place = self._place_of_sparse[sparse.values]
         token = sparse.values.astype(np.int32) + self.sparse_first
@@ -88,7 +88,7 @@ class TokenLayout:
         return table_BS, standing.reshape(num_rows, self.vocabulary.num_seats, 2), tiles
 
     def table_value(self, table_BS: Tensor, name: str) -> Tensor:
-        """Returns value_B of a token of the table, int64: the room, the style, the seat …"""
+        """Returns value_B (int64) of the table token `name`: the room, the style, the seat …"""
         first = self.sparse_first + self.vocabulary.sparse[name].first
         return table_BS[:, TABLE.index(name)].long() - first
 
@@ -101,19 +101,19 @@ class TokenLayout:
 
 @dataclass(slots=True)
 class Labels:
-    """What only recorded decisions have: the action taken, the results, and what the seat could not see."""
+    """Data that only recorded decisions have: the action taken, the results, and the hands hidden from the seat."""
 
     game_B: Tensor
     """int64: the bits of `kanachan.data.columns.game_key`"""
     chosen_B: Tensor
-    """int64: index of the action taken, into the candidates"""
+    """int64: index of the action taken among the candidates"""
     result_BR: Tensor
     """int32, as annotated"""
     hand_count_BHK: Tensor | None = None
-    """uint8: tiles of each kind in the hands of the next, the opposite and the previous seat, red fives being fives;
-    None if the columns have no hidden hands"""
+    """uint8: tiles of each kind in the hands of the next, the opposite and the previous seat, red fives counted as
+    fives; None if the columns have no hidden hands"""
     label_BL: Tensor | None = None
-    """float32: soft labels of the stage's objective in place of the action taken or the results, if there are any"""
+    """float32: soft labels of the stage's objective instead of the action taken or the results, if there are any"""
 
 
 @dataclass(slots=True)
@@ -133,7 +133,7 @@ class Batch:
     group_B: Tensor
     """int64: the group of each decision"""
     seen_B: Tensor
-    """int64: the number of its group's events that each decision sees"""
+    """int64: the number of events of its group that each decision sees"""
     candidate_BA: Tensor
     """int32: action + 1; 0 is padding"""
     seat_B: Tensor
@@ -195,7 +195,7 @@ def with_each(part: PartT, change: Callable[[Tensor], Tensor]) -> PartT:
 
 
 def collate(columns: ObservationColumns, layout: TokenLayout) -> Batch:
-    """Converts rows to a batch, in their order; with labels if the columns have them."""
+    """Converts rows to a batch in the same order, with labels if the columns have them."""
     table_BS, standing_BP2, tile_BT = layout.arranged(columns.sparse)
     is_first_B = ~_continues(columns)
     group_B = np.cumsum(is_first_B) - 1
@@ -227,7 +227,7 @@ def _labels(columns: Columns, vocabulary: Vocabulary) -> Labels:
 
 
 def with_varlen_layout(batch: Batch, layout: TokenLayout) -> Batch:
-    """Adds the varlen layout to a non-empty batch on the CPU; pads candidates to a round number."""
+    """Adds the varlen layout to a non-empty batch on the CPU, and pads the candidates to a round number."""
     num_candidates = batch.candidate_BA.shape[1]
     candidate_BA = F.pad(batch.candidate_BA, (0, -num_candidates % _ROUNDED_CANDIDATES))
     varlen = varlen_layout(
@@ -245,7 +245,7 @@ def with_varlen_layout(batch: Batch, layout: TokenLayout) -> Batch:
 def batch_of_annotations(
     annotations: Sequence[Annotation], vocabulary: Vocabulary, *, actor_first: bool = False
 ) -> Batch:
-    """Returns the batch of checked annotations in their order; `actor_first` as in the training of the network."""
+    """Returns checked annotations as a batch in the same order; `actor_first` as in the training of the network."""
     columns = columns_of_annotations(annotations, vocabulary)
     if actor_first:
         columns = SeatRotation(vocabulary).actor_first(columns)
@@ -263,8 +263,8 @@ def _hand_counts(hidden: Ragged, vocabulary: Vocabulary) -> Tensor:
 
 
 def _continues(columns: ObservationColumns) -> NDArray[np.bool_]:
-    """Returns [B] whether the row is of the same game as the one before, where games are known, and sees all events of
-    that one."""
+    """Returns whether each row [B] sees all events of the row before it and is of the same game (if games are
+    known)."""
     events, length_B = columns.progression, columns.progression.lengths
     continues_B = np.zeros(len(columns), bool)
     continues_B[1:] = length_B[1:] >= length_B[:-1]
@@ -290,7 +290,7 @@ def _rows(column: Ragged, rows: NDArray[np.int64]) -> Ragged:
 
 
 def padded(values: NDArray[np.int32], length_B: NDArray[np.int64], width: int | None = None) -> NDArray[np.int32]:
-    """Returns concatenated rows of unequal length as a grid padded with 0, as wide as the longest row or wider."""
+    """Arranges concatenated rows of unequal length as a grid padded with 0, as wide as the longest row or `width`."""
     is_value = np.arange(int(length_B.max(initial=0)) if width is None else width) < length_B[:, None]
     grid = np.zeros(is_value.shape, np.int32)
     grid[is_value] = values

@@ -1,5 +1,5 @@
-"""Observations and decisions as columns of numbers: what shards contain, symmetries permute and batches are made of.
-No torch here.
+"""Observations and decisions as columns of numbers, which shards contain, symmetries permute and batches are made from.
+This module does not use torch.
 
 Shapes: B rows (decisions), N numeric features, R results.
 """
@@ -24,7 +24,7 @@ class Ragged:
 
     values: NDArray[np.uint16]
     starts: NDArray[np.int64]
-    """one more than rows; the first is 0"""
+    """one more element than rows; the first is 0"""
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -41,7 +41,7 @@ class Ragged:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObservationColumns:
-    """Some observations, column by column: all inputs of a network."""
+    """Some observations as columns: all inputs of a network."""
 
     sparse: Ragged
     progression: Ragged
@@ -60,7 +60,7 @@ class ObservationColumns:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Columns(ObservationColumns):
-    """Some decisions, column by column: observations with their labels."""
+    """Some decisions as columns: observations with their labels."""
 
     game: NDArray[np.uint64]  # [B], game_key of the game's id
     chosen: NDArray[np.uint8]  # [B], index into the row's actions
@@ -68,10 +68,10 @@ class Columns(ObservationColumns):
     hidden: Ragged | None = None
     """the hands of the next, the opposite and the previous seat (`hand` of the hidden field), if they are known"""
     log_probability: NDArray[np.float32] | None = None
-    """[B], self-play: of the action, by the distribution that it was sampled from; NaN if the player had none"""
+    """[B], in self-play the action's log probability in the distribution it was sampled from; NaN without such one"""
     label: NDArray[np.float32] | None = None
-    """[B, L], soft labels in place of the results, if there are any (`kanachan.data.loader.Labeller`); no exchange of
-    seats or suits changes them: they count seats from the actor"""
+    """[B, L], soft labels instead of the results, if there are any (`kanachan.data.loader.Labeller`); they count seats
+    from the actor, so exchanging seats or suits does not change them"""
 
 
 def _span(column: Any, first: int, last: int) -> Any:
@@ -86,7 +86,7 @@ def game_key(game: str) -> int:
 
 
 def token_value(sparse: Ragged, vocabulary: Vocabulary, block_name: str) -> NDArray[np.int64]:
-    """Returns the index of each row's token in a block [B]; every row has exactly one."""
+    """Returns the index [B] of each row's token within a block; every row has exactly one token of the block."""
     block = vocabulary.sparse[block_name]
     offsets = sparse.values - np.uint16(block.first)  # wraps round below the block
     index_B = offsets[offsets < block.size].astype(np.int64)
@@ -95,7 +95,7 @@ def token_value(sparse: Ragged, vocabulary: Vocabulary, block_name: str) -> NDAr
 
 
 def round_keys(columns: Columns, vocabulary: Vocabulary) -> NDArray[np.uint64]:
-    """Computes 64-bit keys [B] of the game, the round and the deciding seat of each row, before seats are rotated."""
+    """Computes 64-bit keys [B] from the game, the round and the deciding seat of each row, before seats are rotated."""
     is_of_round = np.zeros(vocabulary.sparse.size, bool)
     for name in ("seat", "wind", "round"):
         block = vocabulary.sparse[name]
@@ -138,7 +138,7 @@ def columns_of_annotations(annotations: Sequence[Annotation], vocabulary: Vocabu
 def columns_of_played(
     annotations: Sequence[Annotation], log_probability: Sequence[float | None], vocabulary: Vocabulary
 ) -> Columns:
-    """Converts decisions of self-play to columns, with the log probability of each action, if it has one."""
+    """Converts decisions of self-play to columns, with the log probability of each action that has one."""
     columns = columns_of_annotations(annotations, vocabulary)
     return replace(columns, log_probability=np.array(log_probability, np.float32))  # None becomes NaN
 
@@ -155,7 +155,7 @@ def _observed(observations: Sequence[Observation], vocabulary: Vocabulary) -> di
 
 
 def annotations_of_columns(columns: Columns) -> list[Annotation]:
-    """Converts columns back; ids of games become their keys as 16 hexadecimal digits."""
+    """Converts columns back to annotations; ids of games become their keys as 16 hexadecimal digits."""
     sparse, progression, actions = map(_tuples, (columns.sparse, columns.progression, columns.actions))
     hidden = None if columns.hidden is None else _tuples(columns.hidden)
     return [
@@ -190,7 +190,7 @@ def _ragged(rows: Sequence[tuple[int, ...]]) -> Ragged:
 
 
 def _flat(code: str, rows: Sequence[tuple[int, ...]]) -> NDArray[Any]:
-    """Returns all numbers of `rows`, of the type with this code in `struct`; faster than `np.array`."""
+    """Returns all numbers of `rows`, in the type with this `struct` code; faster than `np.array`."""
     numbers: list[int] = []
     for row in rows:
         numbers += row

@@ -1,6 +1,6 @@
-"""The data set card of a folder of shards: a README.md that the Hugging Face Hub and `datasets` read, and people too.
+"""The data set card of a folder of shards: a README.md for the Hugging Face Hub, `datasets` and people.
 
-It is written with the shards and replaced with them; a README.md that someone else wrote is kept.
+It is written and replaced together with the shards; a README.md that someone else wrote is kept.
 """
 
 import json
@@ -22,25 +22,25 @@ _MEANINGS = {
     "progression": "public events of the round so far, in order (tokens)",
     "actions": "what the player may do (tokens, ascending)",
     "chosen": "index of the action taken, into actions",
-    "numeric": "numbers at the decision, named below",
-    "results": "how the round and the game ended, named below",
+    "numeric": "numbers at the decision, listed below",
+    "results": "results of the round and the game, listed below",
     HIDDEN: "hands of the next, the opposite and the previous seat, which the player does not see (tokens)",
-    "log_probability": "of the action, by the distribution that the player sampled it from; NaN if it had none",
+    "log_probability": "log probability of the action in the distribution that the player sampled from; NaN if none",
 }
 _MEANINGS_OF_ROUNDS = {
-    "game": "key of the game, as of the decisions",
+    "game": "key of the game, as in the decisions",
     "number": "place among the rounds of its game that are known, from 0",
     "wind": "0 East, 1 South, 2 West",
     "dealer": "seat of the dealer; seat 0 is the first dealer of the game",
-    "honba": "counters of repeated rounds",
+    "honba": "number of honba counters",
     "deposits": "riichi sticks on the table at the start",
     "room": "0 Bronze … 4 Throne",
     "style": "0 East only, 1 East and South",
-    "grade": "of each seat, 0 … 15",
-    "score": "of each seat, at the start",
-    "delta": "what the round changed, by seat; riichi sticks included",
-    "final_score": "of each seat, at the end of the game",
-    "rank": "of each seat, at the end of the game, 0 first",
+    "grade": "grade of each seat, 0 … 15",
+    "score": "score of each seat at the start",
+    "delta": "score change of each seat in the round, including riichi sticks",
+    "final_score": "score of each seat at the end of the game",
+    "rank": "rank of each seat at the end of the game, 0 is first",
     "grading_delta": "change of the grading points of each seat by the game",
 }
 
@@ -49,11 +49,11 @@ class Table(NamedTuple):
     """Shards of the same columns."""
 
     name: str
-    """which `datasets.load_dataset` takes"""
+    """name of the configuration for `datasets.load_dataset`"""
     prefix: str
-    """of the names of the files in the folder"""
+    """prefix of the files' names in the folder"""
     shards: Sequence[Path]
-    """all files, which are complete"""
+    """all files, which must be complete"""
     rows: Mapping[str, int]
     """number of rows by split"""
 
@@ -64,8 +64,8 @@ class Table(NamedTuple):
 
 
 def dataset_card(tables: Sequence[Table], vocabulary: Vocabulary, made: Mapping[str, Any]) -> str:
-    """Returns the text of the card of the decisions, then the rounds if they are known; `made`: how
-    (`kanachan.data.external_sort.Merge.write`)."""
+    """Returns the text of the card: first the decisions, then the rounds if they are known; `made`: description of the
+    data's origin (`kanachan.data.external_sort.Merge.write`)."""
     decisions, *others = tables
     rows = decisions.rows
     num_rounds = others[0].rows if others else Counter[str]()
@@ -104,8 +104,8 @@ dataset = load_dataset(".", split="{next(iter(rows), "train")}")  # of this fold
 {_lines(map(_about_rounds, others))}## How it was made
 
 By kanachan {made["version"]}, with the seed {made["seed"]}. Sources: {json.dumps(made["sources"], ensure_ascii=False)}.
-Splits: {json.dumps(made["splits"])}. {_players(made)}Who may use the data depends on the game records that they were
-made from.
+Splits: {json.dumps(made["splits"])}. {_players(made)}Who may use the data depends on the game records from which they
+were made.
 """
 
 
@@ -128,7 +128,7 @@ def _players(made: Mapping[str, Any]) -> str:
 
 
 def may_replace(path: Path) -> bool:
-    """Returns whether there is no file, or a card that was written here."""
+    """Returns whether the file does not exist or is a card written by kanachan."""
     return not path.exists() or _MARK in path.read_text(encoding="utf-8", errors="replace")
 
 

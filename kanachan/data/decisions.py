@@ -1,7 +1,7 @@
-"""Decisions in whichever form a program has them: annotation lines, parsed annotations, or rows of shards.
+"""Reads decisions in any form: annotation lines, parsed annotations, or rows of shards.
 
-A row of a shard is a mapping from the name of a column to its value, as `datasets` returns it, and several are a list
-of rows, a mapping from names to lists, or an Arrow record batch or table. No torch here, and no pyarrow either.
+A row of a shard is a mapping from column names to values, as `datasets` returns it. Several rows are a list of rows, a
+mapping from names to lists, or an Arrow record batch or table. This module uses neither torch nor pyarrow.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -32,19 +32,19 @@ Row = str | Annotation | Mapping[str, Any]
 """an annotation line, a parsed annotation, or a row of a shard"""
 ConvertedT = TypeVar("ConvertedT")
 Rows = Row | Iterable[Row] | ArrowRows
-"""several of them, or one"""
+"""one or several of these"""
 
 
 def annotations_of(rows: Rows) -> list[Annotation]:
-    """Returns the decisions, checked unless they were parsed before, in their order; the vocabulary of each is
-    recognised by its numbers. Games of rows of shards are their keys, as 16 hexadecimal digits. Raises ValueError, with
-    the number of the row, from 1, and the reason, if it is not a decision."""
+    """Returns the decisions in the same order, checked unless they were parsed before; the vocabulary of each decision
+    is recognised by its numbers. In rows of shards, a game's id is its key as 16 hexadecimal digits. Raises ValueError,
+    with the number of the row (from 1) and the reason, if a row is not a decision."""
     return _converted(rows, _annotation)
 
 
 def observations_of(rows: Rows, vocabulary: Vocabulary) -> list[Observation]:
-    """Returns what the players saw, checked, in the order of the rows, which need not have the other columns. Raises
-    ValueError: a row is not a decision of this vocabulary; gives its number, from 1, and the reason."""
+    """Returns the checked observations in the order of the rows, which need no other columns. Raises ValueError, with
+    the number of the row (from 1) and the reason, if a row is not a decision of this vocabulary."""
 
     def observation(row: Row) -> Observation:
         if isinstance(row, str):
@@ -57,7 +57,7 @@ def observations_of(rows: Rows, vocabulary: Vocabulary) -> list[Observation]:
 
 
 def describe_row(row: Row) -> str:
-    """Describes a decision on several lines, as kanachan-annotate --explain does; ValueError if it is not one."""
+    """Describes a decision on several lines, like kanachan-annotate --explain. Raises ValueError if it is not one."""
     (annotation,) = annotations_of(row)
     return describe(annotation, vocabulary_of(annotation.observation))
 

@@ -1,10 +1,10 @@
 """An external merge sort of rows into shards.
 
-The decisions of a seat in a round stay together, in their order, as the network encodes what they share only once.
-These spans are shuffled by keys made of the game, the round and a seed, so that the order does not depend on the order
-of the input. Rows are collected into runs on disk, each sorted by key; a shard is one range of keys of all runs. So
-memory holds about one run or one shard at a time. The rounds of the games, as far as they are known, are written to
-shards of their own.
+The decisions of a seat in a round stay together and in order, because the network encodes their shared events only
+once. These spans are shuffled by keys made from the game, the round, the seat and a seed, so that the result does not
+depend on the input order. Rows are collected into runs on disk, each sorted by key; a shard is one range of keys of all
+runs. Memory therefore holds about one run or one shard at a time. The rounds of the games, if known, are written to
+separate shards.
 
 Shapes: B rows, G games, S sorted rows of a shard.
 """
@@ -34,9 +34,9 @@ from kanachan.data.shard_folder import ROUNDS
 from kanachan.data.shards import rows_of_columns, schema, write_shard
 
 _LENGTH_BITS = 7
-"""of a key: the number of events"""
+"""bits of a key that hold the number of events"""
 _NUMBER_BYTES = 8
-"""of the number before the rows of a game: their bytes"""
+"""bytes of the number before the rows of a game, which is the rows' size in bytes"""
 
 
 def splits_of_games(game_G: NDArray[np.uint64], fractions: tuple[float, float, float]) -> NDArray[np.intp]:
@@ -47,14 +47,14 @@ def splits_of_games(game_G: NDArray[np.uint64], fractions: tuple[float, float, f
 
 
 def keyed_schema(vocabulary: Vocabulary, names: Collection[str] = ()) -> pa.Schema:
-    """Returns the columns of a shard (`schema`), the key, and the hash that distinguishes rows with equal keys."""
+    """Returns the columns of a shard (`schema`), plus the key and the hash that distinguishes rows with equal keys."""
     fields = [pa.field(name, pa.uint64(), nullable=False) for name in ("key", "content")]
     return pa.schema([*schema(vocabulary, names), *fields])
 
 
 def keyed(columns: Columns, seed: int, vocabulary: Vocabulary) -> pa.RecordBatch:
-    """Returns rows with their key (game, round, seat and the number of events seen), and a hash of the row's content
-    without optional columns: rows have the same order with them and without."""
+    """Returns rows with their key (game, round, seat and number of events seen) and a hash of the row's content. The
+    hash excludes optional columns, so that rows have the same order with and without them."""
     rows = rows_of_columns(columns, vocabulary)
     round_B = splitmix64(round_keys(columns, vocabulary) ^ splitmix64(np.array([seed], np.uint64)))
     assert vocabulary.max_progression < 1 << _LENGTH_BITS
@@ -75,7 +75,7 @@ def keyed(columns: Columns, seed: int, vocabulary: Vocabulary) -> pa.RecordBatch
 
 
 def encode_game(columns: Columns, summary: GameSummary, seed: int, vocabulary: Vocabulary) -> bytes:
-    """Encodes the decisions of a game, with keys, and its rounds as two Arrow messages, for `Runs.add_game`."""
+    """Encodes the keyed decisions of a game and its rounds as two Arrow messages, for `Runs.add_game`."""
     rounds = rounds_of_game(int(columns.game[0]), summary)
     decisions: bytes = keyed(columns, seed, vocabulary).serialize().to_pybytes()
     of_rounds: bytes = rows_of_rounds(rounds, vocabulary).serialize().to_pybytes()
@@ -83,11 +83,11 @@ def encode_game(columns: Columns, summary: GameSummary, seed: int, vocabulary: V
 
 
 _Rows = tuple[pa.RecordBatch, NDArray[np.intp]]
-"""rows with the split of each"""
+"""rows and the split of each row"""
 
 
 class Runs:
-    """Keyed rows of all splits, in files of a folder. While one run is written, rows of the next are collected."""
+    """Keyed rows of all splits, in files of a folder. While one run is written, the next one collects rows."""
 
     def __init__(self, folder: Path, rows_per_run: int) -> None:
         self.folder = folder
@@ -96,9 +96,9 @@ class Runs:
         self.rows: Counter[str] = Counter()
         """number of rows in the runs, by split"""
         self.games: Counter[str] = Counter()
-        """number of games that were added whole, by split"""
+        """number of whole games that were added, by split"""
         self.round_files: dict[str, list[str]] = {}
-        """names of the files of the rounds of these rows, as far as they are known, by split"""
+        """names of the files with the known rounds of these rows, by split"""
         self._rows_per_run = rows_per_run
         self._waiting: list[_Rows] = []
         self._waiting_rounds: dict[str, list[pa.RecordBatch]] = defaultdict(list)
@@ -107,7 +107,7 @@ class Runs:
         self._writing: Future[None] | None = None
 
     def add(self, rows: pa.RecordBatch, split_B: NDArray[np.intp]) -> None:
-        """Adds rows with keys, and the index of each into SPLITS."""
+        """Adds rows with keys; `split_B`: the index of each row's split in SPLITS."""
         self._waiting.append((rows, split_B))
         self._num_waiting += rows.num_rows
         if self._num_waiting >= self._rows_per_run:
@@ -116,7 +116,7 @@ class Runs:
     def add_game(
         self, message: bytes, fields: pa.Schema, fractions: tuple[float, float, float], vocabulary: Vocabulary
     ) -> None:
-        """Adds a game as `encode_game` has encoded it, in rows of these fields."""
+        """Adds a game encoded by `encode_game`, whose rows have these fields."""
         end = _NUMBER_BYTES + int.from_bytes(message[:_NUMBER_BYTES], "little")
         rows = pa.ipc.read_record_batch(pa.py_buffer(message[_NUMBER_BYTES:end]), fields)
         split_B = splits_of_games(rows["game"].to_numpy(), fractions)
@@ -127,17 +127,17 @@ class Runs:
         self.add(rows, split_B)
 
     def add_rounds(self, rounds: RoundColumns, split_N: NDArray[np.intp], vocabulary: Vocabulary) -> None:
-        """Adds rounds, of which those of a game are added once, and the index of each into SPLITS."""
+        """Adds rounds; the caller must add each game's rounds only once. `split_N`: indices into SPLITS."""
         for number, split in enumerate(SPLITS):
             if (split_N == number).any():
                 self._waiting_rounds[split].append(rows_of_rounds(rounds.take(split_N == number), vocabulary))
 
     def as_json(self) -> dict[str, Any]:
-        """Returns what is in the folder after `flush`, for `add_files`."""
+        """Describes the contents of the folder after `flush`, for `add_files`."""
         return {"files": self.files, "round files": self.round_files, "rows": self.rows, "games": self.games}
 
     def add_files(self, found: Mapping[str, Any]) -> None:
-        """Adds the files that other runs have written in this folder."""
+        """Adds the files that earlier `Runs` have written in this folder."""
         for files, names_of in ((self.files, found["files"]), (self.round_files, found["round files"])):
             for split, names in names_of.items():
                 files.setdefault(split, []).extend(names)
@@ -145,12 +145,12 @@ class Runs:
         self.games.update(found["games"])
 
     def flush(self) -> None:
-        """Writes all rows that were added."""
+        """Writes all added rows."""
         self._start_run()
         self._await_run()
 
     def close(self) -> None:
-        """Waits for the run that is being written; other rows that were added are discarded."""
+        """Waits for the run that is being written, and discards other added rows."""
         self._writer.shutdown()
 
     def _start_run(self) -> None:
@@ -166,7 +166,7 @@ class Runs:
             writing.result()
 
     def _write_run(self, waiting: list[_Rows], rounds: dict[str, list[pa.RecordBatch]]) -> None:
-        """Sorts rows and writes them to one file for each split, and so the rounds, by game."""
+        """Sorts rows and writes them to one file for each split; does the same with rounds, sorted by game."""
         if waiting:
             table = pa.Table.from_batches([rows for rows, _ in waiting]).combine_chunks()
             self._write_rows(table.to_batches()[0], np.concatenate([split_B for _, split_B in waiting]))
@@ -196,7 +196,7 @@ class Runs:
 
 
 class Merge:
-    """The merge of runs into shards of decisions and of rounds. Of rows with equal key and content only the first is
+    """Merges runs into shards of decisions and of rounds. Of rows with equal key and content, only the first is
     written."""
 
     def __init__(self, runs: Runs, vocabulary: Vocabulary, packing: Packing) -> None:
@@ -208,11 +208,11 @@ class Merge:
         for split in self._splits:
             rows[split] = sum(len(_distinct_rows(parts)) for parts in self._ranges(split, runs.rows[split]))
         self.tally = Tally(rows, runs.rows - rows, runs.games)
-        """what is packed, of rounds only after `write`"""
+        """counts of the packed data; counts of rounds only after `write`"""
 
     def write(self, folder: Path, sources: object, splits: object, more: Mapping[str, Any] | None = None) -> list[str]:
-        """Writes all shards and their card to `folder`, one empty shard if there are no rows; returns the names of the
-        files in it. The others are of the description of how the data were made, which every shard contains."""
+        """Writes all shards and their card to `folder`, or one empty shard if there are no rows; returns the names of
+        the written files. The other arguments belong to the description of the data's origin in every shard."""
         made = {
             "sources": sources,
             "splits": splits,
@@ -267,14 +267,14 @@ class Merge:
         ]
 
     def _limits(self, num_rows: int) -> NDArray[np.uint64]:
-        """Returns where equal ranges of keys start, but for the first, so many that each has the rows of a shard."""
+        """Returns the starts of equal key ranges, except the first; each range has about the rows of one shard."""
         num_ranges = -(-num_rows // self._rows_per_shard)
         return np.array([2**64 * i // num_ranges for i in range(1, num_ranges)], np.uint64)
 
     def _ranges(self, split: str, num_rows: int) -> Iterator[list[pa.RecordBatch]]:
-        """Yields the parts of all runs that are in each of equal ranges of keys, if it contains any row.
+        """Yields for each of equal key ranges the parts of all runs in it, unless it is empty.
 
-        Every range maps the runs again, so that the pages that were read of them do not count as resident any more.
+        Every range maps the runs again, so that pages read before no longer count as resident.
         """
         paths = [self._runs.folder / name for name in self._runs.files[split]]
         limits = self._limits(num_rows)
@@ -286,7 +286,7 @@ class Merge:
 
 
 def _cuts(key_S: NDArray[np.uint64], limits: NDArray[np.uint64]) -> NDArray[np.intp]:
-    """Returns where ranges of sorted keys start, and the end of the last."""
+    """Returns the starts of ranges of sorted keys, and the end of the last range."""
     return np.concatenate([[0], np.searchsorted(key_S, limits), [len(key_S)]])
 
 
@@ -296,7 +296,7 @@ def _mapped(path: Path) -> pa.RecordBatch:
 
 
 def _distinct_rows(parts: Sequence[pa.RecordBatch]) -> NDArray[np.int64]:
-    """Returns the places of the rows [S] in the concatenated parts, sorted by key; each of equal rows once."""
+    """Returns the places of the rows [S] in the concatenated parts, sorted by key, without repetitions of rows."""
     key_S, content_S = (np.concatenate([part[name].to_numpy() for part in parts]) for name in ("key", "content"))
     by_key = np.lexsort((content_S, key_S))
     key_S, content_S = key_S[by_key], content_S[by_key]

@@ -1,10 +1,10 @@
-"""Loaders of batches from shards: in an order that depends on seed, epoch and step alone, or in the order of the rows.
+"""Loads batches from shards: in an order that depends only on seed, epoch and step, or in the order of the rows.
 
-Neighbouring rows are mostly decisions of one seat in one round, whose shared part the network computes once. So rows
-are shuffled in units of a few neighbours. No Lightning here.
+Neighbouring rows are mostly decisions of one seat in one round, whose shared part the network computes once. Rows are
+therefore shuffled in units of a few neighbours. This module does not use Lightning.
 
-Shapes: B rows of a request, S steps, G rows of a global batch, M micro-batches of a rank in a step, C rows of one, R
-runs of rows of one seat in one round.
+Shapes: B rows of a request, S steps, G rows of a global batch, M micro-batches of a rank in a step, C rows of a
+micro-batch, R runs of rows of one seat in one round.
 """
 
 from collections import deque
@@ -29,7 +29,7 @@ from kanachan.data.symmetry import SeatRotation
 
 PartT = TypeVar("PartT")
 _ROWS_AT_ONCE = 8192  # enough to make the cost of a call negligible, for any number of shards
-_BATCHES_PER_WINDOW = 16  # of an evaluation, among whose rows these are sorted by length
+_BATCHES_PER_WINDOW = 16  # an evaluation sorts rows by length within windows of so many batches
 
 
 @dataclass(frozen=True)
@@ -37,29 +37,29 @@ class Labeller:
     """Computes soft labels of decisions (`kanachan.data.columns.Columns.label`)."""
 
     fingerprint: str
-    """of what computes them: a run is resumed with the same ones"""
+    """identifies the computation of the labels: a run is resumed only with the same labels"""
     labels_of: Callable[[Columns], NDArray[np.float32]]
-    """returns label_BL of decisions as annotated, before seats are rotated"""
+    """function from decisions as annotated, before seats are rotated, to label_BL"""
 
 
 @dataclass(frozen=True)
 class Share:
-    """Which part of the batches a process gets."""
+    """The part of the batches that a process gets."""
 
     rank: int
     world: int
-    """processes that share the batches"""
+    """number of processes that share the batches"""
     pin: bool = False
-    """put the tensors into page-locked memory, from which a GPU copies them asynchronously"""
+    """whether tensors are put into page-locked memory, from which a GPU copies them asynchronously"""
 
 
 class StepLoader:
-    """The micro-batches of this rank, epoch after epoch, and how to resume them. Each iterator ends with the epoch;
-    rows that do not fill a last batch are skipped, different ones in each epoch.
+    """Loads the micro-batches of this rank, epoch after epoch, and can be resumed. Each iterator ends with the epoch;
+    rows that do not fill a last batch are skipped, different rows in each epoch.
 
     The state is the number of complete steps that were yielded, the same on every rank and for any number of ranks. A
-    state taken within a step does not include that step, so save at the end of one. `identity` are plain values that
-    determine the order of the rows, besides batch and seed.
+    state taken within a step excludes that step, so save the state at the end of a step. `identity` contains plain
+    values that determine the order of the rows, besides batch and seed.
     """
 
     def __init__(self, num_rows: int, config: DataConfig, seed: int, share: Share, identity: dict[str, Any]) -> None:
@@ -73,14 +73,14 @@ class StepLoader:
         self._identity = {**identity, "batch": batch, "seed": seed}
 
     def __len__(self) -> int:
-        """Returns the micro-batches of an epoch on this rank. (Without it Lightning would take one batch too many.)"""
+        """Returns the number of micro-batches per epoch on this rank. (Without it, Lightning takes one batch more.)"""
         return self.steps_per_epoch * self._micro_batches_per_step
 
     def state_dict(self) -> dict[str, Any]:
         return {"step": self.step, **self._identity}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Resumes after the step of the state; raises ValueError if data, batch or seed, and so the order, differ."""
+        """Resumes after the step of the state. Raises ValueError if data, batch or seed, and so the order, differ."""
         for name, value in self._identity.items():
             if state_dict.get(name) != value:
                 raise ValueError(
@@ -91,10 +91,10 @@ class StepLoader:
 
 
 class TrainLoader(StepLoader):
-    """Micro-batches of decisions, prepared one chunk ahead in a thread.
+    """Loads micro-batches of decisions, prepared one chunk ahead in a thread.
 
-    Step t of an epoch consists of the rows at places t * batch … of the epoch's order. They are sorted by length,
-    unless the batches are for varlen attention, so that all need about equally much memory and time, and divided into
+    Step t of an epoch consists of the rows at places t * batch … of the epoch's order. The rows are sorted by length,
+    but not for varlen attention, where all micro-batches should need about equal memory and time. They are divided into
     micro-batches, of which this rank gets every `world`-th. Raises ValueError if there are fewer rows than one batch.
     """
 
@@ -124,7 +124,7 @@ class TrainLoader(StepLoader):
         self._order = EpochSampler(len(shards), seed, unit=config.neighbours)
 
     def __iter__(self) -> Iterator[Batch]:
-        # Lightning may make iterators from which it takes no batch: nothing happens before the first.
+        # Lightning may make iterators and take no batch from them: nothing happens before the first batch.
         epoch, first = divmod(self.step, self.steps_per_epoch)
         chunk, steps = max(1, _ROWS_AT_ONCE // self._batch), self.steps_per_epoch
         parts = [(start, min(start + chunk, steps)) for start in range(first, steps, chunk)]
@@ -132,7 +132,7 @@ class TrainLoader(StepLoader):
         for (start, _), batches in zip(parts, prepared, strict=True):
             for number, batch in enumerate(batches, start=1):
                 if number % self._micro_batches_per_step == 0:
-                    # before it is yielded: a checkpoint is made while the generator waits here
+                    # set before the yield: a checkpoint is made while the generator waits there
                     self.step = epoch * steps + start + number // self._micro_batches_per_step
                 yield batch
 
@@ -161,9 +161,9 @@ def held_out_columns(
     without: Callable[[NDArray[np.uint64]], NDArray[np.bool_]] | None = None,
     hidden: bool = False,
 ) -> Columns:
-    """Reads the decisions of a split of a folder of shards, or the first `limit`, in the order of `by_round`, without
-    the games, by their keys, for which `without` is true. Raises ValueError, which names the file, if none are left or
-    a shard is damaged or of another vocabulary."""
+    """Reads the decisions of a split of a folder of shards, or the first `limit`, in the order of `by_round`; omits
+    games for whose keys `without` is true. Raises ValueError, naming the file, if none are left, or if a shard is
+    damaged or of another vocabulary."""
     shards = open_shards(folder, split, verify=True, hidden=hidden)
     shards.require(vocabulary, "the weights")
     if not len(shards):
@@ -178,9 +178,9 @@ def held_out_columns(
 
 
 class EvalLoader:
-    """All rows once, or the first `limit`, always in the same batches, for validation and tests. Rows are sorted by
-    length among those of a window of batches. Ranks get equally many batches, which may differ by one row; no row is
-    repeated. Raises ValueError if there are fewer rows than ranks."""
+    """Loads all rows once, or the first `limit`, always in the same batches, for validation and tests. Rows are sorted
+    by length within a window of batches. All ranks get the same number of batches, whose sizes may differ by one row;
+    no row is repeated. Raises ValueError if there are fewer rows than ranks."""
 
     def __init__(
         self,
@@ -197,7 +197,7 @@ class EvalLoader:
         if num_rows < share.world:
             raise ValueError(f"the {shards.split} split has {num_rows} decisions, fewer than the {share.world} devices")
         self.num_rows = num_rows
-        """over all ranks"""
+        """number of rows over all ranks"""
         self._shards = shards
         self._layout = TokenLayout(shards.vocabulary)
         self._seats = SeatRotation(shards.vocabulary) if actor_first else None
@@ -227,7 +227,7 @@ class EvalLoader:
 
 
 def _one_ahead(prepare: Callable[[PartT], list[Batch]], parts: Iterable[PartT]) -> Iterator[list[Batch]]:
-    """Yields the batches of each part, while a thread prepares those of the next."""
+    """Yields the batches of each part while a thread prepares the next part."""
     with ThreadPoolExecutor(1, thread_name_prefix="batches") as thread:
         waiting: deque[Future[list[Batch]]] = deque()
         for part in parts:

@@ -1,6 +1,6 @@
-"""kanachan-pack: annotation text to shards, and back; folders of shards to one.
+"""kanachan-pack: converts annotation text to shards and back, and merges folders of shards into one.
 
-`kanachan.data.external_sort` describes how rows are shuffled, and the memory that this needs.
+`kanachan.data.external_sort` describes how rows are shuffled and how much memory this needs.
 """
 
 import os
@@ -43,9 +43,9 @@ def pack(
     is in two splits, there is nothing to pack, `folder` is a file, or another process packs into it.
 
     Args:
-        sources: files of annotations and folders of shards, to be split by game, or as a whole by split; all of one
-            vocabulary, that of the first line or folder.
-        keeps_splits: the sources are folders of shards, whose rows stay in the splits that they are in.
+        sources: files of annotations and folders of shards: a list, to be split by game, or a mapping from splits to
+            whole files and folders. All must have the vocabulary of the first line or folder.
+        keeps_splits: the sources are folders of shards, whose rows stay in their splits.
         force: replace existing shards.
     """
     require_folder(folder / ROUNDS)
@@ -53,7 +53,7 @@ def pack(
         if path != "-":
             require_exists(path)
         if keeps_splits and not os.path.isdir(path):
-            raise ValueError(f"{path}: not a folder of shards, whose splits --keep-splits could keep")
+            raise ValueError(f"{path}: not a folder of shards, but --keep-splits needs one")
     if not force:
         require_no_shards(folder)
     old = names_in(folder)
@@ -71,8 +71,8 @@ def pack(
 
 
 def unpack(folder: Path, out: str, split: str | None = None, *, force: bool = False) -> int:
-    """Writes a split, or all that exist, as annotation text; returns the number of lines. The id of a game becomes its
-    key, 16 hexadecimal digits; the hidden field is written if they have it."""
+    """Writes a split, or all existing splits, as annotation text; returns the number of lines. The id of a game becomes
+    its key, 16 hexadecimal digits; the hidden field is written if the shards have it."""
     check_output(out, may_stream=True, force=force)
     splits = [split] if split else splits_in(folder) or SPLITS[:1]
     opened = [open_shards(folder, name, hidden=None) for name in splits]
@@ -87,8 +87,8 @@ def unpack(folder: Path, out: str, split: str | None = None, *, force: bool = Fa
 
 @contextmanager
 def _temporary_folder(folder: Path) -> Iterator[Path]:
-    """Makes a folder inside `folder`, empty even after a killed run, and removes it afterwards, and `folder` too if it
-    is new and empty. Raises ValueError if another process uses it."""
+    """Makes a folder inside `folder`, empty even after a killed run. Afterwards removes it, and also `folder` if that
+    is new and empty. Raises ValueError if another process uses the folder."""
     was_there, temporary = folder.exists(), folder / _TEMPORARY
     temporary.mkdir(parents=True, exist_ok=True)
     with locking(temporary / _LOCK, f"{folder}: another process is packing into this folder"):
@@ -137,12 +137,12 @@ def _write_runs(
 
 
 def _splits_of(game_B: NDArray[np.uint64], split: str, packing: Packing) -> NDArray[np.intp]:
-    """Returns the index into SPLITS of each row: that of a split if one is named."""
+    """Returns the index into SPLITS of each row: the index of `split` if it is not empty."""
     return np.full(len(game_B), SPLITS.index(split)) if split else splits_of_games(game_B, packing.fractions)
 
 
 def _add_rounds(path: str, split: str, runs: Runs, packing: Packing, splits: "_Splits", keeps_splits: bool) -> None:
-    """Adds the rounds that a folder of shards holds, of games of which none were added before."""
+    """Adds the rounds in a folder of shards, except for games whose rounds were added before."""
     for its_split in splits_in(Path(path) / ROUNDS):
         rounds = open_rounds(path, its_split, verify=True)
         rounds = rounds.take(~np.isin(rounds.game, splits.with_rounds))
@@ -166,8 +166,8 @@ def _has_behaviour(path: str) -> bool:
 def _rows_of(
     path: str, vocabulary: Vocabulary | None, progress: Callable[[int], object], *, behaviour: bool
 ) -> Iterator[tuple[Vocabulary, Columns, dict[int, str], str]]:
-    """Yields the rows of a file of annotations or of a folder of shards, with the ids of their games by key, and the
-    vocabulary, which must be the given one if there is one; last the split that shards are of."""
+    """Yields from a file of annotations or a folder of shards: the vocabulary (equal to `vocabulary` if given), rows,
+    the ids of their games by key, and the split of shards."""
     if not os.path.isdir(path):
         for line, block in read_blocks(path, progress):
             vocabulary = vocabulary or vocabulary_of_block(path, line, block)
@@ -195,10 +195,10 @@ class _Splits:
     def __init__(self) -> None:
         self._split_of_game: dict[int, int] = {}
         self.with_rounds = np.zeros(0, np.uint64)
-        """games of which rounds were added"""
+        """games whose rounds were added"""
 
     def note(self, path: str, game_B: NDArray[np.uint64], split_B: NDArray[np.intp], ids: Mapping[int, str]) -> None:
-        """Records the splits of games; raises ValueError if one is in another split, too."""
+        """Records the splits of games; raises ValueError if a game is also in another split."""
         games, places = np.unique(game_B, return_index=True)
         for game, split in zip(games.tolist(), split_B[places].tolist(), strict=True):
             other = self._split_of_game.setdefault(game, split)

@@ -1,4 +1,4 @@
-"""Options of packing decisions into shards, and counts of what was packed. Imports nothing heavy."""
+"""Options for packing decisions into shards, and counts of the packed data. Imports nothing heavy."""
 
 import argparse
 import sys
@@ -9,7 +9,7 @@ from pathlib import Path
 from kanachan.config import SPLITS
 
 UNFINISHED = ".kanachan-annotate.part/journal"
-"""file in a folder of shards while kanachan-annotate --pack is not done with it"""
+"""file that exists in a folder of shards until kanachan-annotate --pack is done with the folder"""
 
 _FEW_GAMES = 5
 _MORE_HELD_OUT = ": give more games, or set more of them aside, as with --fractions 0.6,0.2,0.2"
@@ -17,7 +17,7 @@ _MORE_HELD_OUT = ": give more games, or set more of them aside, as with --fracti
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    """How rows are split, shuffled and divided into shards."""
+    """Settings for splitting and shuffling rows and dividing them into shards."""
 
     fractions: tuple[float, float, float] = (0.9, 0.05, 0.05)
     rows_per_shard: int = 1_000_000
@@ -34,11 +34,11 @@ class Packing:
 
 @dataclass(slots=True)
 class Tally:
-    """Counts of what was packed, by split."""
+    """Counts of the packed data, by split."""
 
     rows: Counter[str] = field(default_factory=Counter)
     repeated: Counter[str] = field(default_factory=Counter)
-    """rows that were skipped, and are not counted above, as an equal row was packed before"""
+    """rows that were skipped because an equal row was packed before; not included in `rows`"""
     games: Counter[str] = field(default_factory=Counter)
     rounds: Counter[str] = field(default_factory=Counter)
 
@@ -67,27 +67,27 @@ class Tally:
 
 
 def folder_named(name: str) -> Path:
-    """Returns the path of a folder of shards to be made; raises ValueError if the name is empty."""
+    """Returns the path of a folder of shards to be written; raises ValueError if the name is empty."""
     if not name:
         raise ValueError("the name of the folder to write is empty")
     return Path(name)
 
 
 def require_folder(folder: Path) -> None:
-    """Checks that the folder of the shards can be made; raises ValueError if a file is in its place."""
+    """Raises ValueError if the folder of shards cannot be made because a file is in its place."""
     file = next((path for path in (folder, *folder.parents) if path.exists() and not path.is_dir()), None)
     if file is not None:
-        raise ValueError(f"{file}: a file; shards need a folder: name an existing one, or a new one, which is made")
+        raise ValueError(f"{file}: a file; shards need a folder: name an existing or a new folder")
 
 
-def add_options(parser: argparse._ActionsContainer, *, seed: str = "seed of the order of the rows") -> None:
-    """Adds the options that `packing_of` reads; `seed`: the help of --seed."""
+def add_options(parser: argparse._ActionsContainer, *, seed: str = "seed for the order of the rows") -> None:
+    """Adds the options that `packing_of` reads; `seed`: the help text of --seed."""
     parser.add_argument(
         "--fractions",
         default="0.9,0.05,0.05",
         help="shares of the games that go to train, validation and test (default: %(default)s)",
     )
-    parser.add_argument("--rows-per-shard", type=int, default=1_000_000, help="rows of a shard (default: %(default)s)")
+    parser.add_argument("--rows-per-shard", type=int, default=1_000_000, help="rows per shard (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0, help=f"{seed} (default: %(default)s)")
 
 

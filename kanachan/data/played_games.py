@@ -1,6 +1,6 @@
-"""Games of self-play as shards: the rows of each, and a folder that collects them until all are there.
+"""Games of self-play as shards: encodes the rows of each game, and collects them in a folder until all games are there.
 
-Games may arrive in any order. Rows are sorted by keys in the end, so that the shards depend on the games alone.
+Games may arrive in any order. Rows are sorted by keys at the end, so that the shards depend only on the games.
 """
 
 import time
@@ -23,16 +23,16 @@ from kanachan.data.shards import OPTIONAL
 
 _JOURNAL = ".kanachan-selfplay.part/journal"
 _GAMES_FORMAT = 2
-"""of the walls of games and the columns of their rows: a run of another one is not resumed"""
+"""format of the walls of games and the columns of their rows; runs with another format are not resumed"""
 _SHARE_BETWEEN_SAVES = 0.01
-"""of the time of a run so far"""
+"""minimum time between saves, as a share of the run time so far"""
 
 
 class PlayedGame(NamedTuple):
-    """A game of self-play as rows, or the reason why there are none."""
+    """A game of self-play as rows, or the reason why it has none."""
 
     rows: bytes
-    """as `encode_played` encodes them; empty if there are none"""
+    """rows encoded by `encode_played`; empty if there are none"""
     failure: str | None = None
 
 
@@ -43,8 +43,8 @@ def encode_played(
     seed: int,
     vocabulary: Vocabulary,
 ) -> bytes:
-    """Encodes the decisions of a game, with hidden field, and its rounds (`kanachan.data.external_sort.encode_game`);
-    `seed`: of the order of rows."""
+    """Encodes the decisions of a game, with the hidden field, and its rounds
+    (`kanachan.data.external_sort.encode_game`); `seed`: seed for the order of rows."""
     if not annotations:
         return b""
     columns = columns_of_played(annotations, log_probability, vocabulary)
@@ -52,8 +52,8 @@ def encode_played(
 
 
 class PlayedGames:
-    """The games of a run of self-play, numbered from 0, in a folder of shards that are not published yet. `settings`
-    are JSON values, all that the games depend on; `description` is for the shards."""
+    """The games of a run of self-play, numbered from 0, in a folder of unpublished shards. `settings`: JSON values of
+    everything that determines the games; `description`: text for the shards."""
 
     def __init__(
         self,
@@ -75,21 +75,21 @@ class PlayedGames:
             "format": _GAMES_FORMAT,
         }
         self.failures: dict[int, str] = {}
-        """why games are missing, by their numbers"""
+        """reasons why games have no rows, by the games' numbers"""
         self.held: set[int] = set()
-        """the numbers of the games that are in the folder"""
+        """numbers of the games in the folder"""
         self.num_decisions = 0
-        """how many decisions are in the folder"""
+        """number of decisions in the folder"""
         self._new: dict[int, str | None] = {}
-        """the failures of games that are not saved yet, if any, by their numbers"""
+        """games that are not saved yet, by number, with their failure, if any"""
         self._saved: dict[str, Any] | None = None
         self._begun = time.monotonic()
 
     @contextmanager
     def opened(self, *, force: bool = False, restart: bool = False) -> Iterator[None]:
-        """Prepares the folder, and finds the games of an interrupted run, which `restart` discards; in the end writes
-        the games that wait. Raises ValueError if there are shards, unless `force` replaces them, or an interrupted run
-        had other settings, or another process is at work on the folder."""
+        """Prepares the folder and finds the games of an interrupted run, which `restart` discards; on exit saves the
+        remaining games. Raises ValueError if there are shards (unless `force` replaces them), if an interrupted run had
+        other settings, or if another process uses the folder."""
         self._output = ShardOutput(
             self.folder,
             _JOURNAL,
@@ -110,7 +110,7 @@ class PlayedGames:
             try:
                 yield
             finally:
-                with suppress(OSError):  # which is raised already, if the disk is full
+                with suppress(OSError):  # already raised if the disk is full
                     self.write()
                 if self.is_empty:
                     self._end()
@@ -126,7 +126,7 @@ class PlayedGames:
 
     @property
     def missing(self) -> list[int]:
-        """The numbers of the games that are not in the folder."""
+        """Numbers of the games that are not in the folder."""
         return [number for number in range(self.num_games) if number not in self.held]
 
     @property
@@ -135,14 +135,14 @@ class PlayedGames:
         return not self.held and not self._new
 
     def add(self, number: int, game: PlayedGame) -> None:
-        """Adds a game, which is saved with others a little later."""
+        """Adds a game, which is saved a little later, together with others."""
         if not self._new:
-            # a save takes longer the more there are: of a long run it comes later
+            # each save takes longer than the one before: long runs save less often
             wait = max(ShardOutput.seconds_between_saves, _SHARE_BETWEEN_SAVES * (time.monotonic() - self._begun))
             self._next_save = time.monotonic() + wait
         try:
             self._output.write(game.rows)
-        except OSError:  # of rows that could not be written, whose games are played again
+        except OSError:  # rows could not be written; their games are played again
             self._new = {}
             raise
         self._new[number] = game.failure
@@ -150,7 +150,7 @@ class PlayedGames:
             self.write()
 
     def write(self) -> None:
-        """Saves the games that wait; after an OSError, as on a full disk, they are played again."""
+        """Saves the games that are not saved yet. After an OSError, as on a full disk, they are played again."""
         new, self._new = self._new, {}
         if new:
             saved = self._output.save()
@@ -158,7 +158,7 @@ class PlayedGames:
             self._note(new, saved)
 
     def publish(self) -> Tally:
-        """Makes shards of all games, moves them into the folder, and removes everything else of the run."""
+        """Makes shards of all games, moves them into the folder, and removes all other files of the run."""
         self.write()
         assert not self.missing and self._saved is not None
         games = self._saved["games"]

@@ -1,4 +1,4 @@
-"""Converts the rounds of games to tensors, a row of rounds for each game.
+"""Converts the rounds of games to tensors, with one row of rounds per game.
 
 Shapes: N rounds, G games, T rounds of a game (padded), S seats.
 """
@@ -17,7 +17,7 @@ from kanachan.data.round_state import RoundState
 
 @dataclass(frozen=True, slots=True)
 class Games:
-    """Which rounds are of which game."""
+    """The rounds of each game."""
 
     first_G: NDArray[np.int64]
     """the first round of each game"""
@@ -34,7 +34,7 @@ class Games:
         return len(self.first_G)
 
     def grid(self, game_G: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """Returns the rounds of some games [G, T], repeating the last of each, and which of them are no repetition."""
+        """Returns the rounds of some games [G, T], padded with each game's last round, and False at padding."""
         length_G1 = self.length_G[game_G, None]
         place_T = np.arange(length_G1.max(initial=0))
         return self.first_G[game_G, None] + np.minimum(place_T, length_G1 - 1), place_T < length_G1
@@ -42,18 +42,18 @@ class Games:
 
 @dataclass(slots=True)
 class RoundBatch:
-    """The rounds of some games, and how the games ended."""
+    """The rounds of some games, and the results of the games."""
 
     state: RoundState
     """[G, T, …]"""
     is_round_GT: Tensor
     """False at padding"""
     rank_GS: Tensor
-    """int64: at the end, 0 first"""
+    """int64: rank of each seat at the end, 0 is first"""
     grading_GS: Tensor
     """float32: the grading points of the game"""
     weight: Tensor
-    """float32: the number of its rounds, as a multiple of the mean of the micro-batches of its step"""
+    """float32: the number of rounds in the batch, divided by the mean over the micro-batches of the step"""
 
     @classmethod
     def of(cls, rounds: RoundColumns, games: Games, game_G: NDArray[np.int64], weight: float = 1.0) -> "RoundBatch":

@@ -1,4 +1,4 @@
-"""The rounds of games as columns of numbers: how each started, what it brought, and how its game ended. No torch here.
+"""The rounds of games as columns: each round's start, its score changes and the end of its game. Does not use torch.
 
 Shapes: N rounds, S seats (0 is the first dealer of the game), B decisions.
 """
@@ -21,18 +21,18 @@ TYPES: dict[str, type[np.integer]] = {
     **dict.fromkeys(("number", "wind", "dealer", "room", "style", "grade", "rank"), np.uint8),
     **dict.fromkeys(("honba", "deposits", "score", "delta", "final_score", "grading_delta"), np.int32),
 }
-"""of the columns of rounds"""
+"""types of the columns of rounds"""
 BY_SEAT = frozenset({"grade", "score", "delta", "final_score", "rank", "grading_delta"})
-"""those with a number for each seat"""
+"""columns with a number for each seat"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoundColumns:
-    """Some rounds, one row for each, sorted by game and, within a game, by their order."""
+    """Some rounds, one per row, sorted by game and by their order within the game."""
 
     game: NDArray[np.uint64]  # [N], game_key of the game's id
     number: NDArray[np.uint8]
-    """[N], place among the rounds of its game that are known, from 0"""
+    """[N], place among the known rounds of its game, from 0"""
     wind: NDArray[np.uint8]  # [N], 0 East
     dealer: NDArray[np.uint8]  # [N], a seat
     honba: NDArray[np.int32]  # [N]
@@ -43,11 +43,11 @@ class RoundColumns:
     grade: NDArray[np.uint8]  # [N, S]
     score: NDArray[np.int32]  # [N, S], at the start
     delta: NDArray[np.int32]
-    """[N, S], all that the round changed: `score + delta` are the scores at the start of the next one"""
+    """[N, S], all score changes of the round: `score + delta` are the scores at the start of the next round"""
     final_score: NDArray[np.int32]
-    """[N, S], at the end of the game, with leftover deposits"""
+    """[N, S], at the end of the game, including leftover deposits"""
     rank: NDArray[np.uint8]  # [N, S], at the end of the game, 0 first
-    grading_delta: NDArray[np.int32]  # [N, S], by the game
+    grading_delta: NDArray[np.int32]  # [N, S], change by the game
 
     def __len__(self) -> int:
         return len(self.game)
@@ -65,10 +65,10 @@ class RoundColumns:
 
     @property
     def is_whole(self) -> NDArray[np.bool_]:
-        """Whether what follows a round is known [N]: the next row is the round that followed, or for the last row of a
-        game the game ended with it. Scores, deposits, dealer and honba decide."""
+        """Whether the continuation of each round is known [N]: the next row is the next round, or for the last row of a
+        game, the game ended with it. This is determined from scores, deposits, dealer and honba."""
         after_NS = self.score + self.delta
-        deposits_N = self.deposits - self.delta.sum(axis=1) // STICK  # those left on the table
+        deposits_N = self.deposits - self.delta.sum(axis=1) // STICK  # deposits left on the table
         is_whole = (after_NS + STICK * deposits_N[:, None] * (self.rank == 0) == self.final_score).all(axis=1)
         place = self.wind.astype(np.int64) * self.num_seats + self.dealer
         is_repeated = (place[1:] == place[:-1]) & (self.honba[1:] == self.honba[:-1] + 1)
@@ -83,7 +83,7 @@ class RoundColumns:
         return type(self)(**{f.name: getattr(self, f.name)[first:last] for f in fields(self)})
 
     def take(self, rows: NDArray[np.int64] | NDArray[np.bool_]) -> Self:
-        """Copies some rows, by their places or by a mask."""
+        """Copies some rows, given by their places or a mask."""
         return type(self)(**{f.name: getattr(self, f.name)[rows] for f in fields(self)})
 
 
@@ -105,14 +105,14 @@ def rounds_of_game(game: int, summary: GameSummary) -> RoundColumns:
 
 
 def concatenated(parts: Sequence[RoundColumns]) -> RoundColumns:
-    """Joins rounds, of which there must be some parts, in their order."""
+    """Joins one or more parts of rounds in their order."""
     return RoundColumns(
         **{f.name: np.concatenate([getattr(part, f.name) for part in parts]) for f in fields(RoundColumns)}
     )
 
 
 class RoundIndex:
-    """The places of rounds, by their game, wind, dealer and honba."""
+    """Finds the rows of rounds by game, wind, dealer and honba."""
 
     def __init__(self, rounds: RoundColumns) -> None:
         key_N = _keys(rounds.game, rounds.wind, rounds.dealer, rounds.honba)
@@ -120,7 +120,7 @@ class RoundIndex:
         self._key_N = key_N[self._row_N]
 
     def rows_of(self, columns: Columns, vocabulary: Vocabulary) -> NDArray[np.int64]:
-        """Returns the row of the round of each decision [B], -1 where there is none; before seats are rotated."""
+        """Returns the row of each decision's round [B], or -1 if there is none; seats must not be rotated yet."""
         wind_B, dealer_B = (token_value(columns.sparse, vocabulary, name) for name in ("wind", "round"))
         honba_B = columns.numeric[:, vocabulary.numeric.index("honba")]
         if len(self._row_N) == 0:

@@ -1,7 +1,7 @@
-"""Shards of rounds: `rounds/<split>-00000.arrow`, …, in a folder of shards, one row for each round of each game.
+"""Shards of rounds: `rounds/<split>-00000.arrow`, …, in a folder of shards, with one row per round of each game.
 
-They are in the format of the shards of decisions (`kanachan.data.shard_file`), and written, replaced and published
-with them. Rows are sorted by game and by their order in it; a game is in one file.
+They have the format of shards of decisions (`kanachan.data.shard_file`), and are written, replaced and published
+together with them. Rows are sorted by game and by their order in the game; a game is in one file.
 """
 
 from hashlib import sha256
@@ -49,16 +49,16 @@ def rounds_of_rows(rows: pa.RecordBatch) -> RoundColumns:
 def write_rounds(
     folder: Path, split: str, number: int, of: int, rounds: RoundColumns, vocabulary: Vocabulary, made: dict[str, Any]
 ) -> Path:
-    """Writes shard `number` of `of` of the rounds of a split, sorted and of whole games, into the subfolder of a folder
-    of shards; `made` as in the shards of decisions."""
+    """Writes shard `number` of `of` with the rounds of a split into the subfolder of a folder of shards. The rounds are
+    sorted and of whole games; `made` as in the shards of decisions."""
     rows = rows_of_rounds(rounds, vocabulary)
     return write_shard_file(folder / ROUNDS, split, number, of, rows, _checksum(rounds), vocabulary, made)
 
 
 def open_rounds(folder: str | Path, split: str, *, verify: bool = False) -> RoundColumns:
-    """Returns the rounds of a split, in memory that is mapped if there is one file and a copy if there are several.
-    Raises ValueError, which names the file, if there are none, or a file is cut off, missing, damaged or not packed
-    together with the decisions next to it."""
+    """Returns the rounds of a split: one file is mapped into memory, several files are copied. Raises ValueError,
+    naming the file, if there are none, or if a file is cut off, missing, damaged or not packed together with the
+    decisions next to it."""
     present = splits_in(Path(folder) / ROUNDS)
     if split not in present:
         advice = f"there are: {', '.join(present)}: {SPLIT_ADVICE}" if present else _PACK_AGAIN

@@ -1,6 +1,6 @@
-"""The state of a game between two rounds, or at a decision, without tiles and events: what the reward predictor sees.
+"""The state of a game between two rounds or at a decision, without tiles and events: the input of the reward predictor.
 
-Seats are those of the record: seat 0 is the first dealer. Tensors are integers.
+Seats are numbered as in the record: seat 0 is the first dealer. Tensors are integers.
 
 Shapes: N rounds or decisions, X any leading dimensions, S seats.
 """
@@ -19,20 +19,20 @@ from kanachan.data.round_columns import RoundColumns
 
 
 class RoundState(NamedTuple):
-    """The scores, the round, and the table."""
+    """The scores, the round and the table."""
 
     score_XS: Tensor
-    """as at the moment: of a riichi stick, 1,000 less"""
+    """current scores, after paying 1,000 for each riichi stick"""
     grade_XS: Tensor
     wind_X: Tensor
     dealer_X: Tensor
-    """the seat that deals, and so the number of the round"""
+    """seat of the dealer, which is also the number of the round"""
     honba_X: Tensor
     deposits_X: Tensor
     """riichi sticks on the table"""
     room_X: Tensor
     style_X: Tensor
-    """0: ends with East, 1: with South"""
+    """0: East only, 1: East and South"""
 
     @classmethod
     def of_rounds(cls, rounds: RoundColumns) -> "RoundState":
@@ -41,7 +41,7 @@ class RoundState(NamedTuple):
 
     @classmethod
     def of_observations(cls, columns: ObservationColumns, vocabulary: Vocabulary) -> "RoundState":
-        """Returns the states at decisions [N], of which the seats must be as annotated, not canonicalised."""
+        """Returns the states at decisions [N], whose seats must be as annotated, not canonicalised."""
         names, num_seats = vocabulary.numeric, vocabulary.num_seats
         scores = [names.index(f"score_{seat}") for seat in range(num_seats)]
         of_table = (token_value(columns.sparse, vocabulary, block) for block in ("wind", "round", "room", "style"))

@@ -1,4 +1,4 @@
-"""The order in which a run reads the rows of its shards: a function of seed, epoch and step alone.
+"""The order in which a run reads the rows of its shards: a function only of seed, epoch and step.
 
 Shapes: B rows of a request, R runs of rows of one seat in one round.
 """
@@ -15,16 +15,16 @@ BLOCKS_PER_WINDOW = 256  # units are permuted inside a window: about a million r
 
 
 class Stream(IntEnum):
-    """What random numbers are for: part of their seed, so that no two uses share a stream."""
+    """The purpose of random numbers: part of their seed, so that no two uses share a stream."""
 
     BLOCKS = 0
     UNITS = 1
 
 
 class EpochSampler:
-    """A permutation of `num_rows` rows for each epoch, of which any span can be computed.
+    """A permutation of `num_rows` rows for each epoch; any span of it can be computed.
 
-    Blocks of neighbouring rows are permuted, then units of them inside windows of many blocks: reads from memory and
+    Blocks of neighbouring rows are permuted, then units of rows inside windows of many blocks: reads from memory and
     disk stay within windows instead of jumping over all rows.
     """
 
@@ -72,17 +72,17 @@ class EpochSampler:
 
 
 def batches_of_rank(num_rows: int, batch: int, rank: int, world: int) -> list[NDArray[np.int64]]:
-    """Divides rows, of which there are at least as many as ranks, into batches of about equal size, as many for each
-    rank; returns those of one rank."""
+    """Divides rows into batches of about equal size, equally many for each rank; returns the batches of one rank. There
+    must be at least as many rows as ranks."""
     mine = np.arange(num_rows * rank // world, num_rows * (rank + 1) // world)
-    num_batches = min(-(-num_rows // (batch * world)), num_rows // world)  # so that none is empty
+    num_batches = min(-(-num_rows // (batch * world)), num_rows // world)  # so that no batch is empty
     return np.array_split(mine, num_batches)
 
 
 def by_round(shards: Shards, row_B: NDArray[np.int64], batch: int) -> NDArray[np.int64]:
-    """Returns the order in which each `batch` of the rows is sorted by the number of events, runs staying together.
+    """Returns the order that sorts each `batch` of the rows by the number of events and keeps runs together.
 
-    A run is consecutive rows of one game in their shard, each seeing no fewer events than the one before.
+    A run consists of consecutive rows of one game in a shard, in which no row sees fewer events than the previous one.
     """
     length_B, game_B = shards.num_events(row_B), shards.games(row_B)
     step_B = np.arange(len(row_B)) // batch

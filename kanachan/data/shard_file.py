@@ -1,6 +1,6 @@
-"""One file of a shard: an Arrow IPC stream of one record batch, whose metadata describe it, under "kanachan".
+"""The file of a shard: an Arrow IPC stream of one record batch, described in its metadata under "kanachan".
 
-`datasets.Dataset.from_file` opens it too. Decisions (`kanachan.data.shards`) and rounds (`kanachan.data.round_shards`)
+`datasets.Dataset.from_file` can open it. Decisions (`kanachan.data.shards`) and rounds (`kanachan.data.round_shards`)
 are stored in such files.
 """
 
@@ -29,10 +29,10 @@ class MappedFile:
 
     path: Path
     state: os.stat_result
-    """when it was opened"""
+    """state of the file when it was opened"""
 
     def require_whole(self) -> None:
-        """Raises OSError, which names the file, if it has another size by now; one that was removed or replaced stays
+        """Raises OSError, naming the file, if its size has changed. A file that was removed or replaced stays
         mapped."""
         try:
             now = os.stat(self.path)
@@ -46,7 +46,7 @@ class MappedFile:
 
 
 def array_of(column: NDArray[np.generic], type_: pa.DataType) -> pa.Array:
-    """Returns a column as an array of a type: numbers, or lists of as many numbers each."""
+    """Returns a column as an array of a type: numbers, or lists of a fixed number of numbers."""
     if not pa.types.is_fixed_size_list(type_):
         return pa.array(column, type_)
     values = pa.array(np.ascontiguousarray(column).reshape(-1), type_.value_type)
@@ -63,8 +63,8 @@ def write_shard_file(
     vocabulary: Vocabulary,
     made: dict[str, Any],
 ) -> Path:
-    """Writes shard `number` of `of` of a split, which has its name only once it is complete; makes its folder if there
-    is none. `made`: how the data were made, as JSON values; stored in every shard."""
+    """Writes shard `number` of `of` of a split; the file gets its name only when it is complete. Makes the folder if
+    there is none. `made`: description of the data's origin, as JSON values; stored in every shard."""
     description = {
         "format_version": FORMAT_VERSION,
         "vocabulary": vocabulary.name,
@@ -85,7 +85,7 @@ def write_shard_file(
 
 
 def open_shard_file(path: Path) -> tuple[dict[str, Any], pa.RecordBatch]:
-    """Maps a file into memory (`MappedFile`) and returns its description and rows. Raises ValueError, which names it,
+    """Maps a file into memory (`MappedFile`) and returns its description and rows. Raises ValueError, naming the file,
     if it is cut off, of another format version or vocabulary, or not a shard."""
     try:
         with pa.ipc.open_stream(pa.memory_map(str(path))) as stream:
@@ -102,8 +102,8 @@ def open_shard_file(path: Path) -> tuple[dict[str, Any], pa.RecordBatch]:
 
 
 def open_shard_files(split: str, paths: list[Path]) -> list[tuple[dict[str, Any], pa.RecordBatch]]:
-    """Maps all files of a split into memory, in order. Raises ValueError as `open_shard_file`, or if they are not all
-    shards of the split, or were not packed together."""
+    """Maps all files of a split into memory, in order. Raises ValueError like `open_shard_file`, or if they are not all
+    shards of the split or were not packed together."""
     opened = [open_shard_file(path) for path in paths]
     for number, (path, (description, _)) in enumerate(zip(paths, opened, strict=True)):
         if (description["split"], description["shard"]) != (split, number):
@@ -111,7 +111,7 @@ def open_shard_files(split: str, paths: list[Path]) -> list[tuple[dict[str, Any]
         if description["shards"] != len(paths) or description["made"] != opened[0][0]["made"]:
             raise ValueError(
                 f"{path}: is one of {description['shards']} shards that were packed together, but the folder contains "
-                f"{len(paths)}, or some of another packing"
+                f"{len(paths)}, or shards that were packed separately"
             )
     return opened
 

@@ -1,4 +1,4 @@
-"""The names of the files in a folder of shards. Imports nothing heavy: command lines are checked with it."""
+"""The names of the files in a folder of shards. Imports nothing heavy, because it is used to check command lines."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ from annotate.runtime.files import MISSING
 from kanachan.config import SPLITS
 
 ROUNDS = "rounds"
-"""subfolder of a folder of shards with the shards of its rounds, which have the same names"""
+"""subfolder of a folder of shards with the shards of rounds, whose files have the same names"""
 SPLIT_ADVICE = (
     "name another with --split, or pack again with more games set aside (kanachan-pack --fractions 0.8,0.1,0.1), or "
     "with files of their own (--validation, --test)"
@@ -30,15 +30,15 @@ def names_in(folder: Path) -> list[str]:
 
 
 def require_no_shards(folder: Path) -> None:
-    """Raises ValueError, which names --force, if there are shards below `folder`."""
+    """Raises ValueError, mentioning --force, if there are shards below `folder`."""
     names = names_in(folder)
     if names:
         raise ValueError(f"{folder}: holds shards already ({names[0]} …); --force replaces them")
 
 
 def shards_of(folder: str | Path, split: str) -> list[Path]:
-    """Returns the shard files of a split, in order, without opening them. Raises ValueError: the folder or the split is
-    missing; names the splits that there are."""
+    """Returns the shard files of a split, in order, without opening them. Raises ValueError, naming the existing
+    splits, if the folder or the split is missing."""
     folder = Path(folder)
     if not folder.is_dir():
         what = "a file, not a folder of shards" if folder.exists() else MISSING

@@ -1,7 +1,7 @@
-"""Writes games to shards one at a time, for kanachan-annotate --pack and kanachan-selfplay; interrupted runs resume.
+"""Writes games to shards one at a time, for kanachan-annotate --pack and kanachan-selfplay; runs can be resumed.
 
-The processes that replay or play games also compute columns and keys of their decisions; the one that collects them
-only sorts. Rows, their order and their splits equal those of kanachan-pack for the same annotations as text.
+The processes that replay or play games also compute the columns and keys of their decisions; the process that collects
+them only sorts. Rows, order and splits are the same as from kanachan-pack with the same annotations as text.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ from kanachan.data.shards import publish_shards
 def encode_rows(
     annotations: Sequence[Annotation], summary: GameSummary | None, seed: int, vocabulary: Vocabulary
 ) -> bytes:
-    """Encodes the rows of a game, with keys, and its rounds; nothing if there are no rows."""
+    """Encodes the keyed rows of a game and its rounds; returns nothing if there are no rows."""
     if not annotations:
         return b""
     assert summary is not None
@@ -34,20 +34,20 @@ def encode_rows(
 
 
 class ShardOutput(Output):
-    """A folder of shards of decisions of one vocabulary, in a temporary folder until they are published. Raises
-    ValueError: `folder` is a file; or it holds shards, `force` is not given and no run is resumed.
+    """Writes shards of decisions of one vocabulary to a temporary folder, then publishes them. Raises ValueError if
+    `folder` is a file, or if it holds shards, `force` is not given and no run is resumed.
 
     Args:
-        journal: path in `folder` of the journal of the run; its folder is the temporary one.
-        sources: what the decisions were made from.
-        optional: the optional columns that they have (`kanachan.data.shards.OPTIONAL`).
-        by: the names of the players whose decisions they are, if not all.
+        journal: path of the run's journal in `folder`; the journal's folder is the temporary folder.
+        sources: sources of the decisions.
+        optional: the optional columns of the decisions (`kanachan.data.shards.OPTIONAL`).
+        by: names of the players whose decisions are written, if not all.
         force: replace existing shards.
-        restart: discard what an interrupted run left.
+        restart: discard the data of an interrupted run.
     """
 
     seconds_between_saves = 30.0
-    """a save writes a run, so this bounds the number of runs"""
+    """time between saves; every save writes a run, so this bounds the number of runs"""
 
     def __init__(
         self,
@@ -107,7 +107,7 @@ class ShardOutput(Output):
         tally.report("kanachan-annotate", self._folder)
 
     def publish_shards(self, saved: dict[str, Any], more: dict[str, Any]) -> Tally:
-        """Publishes what was saved; `more` is of the description of how the data were made."""
+        """Publishes the saved games; `more` belongs to the description of the data's origin."""
         self.begin(saved)
         merge = Merge(self.runs, self._vocabulary, self._packing)
         new = merge.write(self._temporary, self._sources, list(self._packing.fractions), more)

@@ -1,9 +1,9 @@
-"""The shard format: Arrow IPC streams that `datasets.Dataset.from_file` opens too, memory-mapped and gathered here.
+"""The shard format: Arrow IPC streams, which `datasets.Dataset.from_file` can open, and their memory-mapped reader.
 
-A split is the files `<split>-00000.arrow`, …, each one record batch (`kanachan.data.shard_file`), with metadata that
-describe what was packed and how. Game ids are stored as 64 bits of their hash (`kanachan.data.columns.game_key`). If
-annotations have the hidden field there is one more column, `hidden`, with its hands, and games of self-play have the
-log probability of each action, `log_probability`.
+A split consists of the files `<split>-00000.arrow`, …. Each is one record batch (`kanachan.data.shard_file`) with
+metadata that describe the packed data. Game ids are stored as 64 bits of their hash (`kanachan.data.columns.game_key`).
+The optional column `hidden` has the hands from the annotations' hidden field; `log_probability`, in games of self-play,
+has the log probability of each action.
 
 Shapes: B rows, N numeric features, R results.
 """
@@ -30,11 +30,11 @@ RAGGED = ("sparse", "progression", "actions")
 PLAIN = ("game", "chosen", "numeric", "results")
 LOG_PROBABILITY = "log_probability"
 OPTIONAL = (HIDDEN, LOG_PROBABILITY)
-"""columns that not every shard has"""
+"""columns that only some shards have"""
 
 
 def schema(vocabulary: Vocabulary, names: Collection[str] = ()) -> pa.Schema:
-    """Returns the columns of a shard, of the optional ones those among `names`."""
+    """Returns the columns of a shard; optional columns only if they are among `names`."""
     tokens = pa.list_(pa.field("item", pa.uint16(), nullable=False))
     types = {
         "game": pa.uint64(),
@@ -65,15 +65,14 @@ def rows_of_columns(columns: Columns, vocabulary: Vocabulary) -> pa.RecordBatch:
 def write_shard(
     folder: Path, split: str, number: int, of: int, rows: pa.RecordBatch, vocabulary: Vocabulary, made: dict[str, Any]
 ) -> Path:
-    """Writes shard `number` of `of` of a split (`write_shard_file`), rows in the columns of `schema`."""
+    """Writes shard `number` of `of` of a split (`write_shard_file`); the rows have the columns of `schema`."""
     rows = pa.RecordBatch.from_arrays(rows.columns, schema=schema(vocabulary, rows.schema.names))
     return write_shard_file(folder, split, number, of, rows, _checksum(_ShardBuffers(rows)), vocabulary, made)
 
 
 def publish_shards(temporary: Path, new: Iterable[str], old: Iterable[str], folder: Path) -> None:
-    """Moves new shards and their card, by their names below a temporary folder, into `folder`, then removes those of
-    the old names that are not among them. It may be repeated after an interruption. A README.md that is not a card is
-    kept."""
+    """Moves the new shards and their card from a temporary folder into `folder`, then removes old files that have no
+    new file of the same name. It may be repeated after an interruption. A README.md that is not a card is kept."""
     for name in new:
         path = temporary / name
         if name == CARD_NAME and not may_replace(folder / CARD_NAME):
@@ -88,13 +87,13 @@ def publish_shards(temporary: Path, new: Iterable[str], old: Iterable[str], fold
 def open_shards(
     folder: str | Path, split: str, *, verify: bool = False, hidden: bool | None = False, behaviour: bool = False
 ) -> "Shards":
-    """Maps all shards of a split into memory. Raises ValueError, which names the file, if one is missing, damaged, of
-    another format version or vocabulary, or without the hidden hands that are requested.
+    """Maps all shards of a split into memory. Raises ValueError, naming the file, if one is missing, damaged, of
+    another format version or vocabulary, or lacks the requested hidden hands.
 
     Args:
-        verify: read everything and compare checksums; without it, only structure and lengths are checked.
-        hidden: whether the hidden hands are gathered too; None: if there are any.
-        behaviour: whether the log probabilities of self-play are gathered too, if there are any.
+        verify: read everything and compare checksums; otherwise only structure and lengths are checked.
+        hidden: whether to gather the hidden hands too; None: if there are any.
+        behaviour: whether to gather the log probabilities of self-play too, if there are any.
     """
     folder, paths = Path(folder), shards_of(folder, split)
     opened = open_shard_files(split, paths)
@@ -132,7 +131,7 @@ def open_shards(
 
 
 class _ShardBuffers:
-    """The buffers of one shard as arrays, without copying; `file` is where they are mapped from, if anywhere."""
+    """The buffers of one shard as arrays, without copying; `file`: the mapped file, if there is one."""
 
     def __init__(self, rows: pa.RecordBatch, file: MappedFile | None = None) -> None:
         self.file = file
@@ -152,9 +151,9 @@ class _ShardBuffers:
 class _Part:
     shard: _ShardBuffers
     places: NDArray[np.int64] | slice
-    """their places in the request"""
+    """places of the rows in the request"""
     rows: NDArray[np.int64]
-    """their places in the shard"""
+    """places of the rows in the shard"""
 
 
 @dataclass(eq=False)
@@ -165,14 +164,14 @@ class Shards:
     vocabulary: Vocabulary
     split: str
     made: dict[str, Any]
-    """how the data were made: sources, seed, splits, counts, version"""
+    """description of the data's origin: sources, seed, splits, counts, version"""
     checksum: str
-    """of all rows in their order"""
+    """checksum of all rows in their order"""
     mapped: list[_ShardBuffers]
     has_hidden: bool = False
-    """with hidden hands, which all files have"""
+    """whether hidden hands are gathered; all files then have them"""
     has_behaviour: bool = False
-    """with the log probabilities of self-play, which all files have"""
+    """whether log probabilities of self-play are gathered; all files then have them"""
 
     def __post_init__(self) -> None:
         self._plain_names = (*PLAIN, LOG_PROBABILITY) if self.has_behaviour else PLAIN
@@ -184,14 +183,14 @@ class Shards:
         return int(self._first[-1]) if self._selected is None else len(self._selected)
 
     def select(self, rows: NDArray[np.int64]) -> "Shards":
-        """Returns these rows as a split of their own, in this order; what they hold stays in the files."""
+        """Returns these rows, in this order, as a separate split; their data stay in the files."""
         selected = copy(self)
         selected._selected = rows if self._selected is None else self._selected[rows]
         selected.checksum = sha256(self.checksum.encode() + rows.tobytes()).hexdigest()[:16]
         return selected
 
     def require(self, vocabulary: Vocabulary, whose: str) -> None:
-        """Checks that the rows have this vocabulary; raises ValueError, which names `whose` it is, if not."""
+        """Raises ValueError, naming `whose` vocabulary it is, if the rows have another vocabulary."""
         if self.vocabulary is not vocabulary:
             raise ValueError(
                 f"{self.folder}: the {self.split} split is packed with the vocabulary {self.vocabulary.name} "
@@ -211,8 +210,8 @@ class Shards:
         return _gather(self._parts(rows), "game", len(rows))
 
     def gather(self, rows: NDArray[np.int64]) -> Columns:
-        """Copies `rows` [B], in their order; each column by one gather per shard that they touch. Raises OSError: a
-        file is shorter than when it was opened; names it."""
+        """Copies `rows` [B] in their order, with one gather per column and shard. Raises OSError, naming the file, if a
+        file's size has changed since it was opened."""
         parts = self._parts(rows)
         columns: dict[str, Any] = {name: _gather(parts, name, len(rows)) for name in self._plain_names}
         columns |= {name: _gather_ragged(parts, name, len(rows)) for name in self._ragged_names}

@@ -1,8 +1,8 @@
 """Symmetries of mahjong as permutations of the vocabulary: permutations of the suits, and rotations of the seats.
 
-Tables follow from the axes of the vocabulary's blocks. A table maps each token of a field to the token of the same
-event after the permutation; one look-up changes a whole column. Tokens may be unsorted afterwards, and the index of the
-action taken stays, as candidates keep their places.
+Tables are derived from the axes of the vocabulary's blocks. A table maps each token of a field to the token of the same
+event after the permutation; one look-up changes a whole column. Tokens may be unsorted afterwards. The index of the
+action taken does not change, because candidates keep their places.
 
 Shapes: P permutations, B rows, N numeric features, R results.
 """
@@ -32,7 +32,7 @@ class Tables:
     hidden: NDArray[np.uint16]
 
     def apply(self, columns: ColumnsT, which_B: NDArray[np.integer]) -> ColumnsT:
-        """Looks up the tokens of row i in permutation `which_B[i]`; the other columns stay."""
+        """Applies permutation `which_B[i]` to the tokens of row i; other columns do not change."""
         table_of = {"sparse": self.sparse, "progression": self.progression, "actions": self.action}
         table_of["hidden"] = self.hidden
         found = {name: getattr(columns, name, None) for name in table_of}
@@ -45,27 +45,27 @@ class Tables:
 def suit_permutations(vocabulary: Vocabulary) -> Tables:
     """Returns the tables of the permutations of characters, circles and bamboos, in the order of `suit_orders`.
 
-    They are exact symmetries of the rules except for one hand: all-green is bamboos and green dragons only.
+    They are exact symmetries of the rules except for one hand: all green consists only of bamboos and green dragons.
     """
     return _tables(vocabulary, [_suit_maps(np.array(order)) for order in vocabulary.suit_orders])
 
 
 def seat_rotations(vocabulary: Vocabulary) -> Tables:
-    """Returns the tables of the rotations k, which make seat k seat 0, k + 1 seat 1, and so on.
+    """Returns the tables of the rotations k: seat k becomes seat 0, k + 1 becomes seat 1, and so on.
 
-    Relative seats and winds stay. Scores are not in the tables: they are columns, not tokens.
+    Relative seats and winds do not change. Scores are not in the tables: they are columns, not tokens.
     """
     n = vocabulary.num_seats
     return _tables(vocabulary, [{Axis.SEAT: _rotation(shift, n)} for shift in range(n)])
 
 
 class SeatRotation:
-    """Seat canonicalisation: makes the deciding seat seat 0, in tokens, numeric features and results."""
+    """Seat canonicalisation: the deciding seat becomes seat 0 in tokens, numeric features and results."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self._tables = seat_rotations(vocabulary)
-        # The token of the deciding seat would be 0 in every row. Unchanged, it records the rotation, so that nothing is
-        # lost: with the dealer's new seat it determines the number of the round.
+        # The token of the deciding seat would be 0 in every row. Left unchanged, it records the rotation, so that no
+        # information is lost: together with the dealer's new seat, it determines the number of the round.
         seat = vocabulary.sparse["seat"]
         self._tables.sparse[:, seat.first : seat.first + seat.size] = np.arange(seat.first, seat.first + seat.size)
         self._numeric_PN = _columns_by_rotation(vocabulary.numeric, vocabulary.num_seats)
@@ -137,7 +137,7 @@ def _rotation(shift: int, num_seats: int) -> AxisMap:
 
 
 def _columns_by_rotation(names: tuple[str, ...], num_seats: int) -> NDArray[np.int64]:
-    """Returns [P, columns] the old column at each place after rotation p. Columns by seat are named `name_seat`."""
+    """Returns the old column at each place after rotation p, [P, columns]. Columns by seat are named `name_seat`."""
     place = {name: i for i, name in enumerate(names)}
 
     def source(name: str, shift: int) -> int:

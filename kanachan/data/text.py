@@ -1,7 +1,7 @@
-"""Parses annotation text, many lines at once: blocks of bytes to columns.
+"""Parses annotation text from blocks of bytes to columns, many lines at once.
 
-Refuses every line that `annotate.annotation.parse_line` refuses, with its message. All lines of a block have the hidden
-field, or none has; its hands are stored, its wall is not.
+Rejects every line that `annotate.annotation.parse_line` rejects, with the same message. Either all lines of a block
+have the hidden field, or none; its hands are stored, its wall is not.
 """
 
 import os
@@ -23,7 +23,7 @@ from kanachan.data.columns import Columns, Ragged, game_key, token_value
 BLOCK_BYTES = 16 << 20
 _COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 _STARTS_OF_RECORDS = (b"<", b"{", b"[", b"PK\x03\x04", b"\x1f\x8b", b"\x28\xb5\x2f\xfd")
-"""of XML, JSON, zip, gzip and zstandard; annotation text in the last two has their suffix and was decompressed"""
+"""starts of XML, JSON, zip, gzip and zstandard; annotation text in the last two has their suffix and is decompressed"""
 _IS_PLAIN = np.zeros(256, bool)
 _IS_PLAIN[list(b"0123456789,-")] = True
 
@@ -33,9 +33,9 @@ class _Refused(Exception):
 
 
 def read_blocks(path: str, progress: Callable[[int], object]) -> Iterator[tuple[int, bytes]]:
-    """Reads a text file or a pipe (.gz, .zst or plain; "-" is standard input), some megabytes at a time; yields the
+    """Reads a text file or a pipe (.gz, .zst or plain; "-" is standard input), some megabytes at a time. Yields the
     number of the first line, from 1, and whole lines, each ended by a line feed. Calls `progress` with the number of
-    bytes of the file read since the last call. Raises ValueError if a file is missing, cut off or detectably damaged,
+    bytes read from the file since the last call. Raises ValueError if a file is missing, cut off or detectably damaged,
     or has no line breaks."""
     if path != "-":
         require_exists(path)
@@ -80,7 +80,7 @@ def read_blocks(path: str, progress: Callable[[int], object]) -> Iterator[tuple[
 
 
 def vocabulary_of_block(path: str, first_line: int, block: bytes) -> Vocabulary:
-    """Returns the vocabulary of the first line of a block; raises ValueError, "path:line: …", if it is none."""
+    """Returns the vocabulary of the first line of a block; raises ValueError, "path:line: …", if it has none."""
     try:
         return vocabulary_of_line(block.partition(b"\n")[0].decode())
     except ValueError as error:
@@ -88,7 +88,7 @@ def vocabulary_of_block(path: str, first_line: int, block: bytes) -> Vocabulary:
 
 
 def parse_block(path: str, first_line: int, block: bytes, vocabulary: Vocabulary) -> tuple[Columns, list[str]]:
-    """Parses and checks all lines of a block; returns the rows, and the ids of the games in them. Raises ValueError,
+    """Parses and checks all lines of a block; returns the rows and the ids of their games. Raises ValueError,
     "path:line: …", for the first line that is not an annotation."""
     hidden = block.partition(b"\n")[0].count(b"\t") >= len(FIELDS)
     try:
@@ -117,7 +117,7 @@ def parse_block(path: str, first_line: int, block: bytes, vocabulary: Vocabulary
 
 
 def mixed_hidden(hidden: bool) -> str:
-    """Returns the error message of rows with, or without, hidden hands after others."""
+    """Returns the error message for rows with hidden hands after rows without them, or the reverse."""
     found = "hidden hands here, but none before" if hidden else "no hidden hands here, but before"
     return (
         f"{found}: annotate all records with kanachan-annotate --hidden, or remove the eighth field everywhere "
@@ -168,7 +168,7 @@ def _parse(block: bytes, vocabulary: Vocabulary, hidden: bool) -> tuple[Columns,
 
 
 def _check(columns: Mapping[str, Ragged], vocabulary: Vocabulary) -> None:
-    """Checks all rows at once like `annotate.annotation.check`."""
+    """Checks all rows at once, like `annotate.annotation.check`."""
     for name, field in (
         ("sparse", vocabulary.sparse),
         ("progression", vocabulary.progression),
@@ -208,7 +208,7 @@ def _hands(hidden: Ragged, vocabulary: Vocabulary) -> Ragged:
 
 
 def _is_ascending(column: Ragged, upto: int | None = None) -> bool:
-    """Returns whether each row's values ascend; those from `upto` on may follow in any order."""
+    """Returns whether each row's values ascend; values from `upto` on may follow in any order."""
     is_step = column.values[1:] > column.values[:-1]
     if upto is not None:
         is_step |= column.values[1:] >= upto

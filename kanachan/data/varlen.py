@@ -1,8 +1,8 @@
-"""Computes the layout of a batch for `kanachan.models.attention.VarlenAttention`, on the CPU.
+"""Computes the layout of a batch for `kanachan.models.attention.VarlenAttention` on the CPU.
 
 Every length is rounded up, so that few different shapes occur and a compiler or a captured graph can be used for all
-batches. The padding is in separate segments: nothing of the batch attends to them, and what is computed there reaches
-no output and no gradient.
+batches. The padding is in separate segments: nothing in the batch attends to them, and their results affect no output
+and no gradient.
 
 Shapes: as in kanachan.models.attention; L rows of any kind.
 """
@@ -16,14 +16,14 @@ from torch import Tensor
 
 _STEPS_OF_A_LENGTH = 8  # a length is rounded up by an eighth at most
 _SMALLEST_STEP = 64
-# the approximate number of rows of a padding segment: fewer than the longest segments of the batch have
+# the approximate number of rows of a padding segment: fewer than in the longest segments of the batch
 _PADDING = {"own": 16, "seen": 64, "candidates": 8, "events": 64}
 _ROUNDED_OWN = 32
 
 
 @dataclass(slots=True)
 class VarlenLayout:
-    """Where each row comes from, and where segments start. Starts are int32 and end with the number of rows."""
+    """The source of each row and the starts of segments. Starts are int32 and end with the number of rows."""
 
     tile_Y: Tensor
     """int32 tokens"""
@@ -38,11 +38,11 @@ class VarlenLayout:
     seen_V: Tensor
     """int64: the rows X that the decisions see"""
     seen_N: Tensor
-    """starts of what each decision sees"""
+    """starts of the rows that each decision sees"""
     events_N: Tensor
     """starts of each group's events, counted from the first event"""
     candidate_C: Tensor
-    """int64: index into candidate_BA laid flat"""
+    """int64: index into the flattened candidate_BA"""
     decision_C: Tensor
     """int64: the decision that a candidate belongs to"""
     is_candidate_C: Tensor
@@ -65,15 +65,15 @@ def varlen_layout(
     num_seats: int,
     max_progression: int,
 ) -> VarlenLayout:
-    """Computes the layout of a batch that is not empty; the arguments are fields of `kanachan.data.batch.Batch`."""
+    """Computes the layout of a non-empty batch; the arguments are fields of `kanachan.data.batch.Batch`."""
     num_decisions = len(tile_BT)
     own_B = 1 + num_seats + np.count_nonzero(tile_BT, axis=1)
     events_G = np.count_nonzero(event_GE, axis=1)
     lengths = {"own": own_B, "seen": own_B + seen_B, "candidates": np.count_nonzero(candidate_BA, axis=1)}
-    # each padding segment has a row of each of the three, or a kernel may leave gradients of unused rows unwritten
+    # each padding segment has a row of all three kinds, or a kernel may leave gradients of unused rows unwritten
     num_padding = 1 + max(-(-_step(int(length_B.sum())) // _PADDING[name]) for name, length_B in lengths.items())
     own_N, seen_N, candidates_N = (_starts(length_B, num_padding, num_padding) for length_B in lengths.values())
-    # empty groups, for each of which a kernel reserves memory: few, and never more than there can be
+    # few empty groups, because a kernel reserves memory for each, and never more groups than decisions
     num_groups = min(num_decisions, len(events_G) + -len(events_G) % _step(len(events_G)))
     events_G = np.pad(events_G, (0, num_groups - len(events_G)))
     events_N = _starts(events_G, -(-_step(int(events_G.sum())) // _PADDING["events"]), 0)
@@ -103,12 +103,12 @@ def varlen_layout(
 
 
 def _step(length: int) -> int:
-    """Returns the number to a multiple of which a length is rounded up."""
+    """Returns the step to whose multiples a length is rounded up."""
     return max(_SMALLEST_STEP, 2 ** (length.bit_length() - 1) // _STEPS_OF_A_LENGTH)
 
 
 def _starts(length_B: NDArray[np.int64], num_padding: int, at_least: int) -> NDArray[np.int32]:
-    """Returns starts of segments of these lengths and `num_padding` about equal ones, up to a round number of rows."""
+    """Returns starts of segments with these lengths, then of `num_padding` similar segments up to a rounded length."""
     total = int(length_B.sum())
     rounded = total + at_least
     rounded += -rounded % _step(total)
@@ -117,7 +117,7 @@ def _starts(length_B: NDArray[np.int64], num_padding: int, at_least: int) -> NDA
 
 
 def _own_rows(own_B: NDArray[np.int64], num_seats: int, num_tiles: int) -> NDArray[np.int64]:
-    """Returns the sources of own rows: the decision, its seats, its tiles, and at the end the padding tiles."""
+    """Returns the sources of own rows: for each decision itself, its seats and its tiles; at the end padding tiles."""
     num_decisions = len(own_B)
     first_B = np.cumsum(own_B) - own_B
     rows = np.full(num_decisions * (1 + num_seats) + num_tiles, -1)
@@ -131,7 +131,7 @@ def _own_rows(own_B: NDArray[np.int64], num_seats: int, num_tiles: int) -> NDArr
 def _seen_rows(
     own_B: NDArray[np.int64], seen_B: NDArray[np.int64], own_N: NDArray[np.int32], events_B: NDArray[np.int32]
 ) -> NDArray[np.int64]:
-    """Returns for each decision its own rows, then as many rows from `events_B` on as it sees events."""
+    """Returns for each decision its own rows, then the rows of the events that it sees, from `events_B` on."""
     place = np.arange(int(seen_B.sum())) - np.repeat(np.cumsum(seen_B) - seen_B, seen_B)
     is_own = place < np.repeat(own_B, seen_B)
     of_own = np.repeat(own_N[: len(own_B)], seen_B) + place

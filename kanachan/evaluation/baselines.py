@@ -1,7 +1,7 @@
-"""Predicts outcomes from the scores and the round alone, without tiles and events: the baseline of value metrics.
+"""Predicts outcomes only from the scores and the round, without tiles and events: the baseline of value metrics.
 
-Its features are those of the reward predictor (`kanachan.models.reward_network.SeatFeatures`): sticks, scores, round,
-style, the actor's seat, and the room and own grade (on which grading points depend). All decisions of a seat under the
+It uses the features of the reward predictor (`kanachan.models.reward_network.SeatFeatures`): sticks, scores, round,
+style, the actor's seat, and the room and own grade (on which grading points depend). All decisions of a seat with the
 same scores have the same features and are merged before fitting.
 
 Shapes: B decisions, U distinct situations, F features, S seats, O orders of the seats, R ranks.
@@ -26,8 +26,8 @@ from kanachan.objectives.targets import Results, final_ranks_from_actor
 
 _WIDTH = 64
 _EPOCHS = 60
-_PATIENCE = 6  # epochs without a gain on the games held out
-_STEPS_PER_EPOCH = 16  # more where batches would exceed _LARGEST_BATCH
+_PATIENCE = 6  # epochs without a gain on the held-out games
+_STEPS_PER_EPOCH = 16  # more if batches would exceed _LARGEST_BATCH
 _LARGEST_BATCH = 2048
 _LEARNING_RATE = 5e-3
 _WEIGHT_DECAY = 0.01
@@ -37,10 +37,10 @@ _HELD_OUT = 10  # one of this many games is held out
 class ScoreBaseline:
     """A small network fitted to a target of decisions; deterministic for given rows.
 
-    Rows must be as annotated: seats not canonicalised, all decisions of a split or a sample of them.
+    Rows must be as annotated, with seats not canonicalised: all decisions of a split or a sample of them.
 
     Args:
-        num_classes: of the target; None: the target is a number, whose mean is predicted.
+        num_classes: number of classes of the target; None: the target is a number, whose mean is predicted.
     """
 
     def __init__(self, vocabulary: Vocabulary, num_classes: int | None = None) -> None:
@@ -48,8 +48,8 @@ class ScoreBaseline:
         self.num_classes = num_classes
 
     def fit(self, columns: Columns, target_B: NDArray[np.generic]) -> "ScoreBaseline":
-        """Fits the network to the rows, of two games at least, and returns the baseline; a tenth of the games is held
-        out for early stopping."""
+        """Fits the network to rows of at least two games and returns the baseline; a tenth of the games is held out for
+        early stopping."""
         feature_UF, first_U, which_B = _situations(columns, self.vocabulary)
         target_U = torch.from_numpy(np.asarray(target_B, np.float64 if self.num_classes is None else np.int64)[first_U])
         weight_U = torch.from_numpy(np.bincount(which_B).astype(np.float32))
@@ -68,7 +68,7 @@ class ScoreBaseline:
             counts_K = torch.bincount(target_U[fitted], weight_U[fitted], self.num_classes) + 1
             marginal_K = (counts_K / counts_K.sum()).log()
         num_threads = torch.get_num_threads()
-        torch.set_num_threads(1)  # products this small are slower on several, much slower on a busy machine
+        torch.set_num_threads(1)  # such small products are slower on several threads, and much slower on a busy machine
         try:
             with torch.random.fork_rng(devices=[]):
                 torch.manual_seed(0)
@@ -124,16 +124,16 @@ class ScoreBaseline:
 
 
 def actor_orders(columns: Columns, vocabulary: Vocabulary) -> NDArray[np.int64]:
-    """Returns order_B: the order in which the game ended, the actor's rank first, then those of the next seats in turn.
+    """Returns order_B: the final order of the game, with the ranks of the actor and of the following seats in turn.
 
-    Numbered as in `kanachan.models.seat_orders.SeatOrders`, position 0 being the actor.
+    Orders are numbered as in `kanachan.models.seat_orders.SeatOrders`, with the actor at place 0.
     """
     rank_BS = final_ranks_from_actor(Results.of_columns(columns, vocabulary))
     return SeatOrders(vocabulary.num_seats).number(rank_BS).numpy()
 
 
 def rank_probability(probability_BO: Floats, vocabulary: Vocabulary) -> Floats:
-    """Computes the probabilities of the actor's ranks [B, R] from those of the orders of `actor_orders`."""
+    """Computes the probabilities of the actor's ranks [B, R] from the probabilities of the orders of `actor_orders`."""
     rank_O = SeatOrders(vocabulary.num_seats).rank_OS[:, 0].numpy()
     return probability_BO @ (rank_O[:, None] == np.arange(vocabulary.num_seats))
 
@@ -147,10 +147,10 @@ def _network(num_features: int, marginal_K: Tensor) -> nn.Sequential:
 
 
 def _situations(columns: Columns, vocabulary: Vocabulary) -> tuple[Tensor, NDArray[np.int64], NDArray[np.int64]]:
-    """Returns what the actor sees of the scores, the round and the table in each distinct situation of a game, as
-    feature_UF; the first row of each [U]; and the index of each row's situation [B]."""
+    """Returns the features of scores, round and table that the actor sees in each distinct situation of a game,
+    feature_UF; the first row of each situation [U]; and the index of each row's situation [B]."""
     state, seat_B = RoundState.of_observations(columns, vocabulary), torch.from_numpy(columns.seat)
-    of_seats = state._replace(grade_XS=seat_B[:, None])  # those of a game have the same grades
+    of_seats = state._replace(grade_XS=seat_B[:, None])  # within a game, grades do not change
     parts = torch.cat([column.view(len(columns), -1) for column in of_seats], dim=1).numpy().T
     # The sum of products with random odd numbers, modulo 2^64, is a hash; collisions are negligible here.
     odd = np.random.default_rng(0).integers(0, 2**63, len(parts) + 1, dtype=np.uint64) * np.uint64(2) + np.uint64(1)

@@ -1,4 +1,4 @@
-"""The games of the benchmark: their ids, one file a split, and the table and date that an id of Tenhou contains."""
+"""The games of the benchmark: their ids, one file per split, and the table and date in the ids of Tenhou."""
 
 import re
 from collections import Counter
@@ -25,13 +25,13 @@ class Table(NamedTuple):
 
 
 def games_in(folder: Path) -> dict[str, list[str]]:
-    """Reads the ids of the games of each split from `train.txt`, `validation.txt` and `test.txt`, one id a line. Raises
-    OSError: a file is missing."""
+    """Reads the ids of the games of each split from `train.txt`, `validation.txt` and `test.txt`, one id per line.
+    Raises OSError if a file is missing."""
     return {split: (folder / f"{split}.txt").read_text(encoding="utf-8").splitlines() for split in SPLITS}
 
 
 def tables_of(games: Sequence[str]) -> list[Table]:
-    """Counts games by table and date, as Tenhou's ids have them; in order of the dates."""
+    """Counts games by the table and date in Tenhou's ids, in the order of the dates."""
     counts = Counter(_table_and_date(game) for game in games)
     return [
         Table(table, date, count) for (table, date), count in sorted(counts.items(), key=lambda x: (x[0][1] or "", x))

@@ -1,4 +1,4 @@
-"""Computes estimates with 95 % intervals by a bootstrap that resamples whole games."""
+"""Computes estimates with 95 % intervals, using a bootstrap that resamples whole games."""
 
 from collections.abc import Callable, Mapping
 from statistics import NormalDist
@@ -12,12 +12,12 @@ Floats = NDArray[np.float64]
 StatisticFunction = Callable[[Floats], Floats]  # sums [R, C] to [R]
 REPLICATES = 1000
 FEWEST_GAMES = 6
-"""with fewer, differences of all games have the same sign by chance in more than 5 % of cases: 2 / 2**5"""
+"""with fewer games, the differences of all games have the same sign by chance in more than 5 % of cases: 2 / 2**5"""
 _REPLICATES_AT_ONCE = 50
 
 
 class Estimate(NamedTuple):
-    """A metric, its 95 % interval by games, NaN if it has none, and the number of decisions that it is computed of."""
+    """A metric, its 95 % interval by games (NaN if it has none), and the number of decisions it is computed from."""
 
     value: float
     low: float
@@ -26,33 +26,33 @@ class Estimate(NamedTuple):
 
 
 def estimate_of(entry: Mapping[str, Any]) -> Estimate:
-    """Returns the estimate of an entry of a card or of a command's JSON."""
+    """Returns the estimate in an entry of a card or of a command's JSON."""
     value, low, high = (np.nan if entry[name] is None else entry[name] for name in ("value", "low", "high"))
     return Estimate(value, low, high, entry["decisions"])
 
 
 class Statistic(NamedTuple):
-    """A metric that is still to be computed: a function of sums of columns over the decisions."""
+    """The definition of a metric: a function of sums of columns over the decisions."""
 
     columns: tuple[Callable[[], Column], ...]
-    """each returns [B] and is called when it is summed, as all columns together are large"""
+    """functions that return a column [B]; called only when it is summed, because all columns together are large"""
     statistic: StatisticFunction
-    """of the sums of these columns"""
+    """function of the sums of these columns"""
     where_B: Column
-    """1 for the decisions that the metric is computed over, else 0"""
+    """1 for the decisions over which the metric is computed, else 0"""
     has_interval: bool = True
-    """False where resamples are all too high or too low"""
+    """False if resamples are biased, all too high or too low"""
 
 
 def ratio_statistic(value_B: Column, where_B: Column | None = None) -> Statistic:
-    """Returns the statistic of the mean of values over the rows where `where_B` (0 or 1) is 1, or over all."""
+    """Returns the statistic of the mean of values over the rows where `where_B` (0 or 1) is 1, or over all rows."""
     taken_B = np.ones(len(value_B), dtype=bool) if where_B is None else where_B
     columns = (lambda: np.where(taken_B, value_B, 0.0), lambda: taken_B)
     return Statistic(columns, _ratio, taken_B)
 
 
 def ratio_of_sums(numerator_B: Column, denominator_B: Column) -> Statistic:
-    """Returns the statistic of the sum of a column over that of another."""
+    """Returns the statistic of one column's sum divided by another's."""
     return Statistic((lambda: numerator_B, lambda: denominator_B), _ratio, np.ones(len(numerator_B), bool))
 
 
@@ -66,8 +66,8 @@ def cluster_bootstrap(
 ) -> dict[str, Estimate]:
     """Computes statistics with 95 % intervals, all from the same resamples of games with replacement."""
     games, game_index_B = np.unique(game_B, return_inverse=True)
-    # Columns with equal sums are merged, so that equal metrics have bitwise equal resamples: a matrix product need not
-    # round all its columns alike.
+    # Columns with equal sums are merged, so that equal metrics have bitwise equal resamples: a matrix product may round
+    # its columns differently.
     place_of: dict[bytes, int] = {}
     place_C = []
     for make in (make for statistic in statistics.values() for make in statistic.columns):
@@ -89,8 +89,8 @@ def cluster_bootstrap(
             own, last = slice(last, last + len(columns)), last + len(columns)
             value = float(statistic(total_1C[:, own])[0])
             drawn_R = statistic(sums_RC[:, own] if has_interval else sums_RC[:0, own])
-            drawn_R = drawn_R[~np.isnan(drawn_R)]  # a rare kind may be missing from all games drawn
-            # infinity is a value: of stable dan, where no fourth place was drawn
+            drawn_R = drawn_R[~np.isnan(drawn_R)]  # the drawn games may lack a rare kind of decision
+            # infinity is a valid value: stable dan is infinite if no fourth place was drawn
             method: Literal["linear", "inverted_cdf"] = "linear" if np.isfinite(drawn_R).all() else "inverted_cdf"
             low, high = np.quantile(drawn_R, levels, method=method) if len(drawn_R) else (np.nan, np.nan)
             estimates[name] = Estimate(value, float(low), float(high), int(where_B.sum()))
@@ -98,13 +98,13 @@ def cluster_bootstrap(
 
 
 def _levels(num_games: int) -> tuple[float, float]:
-    """Returns the quantiles of the resamples that are the ends of an interval. The 2.5th and the 97.5th percentile
-    would be too near: resamples have the variance of the games, not that of the population, which is not known either,
-    so that Student's distribution takes the place of the normal one. Quantiles stay where a metric can be."""
+    """Returns the quantiles of the resamples that are the ends of an interval. The 2.5th and 97.5th percentiles would
+    be too close: resamples have the variance of the games instead of the population's, which is also unknown, so that
+    Student's distribution replaces the normal one. Quantiles keep the ends within the metric's range."""
     freedom, z = num_games - 1, 1.959964
     if not freedom:
         return 0.0, 1.0
-    # the expansion of its quantile for many degrees of freedom, within 0.2 % from five on
+    # expansion of Student's quantile for many degrees of freedom; error below 0.2 % from five on
     student = z + (z**3 + z) / (4 * freedom) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
     student += (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / (384 * freedom**3)
     low = NormalDist().cdf(-student * (num_games / freedom) ** 0.5)

@@ -1,4 +1,4 @@
-"""Calibration error, and reliability by groups of similar predictions.
+"""Computes the calibration error, and the reliability in groups of similar predictions.
 
 Shapes: B decisions, R ranks.
 """
@@ -38,9 +38,9 @@ class Bin(NamedTuple):
 
 
 def calibration_statistic(confidence_B: Column, is_right_B: Column) -> Statistic:
-    """Returns the statistic of the expected calibration error: the mean distance of confidence from accuracy over 15
-    bins of equal width, weighted by their decisions. Resamples add errors of their own to each bin, so it has no
-    interval."""
+    """Returns the statistic of the expected calibration error: the mean distance between confidence and accuracy over
+    15 bins of equal width, weighted by their decisions. It has no interval, because resampling itself adds an error to
+    each bin."""
     everywhere_B = np.ones(len(confidence_B), dtype=bool)
     bin_B = np.minimum((confidence_B * CALIBRATION_BINS).astype(int), CALIBRATION_BINS - 1)
     gap_B = confidence_B - is_right_B
@@ -57,8 +57,8 @@ def calibration_statistic(confidence_B: Column, is_right_B: Column) -> Statistic
 
 
 def calibration_error(gap_RG: Floats, count_R: Floats) -> Floats:
-    """Computes the expected calibration error from sums of prediction less outcome, by resample and group of similar
-    predictions, and the numbers of decisions in all."""
+    """Computes the expected calibration error from sums of prediction minus outcome, by resample and group of similar
+    predictions, and from the total numbers of decisions by resample."""
     error_R: Floats = np.abs(gap_RG).sum(axis=1) / count_R
     return error_R
 
@@ -66,7 +66,7 @@ def calibration_error(gap_RG: Floats, count_R: Floats) -> Floats:
 def reliability(
     game_B: NDArray[np.int64], value_B: Floats, target_B: Floats, replicates: int = REPLICATES
 ) -> list[Bin]:
-    """Groups predictions by deciles, each with its mean outcome: where values are reliable, the two are equal."""
+    """Groups predictions by deciles, each with its mean outcome; for reliable values, the two means are equal."""
     bins = []
     for rows in np.array_split(np.argsort(value_B, kind="stable"), NUM_TENTHS):
         if len(rows):
@@ -78,7 +78,7 @@ def reliability(
 def reliability_of_ranks(
     columns: Columns, probability_BR: Floats, vocabulary: Vocabulary, groups: Mapping[str, Mask], replicates: int
 ) -> dict[str, list[Bin]]:
-    """Groups the probabilities of all ranks in each group of decisions, against how often the actor reached them."""
+    """Compares, in each group of decisions, the probabilities of all ranks with how often the actor reached them."""
     rank_B = final_rank(Results.of_columns(columns, vocabulary)).numpy()
     is_reached_BR = rank_B[:, None] == np.arange(probability_BR.shape[1])
     game_B = columns.game.view(np.int64)
@@ -95,6 +95,6 @@ def reliability_of_ranks(
 
 
 def is_last_round(wind_B: NDArray[Any], dealer_B: NDArray[Any], style_B: NDArray[Any], num_seats: int) -> Mask:
-    """Returns [B] whether the round is the last regular one of the game or a later one."""
+    """Returns whether each round is the last regular round of its game or a later one, [B]."""
     # style 0 ends with East, 1 with South
     return wind_B.astype(np.int64) * num_seats + dealer_B >= (style_B.astype(np.int64) + 1) * num_seats - 1

@@ -1,7 +1,7 @@
 """Compares two networks on the same held-out decisions: differences of their metrics, with intervals, and as text.
 
 Both sides of a difference are computed from the same resamples of games, so that the difficulty of a game affects both
-and cancels: the interval is far narrower than those of the two metrics suggest.
+sides and cancels: the interval is far narrower than the intervals of the two metrics suggest.
 
 Shapes: B decisions.
 """
@@ -41,9 +41,9 @@ class Difference(NamedTuple):
     difference: Estimate
     """other - reference"""
     games: int
-    """with decisions that the metric is computed over; conclusions need at least `FEWEST_GAMES`"""
+    """games with decisions over which the metric is computed; conclusions need at least `FEWEST_GAMES` games"""
     excludes_zero: bool
-    """whether the interval does"""
+    """whether the interval excludes zero"""
 
 
 def compared(
@@ -53,8 +53,8 @@ def compared(
     starts: Mapping[str, Mask] | None = None,
     replicates: int = REPLICATES,
 ) -> dict[str, Difference]:
-    """Computes the differences of all metrics that two networks share, named as in the JSON of an evaluation: those of
-    agreement with the player, and others where both predict the same numbers. `starts`: as of `HeldOut`."""
+    """Computes the differences of all metrics that two networks share, named as in the JSON of an evaluation: agreement
+    with the player, and other metrics if both predict the same quantities. `starts`: as in `HeldOut`."""
     theirs, ours = (_statistics(predictions, starts or {}) for predictions in (reference, other))
     # targets differ between stages, and between tables of rank points
     has_target = "target" in reference.numbers and "target" in other.numbers
@@ -85,7 +85,7 @@ def difference(reference: Statistic, other: Statistic) -> Statistic:
 
 
 def _statistics(predictions: Predictions, starts: Mapping[str, Mask]) -> dict[str, Statistic]:
-    """Returns the metrics of a network that are better high or better low."""
+    """Returns a network's metrics for which higher or lower values are clearly better."""
     numbers = predictions.numbers
     agreement = decision_statistics(predictions.decisions, has_probability="target" not in numbers)
     found = {f"agreement/{name}": f for name, f in agreement.items() if name.rpartition("/")[2] in _AGREEMENT}
@@ -126,7 +126,7 @@ _STARTS = {"order/start": "starts of rounds", "order/last": "starts of last roun
 
 
 def comparison_tables(reference: str, comparisons: Mapping[str, Mapping[str, Difference]]) -> str:
-    """Formats the differences of networks, by their letters, from the first, whose letter is `reference`."""
+    """Formats the differences of networks from the first one, `reference`; networks are named by letters."""
     title = f"Differences from {reference}, on the same decisions and the same resamples of games"
     parts = [f"{title}\n{'=' * len(title)}"]
     for letter, comparison in comparisons.items():
@@ -138,9 +138,9 @@ def comparison_tables(reference: str, comparisons: Mapping[str, Mapping[str, Dif
         ]
         parts.append(table(header, rows, flush_left=2))
     parts.append(
-        "*: the interval excludes zero, as one in twenty does by chance where networks are equally good\n"
-        f"few games: the decisions are of fewer than {FEWEST_GAMES} games, too few for reliable intervals\n"
-        "metrics that only one of two networks has, or of other targets, are left out"
+        "*: the interval excludes zero; if networks are equally good, one in twenty does so by chance\n"
+        f"few games: the decisions are from fewer than {FEWEST_GAMES} games, too few for reliable intervals\n"
+        "metrics that only one of two networks has, or that have different targets, are left out"
     )
     return "\n\n".join(parts)
 
@@ -157,7 +157,7 @@ def _difference_cells(found: Difference, measure: _Measure) -> list[str]:
 
 
 def _compared_metrics() -> Iterator[tuple[str, _Measure, str]]:
-    """Yields the name, the measure and what it is computed over, in the order of the rows."""
+    """Yields the name, the measure and the label of its decisions or predictor, in the order of the rows."""
     kinds = list(decision_rows())
     for label, accuracy, _ in kinds:
         yield f"agreement/{accuracy}", _ACCURACY, label

@@ -1,15 +1,15 @@
 """Metrics of networks on held-out games, with intervals, by kind of decision.
 
 Decisions of a game are not independent, so every interval comes from resampling whole games (bootstrap). Each metric
-is a function of sums over rows, so that a replicate costs one matrix product and not a pass over the rows.
+is a function of sums over rows, so that a replicate costs one matrix product instead of a pass over the rows.
 
-Kinds of decision, by what is on offer (a decision can be of several kinds; `taken` = the player's action is of it):
+The kinds of a decision depend on its possible actions; it can have several (`taken`: the player's action is of a kind):
 
-- discard: discards of at least two tiles, red fives and ordinary ones alike
+- discard: discards of at least two kinds of tile, with red fives counted as fives
 - riichi: a discard that declares riichi; chi, pon, kan (daiminkan, ankan, kakan), ron, tsumo, kyushu, kita: such an
   action
 
-Shapes: B decisions, A candidates, N candidate tokens, C columns of sums, D distinct ones, G games, K kinds,
+Shapes: B decisions, A candidates, N candidate tokens, C columns of sums, D distinct columns, G games, K kinds,
 R replicates.
 """
 
@@ -34,17 +34,17 @@ ArrayT = TypeVar("ArrayT")
 
 
 class Measures(NamedTuple, Generic[ArrayT]):
-    """What the metrics of agreement are computed from: tensors on the device of the scores, or arrays."""
+    """The inputs of the metrics of agreement: tensors on the device of the scores, or arrays."""
 
     game_B: ArrayT
     is_top_B: ArrayT
-    """the action taken has the highest score"""
+    """whether the action taken has the highest score"""
     is_top_tile_B: ArrayT
-    """the same, where discards of a tile are one action regardless of the rest (red five, tsumogiri, riichi)"""
+    """the same, with all discards of a tile as one action (regardless of red five, tsumogiri and riichi)"""
     log_probability_B: ArrayT
-    """of the action taken"""
+    """log probability of the action taken"""
     log_probability_of_tile_B: ArrayT
-    """of the action taken, or of all discards of that tile together"""
+    """log probability of the action taken, or if it is a discard, of all discards of its tile together"""
     confidence_B: ArrayT
     """probability of the candidate with the highest score"""
     is_offered_BK: ArrayT
@@ -57,13 +57,13 @@ RowsT = TypeVar("RowsT", bound=tuple)
 
 
 def concatenated(parts: Sequence[RowsT]) -> RowsT:
-    """Joins named tuples of arrays, one row per decision, of which there must be some."""
+    """Joins one or more named tuples of arrays, whose rows are decisions."""
     return type(parts[0])(*map(np.concatenate, zip(*parts, strict=True)))
 
 
 def agreement(rows: Measures[ArrayT], kind: str) -> ArrayT:
-    """Returns agrees_B: whether the top choice is of the kind exactly where the action taken is; of discards, whether
-    both discard the same tile."""
+    """Returns agrees_B: whether the top choice and the action taken are both of the kind or both not; for discards,
+    whether both discard the same tile."""
     if kind == "discard":
         return rows.is_top_tile_B
     k = KINDS.index(kind)
@@ -72,12 +72,12 @@ def agreement(rows: Measures[ArrayT], kind: str) -> ArrayT:
 
 
 def log_probability(rows: Measures[ArrayT], kind: str) -> ArrayT:
-    """Returns log_probability_B of the action taken; of discards, of all discards of its tile together."""
+    """Returns log_probability_B of the action taken; for discards, of all discards of its tile together."""
     return rows.log_probability_of_tile_B if kind == "discard" else rows.log_probability_B
 
 
 def kinds_and_tiles(vocabulary: Vocabulary) -> tuple[Tensor, Tensor]:
-    """Returns the kinds [N, K] and the tile [N], `NO_TILE` if it is not a discard, of each candidate token; a token is
+    """Returns the kinds [N, K] and the tile [N] (`NO_TILE` if it is not a discard) of each candidate token. A token is
     1 + the number of its action."""
     kinds_of_block = {"daiminkan": "kan", "ankan": "kan", "kakan": "kan", "skip": None}
     kinds_NK = torch.zeros(1 + vocabulary.action.size, len(KINDS), dtype=torch.bool)
@@ -100,12 +100,12 @@ class DecisionMeter:
         self._kinds_NK, self._tile_N = kinds_and_tiles(vocabulary)
 
     def rows(self, score_BA: Tensor, batch: Batch) -> DecisionRows:
-        """Measures a batch, for metrics with intervals; arguments as for `measure`."""
+        """Returns the rows of a batch, for metrics with intervals; arguments as for `measure`."""
         return Measures(*(tensor.cpu().numpy() for tensor in self.measure(score_BA, batch)))
 
     def measure(self, score_BA: Tensor, batch: Batch) -> Measures[Tensor]:
-        """Measures a batch on its device, without synchronising with it. `score_BA`: -inf at padding. Probabilities are
-        its softmax; where scores are points rather than logits, the rows' probabilities are meaningless."""
+        """Computes the measures of a batch on its device, without synchronisation. `score_BA`: -inf at padding.
+        Probabilities are its softmax; if scores are points instead of logits, the probabilities have no meaning."""
         if self._kinds_NK.device != score_BA.device:
             self._kinds_NK, self._tile_N = self._kinds_NK.to(score_BA.device), self._tile_N.to(score_BA.device)
         candidate_BA, chosen_B1 = batch.candidate_BA.long(), batch.chosen_B[:, None]
@@ -141,15 +141,15 @@ def decision_metrics(
 ) -> dict[str, Estimate]:
     """Computes metrics of all decisions and, as `kind/…`, of each kind that occurs.
 
-    - `top1`, `nll`: share of decisions whose action taken has the highest score; mean of -log probability (nats)
-    - `ece`: expected calibration error of the top choice, 15 bins of equal width
-    - `discard/accuracy`, `discard/nll`: as top1 and nll where discards of a tile are one action (34 tiles)
-    - `kind/accuracy` of the other kinds: whether the top choice is of the kind exactly where the action taken is
-    - `kind/exact`: top1 among the decisions of the kind; `kind/nll` likewise
-    - `kind/recall`: of the decisions where an action of the kind was taken, the share whose top choice is that action
-    - `kind/taken`, `kind/predicted`: share of the decisions of the kind where it was taken, and is the top choice
+    - `top1`, `nll`: share of decisions in which the action taken has the highest score; its mean -log probability, nats
+    - `ece`: expected calibration error of the top choice, with 15 bins of equal width
+    - `discard/accuracy`, `discard/nll`: top1 and nll with all discards of a tile as one action (34 tiles)
+    - `kind/accuracy` of other kinds: whether the top choice and the action taken are both of the kind or both not
+    - `kind/exact`, `kind/nll`: top1 and nll among the decisions of the kind
+    - `kind/recall`: among decisions in which an action of the kind was taken, share whose top choice is that action
+    - `kind/taken`, `kind/predicted`: share of the kind's decisions in which such an action was taken, or is top choice
 
-    Without `has_probability`, where scores are points, nll and ece are omitted.
+    Without `has_probability` (scores are points), nll and ece are omitted.
     """
     return cluster_bootstrap(rows.game_B, decision_statistics(rows, has_probability=has_probability), replicates)
 
@@ -183,7 +183,7 @@ def decision_statistics(rows: DecisionRows, *, has_probability: bool = True) -> 
 
 
 def chance_metrics(columns: Columns, vocabulary: Vocabulary, replicates: int = REPLICATES) -> dict[str, Estimate]:
-    """Computes the expected `decision_metrics` of a uniform choice, those of accuracy, likelihood and recall."""
+    """Computes the expected accuracy, likelihood and recall of `decision_metrics` for a uniform choice."""
     kinds_NK, tile_N = (table.numpy() for table in kinds_and_tiles(vocabulary))
     candidates = columns.actions
     num_B, first_B = candidates.lengths, candidates.starts[:-1]
@@ -215,5 +215,5 @@ def chance_metrics(columns: Columns, vocabulary: Vocabulary, replicates: int = R
 
 
 def _at(kinds_BAK: Tensor, index_B1: Tensor) -> Tensor:
-    """Returns [B, K] of one candidate per row."""
+    """Returns the kinds [B, K] of one candidate per row."""
     return kinds_BAK.gather(1, index_B1[:, :, None].expand(-1, 1, kinds_BAK.shape[2]))[:, 0]

@@ -1,4 +1,4 @@
-"""Evaluates networks on held-out decisions: their predictions, row by row, and the metrics computed from these.
+"""Evaluates networks on held-out decisions: computes predictions row by row, and metrics from the predictions.
 
 Shapes: B decisions, A candidates, R ranks, O orders of the seats, K outputs of a head.
 """
@@ -36,41 +36,41 @@ class Predictions(NamedTuple):
 
     decisions: DecisionRows
     numbers: dict[str, Floats]
-    """by name, [B] or [B, R]; see `kanachan.objectives.objective.Objective.measured`"""
+    """inputs of metrics by name, [B] or [B, R]; see `kanachan.objectives.objective.Objective.measured`"""
     answers: Answers | None = None
-    """where scores are logits"""
+    """answers to separate questions, if scores are logits"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Evaluation:
-    """The metrics of one network; those of what it does not predict are missing."""
+    """The metrics of one network; metrics of quantities that it does not predict are missing."""
 
     stage: StageName
     games: int
-    """that all metrics are computed from"""
+    """number of games from which all metrics are computed"""
     agreement: dict[str, Estimate]
-    """`kanachan.evaluation.decision_metrics.decision_metrics`: of the best action with the player's"""
+    """`kanachan.evaluation.decision_metrics.decision_metrics`: agreement of the best action with the player's"""
     questions: dict[str, Estimate] = field(default_factory=dict)
     """imitation: `kanachan.evaluation.separate_questions.question_metrics`"""
     values: dict[str, dict[str, Estimate]] = field(default_factory=dict)
     """by predictor: `action` (given the action taken), `situation` (before it), `scores` (the baseline that sees only
     scores and round), `mixture` (grading: the rank network's probabilities and the points of each rank)"""
     log_likelihood: dict[str, dict[str, Estimate]] = field(default_factory=dict)
-    """`rank` and `order`, and the latter at the starts of rounds, `order/start`, and of last rounds, `order/last`, each
-    by predictor"""
+    """log-likelihoods by predictor: `rank`, `order`, and of the order at the starts of rounds (`order/start`) and of
+    last rounds (`order/last`)"""
     less_scores: dict[str, dict[str, Estimate]] = field(default_factory=dict)
-    """the same minus that of `scores`, from the same resamples of games: positive where the network predicts better"""
+    """`log_likelihood` minus that of `scores`, from the same resamples of games; positive: the network is better"""
     reliability: dict[str, list[Bin]]
-    """by deciles of predictions: `points`, given the action taken, and those of the ranks"""
+    """reliability by deciles of predictions: of `points`, given the action taken, and of the probabilities of ranks"""
     chance: dict[str, Estimate]
-    """those of `agreement` for a uniform choice among the possible actions"""
+    """the metrics of `agreement` for a uniform choice among the possible actions"""
     verdict: Verdict
     """whether the network learned something"""
 
 
 @torch.inference_mode()
 def predictions_of(policy: Policy, columns: Columns, progress: Callable[[int], object]) -> Predictions:
-    """Evaluates a network on every row; `progress` is called with the number of rows done."""
+    """Evaluates a network on every row; calls `progress` with the number of rows done."""
     meter = DecisionMeter(policy.vocabulary)
     answer_meter = None if policy.objective.has_value else AnswerMeter(policy.vocabulary)
     decisions: list[DecisionRows] = []
@@ -91,8 +91,8 @@ def predictions_of(policy: Policy, columns: Columns, progress: Callable[[int], o
 
 
 def mixture_of(predictions: Iterable[Predictions], held_out: HeldOut) -> Floats | None:
-    """Computes the grading points expected by the first network that predicts ranks and the mean points of each rank
-    [B]; None without such a network or a train split."""
+    """Computes the expected grading points [B] from the rank probabilities of the first network that predicts ranks and
+    the mean points of each rank. Returns None without such a network or a train split."""
     of_ranks = [found.numbers[_RANKS] for found in predictions if _RANKS in found.numbers]
     if not of_ranks or held_out.train is None:
         return None
@@ -100,9 +100,9 @@ def mixture_of(predictions: Iterable[Predictions], held_out: HeldOut) -> Floats 
 
 
 def points_of_ranks(train: Columns, columns: Columns, vocabulary: Vocabulary) -> Floats:
-    """Returns the grading points that the actor would get for each rank [B, R]: their means over `train` by room, style
-    and own grade, on which they depend (and, on Mahjong Soul, slightly on the score). So these are the part of the
-    platform's table that occurs there, whichever platform it is. Seats must not be canonicalised."""
+    """Returns the actor's grading points for each rank [B, R]: means over `train` by room, style and own grade, which
+    determine the points (on Mahjong Soul, the score also has a small effect). The means are thus the part of the
+    platform's table that occurs in `train`, for any platform. Seats must not be canonicalised."""
     results = Results.of_columns(train, vocabulary)
     rank_B, delta_B = final_rank(results).numpy(), grading_delta(results).numpy()
     sparse, num_ranks = vocabulary.sparse, vocabulary.num_seats
@@ -110,7 +110,7 @@ def points_of_ranks(train: Columns, columns: Columns, vocabulary: Vocabulary) ->
     cell_B = _case(train, vocabulary) * num_ranks + rank_B
     count = np.bincount(cell_B, minlength=shape[0] * shape[1]).reshape(shape)
     total = np.bincount(cell_B, delta_B, shape[0] * shape[1]).reshape(shape)
-    # A case without any game that ended with that rank has the mean over all cases.
+    # A case without any game that ended with this rank gets the mean over all cases.
     overall_R = total.sum(axis=0) / np.maximum(count.sum(axis=0), 1)
     return np.where(count, total / np.maximum(count, 1), overall_R)[_case(columns, vocabulary)]
 
@@ -125,7 +125,7 @@ def _case(columns: Columns, vocabulary: Vocabulary) -> NDArray[np.int64]:
 def evaluated(
     objective: Objective, predictions: Predictions, held_out: HeldOut, mixture_B: Floats | None
 ) -> Evaluation:
-    """Computes the metrics of a network's predictions. `mixture_B`: as of `mixture_of`."""
+    """Computes the metrics of a network's predictions. `mixture_B`: the result of `mixture_of`."""
     if objective.has_value:
         own = _of_values(objective, predictions, held_out, mixture_B)
     else:
@@ -143,7 +143,7 @@ def evaluated(
 
 def _of_choices(predictions: Predictions, held_out: HeldOut) -> dict[str, Any]:
     assert predictions.answers is not None, "scores are logits"
-    # by chance each possible action has the same probability
+    # chance means that each possible action has the same probability
     gain_B = predictions.decisions.log_probability_B.astype(np.float64) + np.log(held_out.columns.actions.lengths)
     less_chance = cluster_bootstrap(held_out.game_B, {"": ratio_statistic(gain_B)}, held_out.replicates)[""]
     rows = predictions.decisions
@@ -186,7 +186,7 @@ def _of_values(
 def _verdict(
     values: dict[str, dict[str, Estimate]], of_ranks_alone: dict[str, dict[str, dict[str, Estimate]]], held_out: HeldOut
 ) -> Verdict:
-    """Compares ranks by their likelihood, other values by their squared error."""
+    """Judges ranks by their likelihood and other values by their squared error."""
     if of_ranks_alone:
         likelihood = of_ranks_alone["log_likelihood"]["rank"]["action"]
         less_chance = less_chance_of_ranks(likelihood, held_out.vocabulary.num_seats)
@@ -200,7 +200,7 @@ def _verdict(
 def _value_estimates(
     held_out: HeldOut, value_B: Floats, target_B: Floats, baseline_B: Floats | None
 ) -> dict[str, Estimate]:
-    """Computes how well values predict their targets; `skill` over a baseline that is another prediction."""
+    """Computes how well values predict their targets; includes `skill` if the baseline is another prediction."""
     error_B = value_B - target_B
     statistics = {"explained_variance": explained_variance_statistic(value_B, target_B)}
     if baseline_B is not None and baseline_B is not value_B:

@@ -1,4 +1,4 @@
-"""The decisions that networks are evaluated on, and the baselines of what is predicted.
+"""The decisions on which networks are evaluated, and the baselines of their predictions.
 
 Shapes: B decisions, O orders of the seats, X games.
 """
@@ -28,23 +28,23 @@ from kanachan.objectives.objective import Objective
 from kanachan.objectives.reward import Outcome
 from kanachan.objectives.targets import Results
 
-MOST_TRAIN_ROWS = 1_000_000  # that the baseline is fitted to; rows of shards are in random order
+MOST_TRAIN_ROWS = 1_000_000  # for fitting the baseline; rows of shards are in random order
 
 
 @dataclass(eq=False)
 class HeldOut:
-    """The decisions to evaluate on, longest first, and the baselines, which see only scores and round."""
+    """The decisions on which networks are evaluated, and the baselines, which see only scores and round."""
 
     columns: Columns
     """as annotated, sorted by length"""
     train_shards: Shards | None
-    """what baselines are fitted to, where they are needed; None: none are fitted"""
+    """data to which baselines are fitted when needed; None: no baselines are fitted"""
     vocabulary: Vocabulary
     replicates: int
     baseline: RewardPredictor | None
-    """a trained one of ranks and grading points, used in place of one fitted to `train`"""
+    """a trained baseline for ranks and grading points, used instead of one fitted to `train`"""
     game_X: NDArray[np.uint64]
-    """all games at hand, by their keys, also those that are left out"""
+    """keys of all available games, including games that are left out"""
     _means: dict[StageName, Floats] = field(default_factory=dict, init=False)
 
     @cached_property
@@ -53,7 +53,7 @@ class HeldOut:
 
     @cached_property
     def train(self) -> Columns | None:
-        """The decisions that baselines are fitted to; None without a train split of two games or more."""
+        """The decisions to which baselines are fitted; None without a train split of at least two games."""
         if self.train_shards is None:
             return None
         train = self.train_shards.gather(np.arange(min(len(self.train_shards), MOST_TRAIN_ROWS)))
@@ -64,7 +64,7 @@ class HeldOut:
         return self.columns.game.view(np.int64)
 
     def mean_by_scores(self, objective: Objective) -> Floats | None:
-        """Returns the target of a stage of points as the baseline predicts it [B]; None without baselines."""
+        """Returns the baseline's prediction [B] of the target of a stage with points; None without baselines."""
         if self._outcome is not None and objective.has_point_table:
             return self._outcome.grading_points.double().numpy()
         if self.train is None:
@@ -82,8 +82,8 @@ class HeldOut:
 
     @cached_property
     def starts(self) -> dict[str, Mask]:
-        """The decisions at which the predicted order of the seats is evaluated [B]: `order/start`, the first of each
-        round, and `order/last`, the first of each last round."""
+        """The decisions at which the predicted order of the seats is evaluated [B]: `order/start`, the first decision
+        of each round, and `order/last`, the first decision of each last round."""
         start_B = self.columns.progression.lengths == 1  # nothing has happened yet: the dealer's first decision
         return {"order/start": start_B, "order/last": start_B & self.is_last_B}
 
@@ -96,7 +96,7 @@ class HeldOut:
 
     @cached_property
     def order_by_scores(self) -> Floats | None:
-        """The probabilities of the orders of `actor_orders` as the baseline predicts them [B, O]."""
+        """The baseline's probabilities of the orders of `actor_orders`, [B, O]."""
         if self._outcome is not None:
             return self._outcome.order_log_probability.double().exp().numpy()
         if self.train is None:
@@ -119,9 +119,9 @@ def held_out_rows(
     baseline: RewardPredictor | None = None,
     without: Sequence[LearnedGames] = (),
 ) -> HeldOut:
-    """Reads the decisions of a split of a folder of shards, the first `limit` of them; leaves out the games `without`.
-    Raises ValueError: the split is missing or empty, or a shard is damaged or of another vocabulary, or all games are
-    left out."""
+    """Reads the first `limit` decisions of a split of a folder of shards, except for the games `without`. Raises
+    ValueError if the split is missing or empty, a shard is damaged or of another vocabulary, or all games are left
+    out."""
     columns = held_out_columns(folder, split, vocabulary, limit, partial(any_learned, without) if without else None)
     shards = open_shards(folder, split)
     game_X = np.unique(shards.games(np.arange(len(shards))))

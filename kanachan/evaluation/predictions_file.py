@@ -1,8 +1,8 @@
-"""Decisions to evaluate on from annotation lines, and the probabilities that a program of anyone's gives their actions.
+"""Reads evaluation decisions from annotation lines, and the action probabilities that any program has predicted.
 
-The file of probabilities has one line for each annotation line, in their order: a probability for every possible
-action, in the order of the line's field 4, separated by commas. Before them may stand the annotation line itself and a
-tab, as kanachan-predict writes it. Compressed by suffix (.gz, .zst).
+The file of probabilities has one line per annotation line, in the same order: a probability for every possible action,
+in the order of field 4, separated by commas. The annotation line itself and a tab may precede them, as in the output of
+kanachan-predict. Files may be compressed, according to their suffix (.gz, .zst).
 
 Shapes: B decisions, A candidates.
 """
@@ -43,10 +43,10 @@ class Lines:
     """the lines in the order of the file"""
     annotations: list[Annotation]
     order: NDArray[np.int64]
-    """of the rows of `held_out`: the index of each row's line"""
+    """the index of the line of each row of `held_out`"""
     held_out: HeldOut
     is_limited: bool
-    """whether the file may have more lines, which are not evaluated on"""
+    """whether the file may have more lines, which are not evaluated"""
 
 
 def held_out_lines(
@@ -57,9 +57,9 @@ def held_out_lines(
     baseline: RewardPredictor | None = None,
     without: Sequence[LearnedGames] = (),
 ) -> Lines:
-    """Reads the decisions of annotation lines, the first `limit` of them, without fitted baselines, which need a train
-    split; leaves out the games `without`. Raises ValueError: the file is missing, empty or damaged, or a line is not an
-    annotation; "file:line: …"."""
+    """Reads the decisions of the first `limit` annotation lines, except for the games `without`. There are no fitted
+    baselines, because they need a train split. Raises ValueError if the file is missing, empty or damaged, or if a line
+    is not an annotation ("file:line: …")."""
     texts: list[str] = []
     annotations: list[Annotation] = []
     for first_line, block in read_blocks(path, lambda _: None):
@@ -72,7 +72,7 @@ def held_out_lines(
             texts.append(text)
             annotations.append(annotation)
     if not texts:
-        raise ValueError(f"{path}: empty; annotation lines expected, one decision each")
+        raise ValueError(f"{path}: empty; annotation lines are expected, one per decision")
     columns = columns_of_annotations(annotations, vocabulary)
     # decisions of a seat in a round are adjacent: a network computes their shared events only once
     order = np.lexsort((columns.progression.lengths, round_keys(columns, vocabulary)))
@@ -86,7 +86,7 @@ def held_out_lines(
 
 
 def parsed_line(name: str, number: int, line: bytes, vocabulary: Vocabulary) -> tuple[str, Annotation]:
-    """Decodes and parses a line. Raises ValueError, "name:number: …": it is not an annotation."""
+    """Decodes and parses a line. Raises ValueError ("name:number: …") if it is not an annotation."""
     try:
         text = line.decode()
         return text, parse_line(text, vocabulary)
@@ -95,8 +95,8 @@ def parsed_line(name: str, number: int, line: bytes, vocabulary: Vocabulary) -> 
 
 
 def predictions_in(path: str, lines: Lines) -> Predictions:
-    """Reads the probabilities of a file for annotation lines. Raises ValueError: a line is missing, is of another
-    decision, or has not one probability for every possible action; names the file and the line."""
+    """Reads the probabilities of a file for annotation lines. Raises ValueError, naming the file and the line, if a
+    line is missing, is of another decision, or does not have one probability for every possible action."""
     found = list(_probabilities(path, lines))
     columns, vocabulary = lines.held_out.columns, lines.held_out.vocabulary
     meter, answer_meter, layout = DecisionMeter(vocabulary), AnswerMeter(vocabulary), TokenLayout(vocabulary)

@@ -25,27 +25,27 @@ class RewardRows(NamedTuple):
     """The predictions of a reward predictor at the start of each round."""
 
     log_likelihood_N: Floats
-    """log probability of the order in which the game ended, a mean over the seats' predictions, which agree"""
+    """log probability of the game's final order, as a mean over the seats' predictions, which agree"""
     points_NS: Floats
     """expected grading points"""
 
 
 @dataclass(frozen=True)
 class RewardEvaluation:
-    """The metrics of a reward predictor, by groups of rounds: `all rounds`, `last rounds`, `East 1` …"""
+    """The metrics of a reward predictor by groups of rounds: `all rounds`, `last rounds`, `East 1` …"""
 
     log_likelihood: dict[str, Estimate]
-    """of the order of the seats, in nats"""
+    """log-likelihood of the order of the seats, in nats"""
     explained_variance: dict[str, Estimate]
-    """of the grading points, of all and of last rounds"""
+    """explained variance of the grading points, in all and in last rounds"""
     less_first: dict[str, Estimate]
-    """`log_likelihood` minus that of another predictor, from the same resamples of games"""
+    """`log_likelihood` minus another predictor's, from the same resamples of games"""
     skill_over_first: dict[str, Estimate]
-    """share of the other predictor's squared error of grading points by which this one's is smaller"""
+    """reduction of the squared error of grading points, as a share of the other predictor's error"""
 
 
 def rows_of(predictor: RewardPredictor, rounds: RoundColumns) -> RewardRows:
-    """Predicts all rounds, which must be of whole games in their order."""
+    """Predicts all rounds, which must be rounds of whole games, in order."""
     outcome = predictor.of_rounds(rounds)
     rank_NS = torch.from_numpy(rounds.rank.astype(np.int64)).to(predictor.network.orders.number_SO.device)
     order_NS = true_orders(predictor.network, rank_NS).cpu()
@@ -54,7 +54,7 @@ def rows_of(predictor: RewardPredictor, rounds: RoundColumns) -> RewardRows:
 
 
 def groups_of_rounds(rounds: RoundColumns, vocabulary: Vocabulary) -> dict[str, Mask]:
-    """Returns which rounds [N] are of each group that occurs. Last rounds are the last regular one and any further."""
+    """Returns a mask of rounds [N] for each group that occurs. Last rounds are the last regular round and any later."""
     is_last_N = is_last_round(rounds.wind, rounds.dealer, rounds.style, vocabulary.num_seats)
     groups = {ALL: np.ones(len(rounds), bool), LAST: is_last_N}
     for wind, name in enumerate(_WINDS):
@@ -71,7 +71,7 @@ def evaluate_rewards(
     first: RewardRows | None = None,
     replicates: int = REPLICATES,
 ) -> RewardEvaluation:
-    """Computes the metrics of a predictor. `first`: the predictions of another one, to compare with."""
+    """Computes the metrics of a predictor. `first`: the predictions of another predictor, for comparison."""
     groups, game_N = groups_of_rounds(rounds, vocabulary), rounds.game.view(np.int64)
     main = {name: groups[name] for name in (ALL, LAST) if name in groups}
     likelihoods = {name: ratio_statistic(rows.log_likelihood_N, where_N) for name, where_N in groups.items()}

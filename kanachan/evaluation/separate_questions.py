@@ -1,10 +1,10 @@
-"""Metrics of decisions as separate questions, one for each kind of action, as of programs with a model for each.
+"""Metrics of decisions as separate questions, one per kind of action, as in programs with one model per kind.
 
-- discard: which of the 34 kinds of tile, given that one is discarded; of the discards where there were at least two
-- riichi, chi, pon, kan, kita: whether to take such an action where one is possible. The probability of "yes" is the sum
+- discard: which of the 34 kinds of tile, given that one is discarded; only where at least two could be discarded
+- riichi, chi, pon, kan, kita: whether to take such an action when it is possible. The probability of "yes" is the sum
   over all actions of the kind; the answer is "yes" if it is above one half
 
-Beside a yes-or-no question stands the majority: the answer that players give more often.
+The baseline of a yes-or-no question is the majority: the answer that players give more often.
 
 Shapes: B decisions, A candidates, T kinds of tiles, Q yes-or-no questions, R replicates.
 """
@@ -37,19 +37,19 @@ _PLACES = [KINDS.index(kind) for kind in YES_OR_NO]
 
 
 class Answers(NamedTuple):
-    """What the metrics of separate questions are computed from."""
+    """The inputs of the metrics of separate questions."""
 
     game_B: NDArray[np.int64]
     tile_B: NDArray[np.int64]
-    """kind of the tile discarded, where there was a choice of at least two; `NO_TILE` elsewhere"""
+    """kind of the discarded tile if there was a choice of at least two kinds, else `NO_TILE`"""
     is_tile_found_B: NDArray[np.bool_]
-    """it is the kind with the highest probability, summed over its discards; of several the first"""
+    """whether this kind has the highest probability, summed over its discards; on a tie, the first kind counts"""
     log_probability_B: NDArray[np.float32]
-    """of the kind discarded, given that a tile is discarded"""
+    """log probability of the discarded kind, given that a tile is discarded"""
     is_possible_BQ: NDArray[np.bool_]
     is_taken_BQ: NDArray[np.bool_]
     log_odds_BQ: NDArray[np.float32]
-    """of "yes"; meaningless where the action is not possible"""
+    """log odds of "yes"; meaningless if the action is not possible"""
 
 
 class AnswerMeter:
@@ -60,7 +60,7 @@ class AnswerMeter:
         self._kinds_NQ = kinds_NK[:, _PLACES]
 
     def rows(self, score_BA: Tensor, batch: Batch) -> Answers:
-        """Measures a batch. `score_BA`: logits of the candidates, -inf at padding."""
+        """Returns the answers of a batch. `score_BA`: logits of the candidates, -inf at padding."""
         candidate_BA, chosen_B1 = batch.candidate_BA.long().cpu(), batch.chosen_B[:, None].cpu()
         score_BA = score_BA.detach().double().cpu()
         tile_BA, kinds_BAQ = self._tile_N[candidate_BA], self._kinds_NQ[candidate_BA]
@@ -71,7 +71,7 @@ class AnswerMeter:
         log_BA = log_BA - log_BA.logsumexp(dim=1, keepdim=True).clamp(min=torch.finfo(torch.float64).min)
         none_BT = torch.zeros(len(candidate_BA), 1 + NUM_TILES34, dtype=torch.float64)
         probability_BT = none_BT.scatter_add(1, 1 + tile_BA, log_BA.exp())[:, 1:]  # NO_TILE is -1
-        is_found_B1 = probability_BT.argmax(dim=1, keepdim=True) == tile_B1  # of several highest the first
+        is_found_B1 = probability_BT.argmax(dim=1, keepdim=True) == tile_B1  # on a tie, the first
         score_BAQ = score_BA[:, :, None].expand(kinds_BAQ.shape)
         yes_BQ, no_BQ = (score_BAQ.masked_fill(off, -torch.inf).logsumexp(dim=1) for off in (~kinds_BAQ, kinds_BAQ))
         chosen_B1Q = chosen_B1[:, :, None].expand(-1, 1, len(YES_OR_NO))
@@ -90,11 +90,11 @@ def question_metrics(answers: Answers, replicates: int = REPLICATES) -> dict[str
     """Computes the metrics of each question that occurs:
 
     - `kind/accuracy`: share of right answers
-    - `kind/balanced_accuracy`: the mean of the shares among decisions with the same true answer: of "yes" and "no", or
-      of each kind of tile; only where there are at least two
-    - `kind/log_likelihood`: mean of ln of the probability of the true answer
-    - `kind/recall`: of the decisions in which the action was taken, share with the answer "yes" (not of discards)
-    - `kind/taken`: share of decisions in which it was taken; and of the majority `kind/majority/accuracy`
+    - `kind/balanced_accuracy`: mean of the shares of right answers by true answer ("yes" and "no", or each kind of
+      tile); only if at least two true answers occur
+    - `kind/log_likelihood`: mean natural logarithm of the probability of the true answer
+    - `kind/recall`: share of "yes" among the decisions in which the action was taken (not for discards)
+    - `kind/taken`: share of decisions in which the action was taken; `kind/majority/accuracy`: accuracy of the majority
     """
     return cluster_bootstrap(answers.game_B, question_statistics(answers), replicates)
 
@@ -138,8 +138,8 @@ def _of_question(
 
 
 def _mean_of_shares(is_right_B: NDArray[np.bool_], class_BT: NDArray[np.bool_]) -> Statistic:
-    """Returns the statistic of the mean of the shares of right answers in the classes; in a resample, of those that
-    occur, if there are at least two."""
+    """Returns the statistic of the mean share of right answers over the classes. In a resample, the mean is over the
+    classes that occur, if there are at least two."""
     num_classes = class_BT.shape[1]
 
     def column(t: int, *, right: bool) -> Callable[[], Column]:

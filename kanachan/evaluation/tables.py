@@ -16,7 +16,7 @@ from kanachan.objectives.rank import Rank
 WIDTH = 100
 _GAP = "  "
 MISSING = "-"
-PREDICTORS = {"action": "action taken", "situation": "situation alone"}
+PREDICTORS = {"action": "action taken", "situation": "situation only"}
 _OF_ALL = {"mixture": "ranks and their points", "scores": "scores and round only"}
 """predictors that are the same for all networks of the stage"""
 _LIKELIHOOD_TITLES = {
@@ -31,7 +31,7 @@ _Lettered = Mapping[str, Evaluation]
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]], flush_left: int = 1) -> str:
-    """Formats columns as wide as their widest cell under a ruled header; the first `flush_left` ones are flush left."""
+    """Formats columns under a ruled header, each as wide as its widest cell; the first `flush_left` are flush left."""
     lines = [list(header), *map(list, rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     texts = [
@@ -45,12 +45,12 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]], flush_left: int 
 
 
 def with_interval(estimate: Estimate | None, digits: int, scale: float = 1.0, sign: str = "") -> str:
-    """Formats an estimate with its interval: `71.2 [70.3, 72.1]`; a dash where it is missing or not finite. `sign`: "+"
-    shows the sign of positive numbers too."""
+    """Formats an estimate with its interval, `71.2 [70.3, 72.1]`, or a dash if it is missing or not finite. `sign`: "+"
+    also shows the sign of positive numbers."""
     if estimate is None or not math.isfinite(estimate.value):
         return MISSING
     value, low, high = (f"{number * scale:{sign}z,.{digits}f}" for number in estimate[:3])
-    # where all resamples are equal, as with one game, the spread is unknown
+    # if all resamples are equal, as with one game, the spread is unknown
     return f"{value} [{low}, {high}]" if estimate.low < estimate.high else value
 
 
@@ -59,7 +59,7 @@ def _share(estimate: Estimate | None) -> str:
 
 
 def stage_tables(stage: str, evaluations: _Lettered, num_seats: int) -> str:
-    """Formats all tables of one stage, with the networks under their letters."""
+    """Formats all tables of one stage, with a letter for each network."""
     objective = objective_class(stage)
     title = objective.title
     parts = [f"{title}\n{'=' * len(title)}"]
@@ -81,8 +81,8 @@ def stage_tables(stage: str, evaluations: _Lettered, num_seats: int) -> str:
 
 
 def side_by_side(stage: str, rows: Sequence[tuple[Sequence[str], Evaluation]], labels: Sequence[str]) -> str:
-    """Formats the most important metrics of one stage on several data sets, one row for each network and data set.
-    `rows`: the cells that name the network and the data set, under `labels`, and its evaluation."""
+    """Formats the most important metrics of one stage on several data sets, one row per network and data set. `rows`:
+    cells that name the network and the data set (their headers are `labels`), and the evaluation."""
     objective = objective_class(stage)
     ranks = issubclass(objective, Rank)
     if not objective.has_value:
@@ -105,8 +105,8 @@ def side_by_side(stage: str, rows: Sequence[tuple[Sequence[str], Evaluation]], l
 
 
 def _decision_table(evaluations: _Lettered, *, has_probability: bool) -> str:
-    """Formats agreement with the player: of the networks, then of a uniform choice among the possible actions, beyond
-    imitation only of all decisions and of discards."""
+    """Formats agreement with the player: of the networks, then of a uniform choice among the possible actions. Without
+    `has_probability`, the uniform choice has rows only for all decisions and for discards."""
     kinds, first = decision_rows(), next(iter(evaluations.values()))
     sides = [
         (kind, f"{kind[0]} {letter}".rstrip(), evaluation.agreement)
@@ -216,7 +216,7 @@ def _value_cells(evaluation: Evaluation, predictor: str) -> list[str]:
 
 
 def _likelihood_tables(evaluations: _Lettered, num_seats: int) -> list[str]:
-    """Formats the likelihoods of all decisions, and of the first of each round, when only scores and deal are known."""
+    """Formats the likelihoods of all decisions, and of the first in each round, when only scores and deal are known."""
     num_orders = math.factorial(num_seats)
     chance = {what: f"{-math.log(num_seats if what == 'rank' else num_orders):.3f}" for what in _LIKELIHOOD_TITLES}
     tables = []
@@ -232,7 +232,7 @@ def _likelihood_tables(evaluations: _Lettered, num_seats: int) -> list[str]:
         if "scores" in first.log_likelihood["rank"]:
             rows.append([_OF_ALL["scores"], *_likelihood_cells(first, "scores", whats)])
             rows += [
-                [f"{letter} {label}, less scores".lstrip(), *_less_scores_cells(evaluation, predictor, whats)]
+                [f"{letter} {label}, minus scores".lstrip(), *_less_scores_cells(evaluation, predictor, whats)]
                 for letter, evaluation in evaluations.items()
                 for predictor, label in PREDICTORS.items()
                 if any(predictor in evaluation.less_scores.get(what, {}) for what in whats)
@@ -241,12 +241,12 @@ def _likelihood_tables(evaluations: _Lettered, num_seats: int) -> list[str]:
         titles = [_LIKELIHOOD_TITLES[what].format(num_ranks=num_seats, num_orders=num_orders) for what in whats]
         tables.append(table(["log-likelihood given", *titles], rows))
     if any(evaluation.less_scores for evaluation in evaluations.values()):
-        tables[-1] += f"\n*: the interval excludes zero, of at least {FEWEST_GAMES} games"
+        tables[-1] += f"\n*: the interval excludes zero, with at least {FEWEST_GAMES} games"
     return tables
 
 
 def _less_scores_cells(evaluation: Evaluation, predictor: str, whats: Sequence[str]) -> list[str]:
-    """Formats the gain over scores and round, marked where the interval excludes zero and games are not too few."""
+    """Formats the gain over scores and round, marked if the interval excludes zero and there are enough games."""
     cells = []
     for what in whats:
         estimate = evaluation.less_scores.get(what, {}).get(predictor)
@@ -261,7 +261,7 @@ def _likelihood_cells(evaluation: Evaluation, predictor: str, whats: Sequence[st
 
 
 def _reliability_table(evaluations: _Lettered, what: str) -> str:
-    """Formats two networks side by side, further ones below. `what`: points, or a group of probabilities."""
+    """Formats two networks side by side, further networks below. `what`: points, or a group of probabilities."""
     items, tables = list(evaluations.items()), []
     digits, scale, sign = (1, 100, "")
     if what == "points":
@@ -283,12 +283,12 @@ def _reliability_table(evaluations: _Lettered, what: str) -> str:
 
 
 def reward_tables(evaluations: Mapping[str, RewardEvaluation], num_seats: int) -> str:
-    """Formats all tables, with the predictors under their letters; differences are from the first."""
+    """Formats all tables, with a letter for each predictor; differences are from the first predictor."""
     first, *others = evaluations
     groups, main = evaluations[first].log_likelihood, evaluations[first].explained_variance
 
     def rows_of(names: Iterable[str], letters: Iterable[str], metric: str, *form: Any) -> list[list[str]]:
-        """Formats a metric of some predictors, as `with_interval` does."""
+        """Formats a metric of some predictors with `with_interval`."""
         found = [getattr(evaluations[letter], metric) for letter in letters]
         return [[name, *(with_interval(estimates[name], *form) for estimates in found)] for name in names]
 

@@ -1,8 +1,8 @@
-"""Calibrates the probabilities of a network by temperature scaling: its logits are divided by one number, fitted to
+"""Calibrates the probabilities of a network by temperature scaling: its logits are divided by a number, fitted to
 held-out decisions by maximum likelihood. The most probable class stays the same; only its probability changes.
 
-A rank network has two temperatures, as the ranks after an action and the order of the seats before it are logits of
-different heads.
+A rank network has two temperatures, because the ranks after an action and the order of the seats before it are logits
+of different heads.
 
 Shapes: B decisions, A classes (imitation: the candidates, padded with -inf; rank: the ranks; summary: the orders).
 """
@@ -23,7 +23,7 @@ from kanachan.evaluation.calibration import calibration_statistic
 from kanachan.inference.policy import DEFAULT_BATCH, Policy, stacked
 
 LOWEST, HIGHEST = 0.01, 100.0
-_PRECISION = 1e-9  # of the logarithm
+_PRECISION = 1e-9  # precision of the logarithm of the temperature
 _ROWS_AT_ONCE = 1 << 16
 
 
@@ -31,17 +31,17 @@ class CalibrationData(NamedTuple):
     """The logits of a network and the outcomes of the decisions."""
 
     logit_BA: Tensor
-    """float32, of the network itself, not divided by the temperature of its card"""
+    """float32: logits of the network itself, not divided by the temperature of its card"""
     target_B: Tensor
-    """int64: the class that occurred (imitation: the action taken; rank: the actor's rank, after the action taken)"""
+    """int64: the true class (imitation: the action taken; rank: the actor's rank, after the action taken)"""
     game_B: Tensor
     """int64"""
 
 
 @torch.inference_mode()
 def collect_logits(policy: Policy, columns: Columns, progress: Callable[[int], object]) -> dict[str, CalibrationData]:
-    """Evaluates a network on every row, and returns the data by the name of the temperature that they are for
-    (`kanachan.objectives.objective.Objective.calibratable`); `progress` is called with the number of rows done."""
+    """Evaluates a network on every row, and returns the data for each temperature by its name
+    (`kanachan.objectives.objective.Objective.calibratable`); calls `progress` with the number of rows done."""
     assert policy.objective.temperatures
     logits, targets = defaultdict(list), defaultdict(list)
     for first in range(0, len(columns), DEFAULT_BATCH):
@@ -55,9 +55,9 @@ def collect_logits(policy: Policy, columns: Columns, progress: Callable[[int], o
 
 
 def fitted_temperature(logit_BA: Tensor, target_B: Tensor) -> float:
-    """Computes the temperature with the least mean negative log-likelihood, which is convex in its reciprocal. Raises
-    ValueError: it is below LOWEST, as the highest logit is always right, or above HIGHEST, as the logits are no better
-    than chance."""
+    """Computes the temperature with the smallest mean negative log-likelihood, which is convex in 1 / temperature.
+    Raises ValueError if it is below LOWEST because the highest logit is always right, or above HIGHEST because the
+    logits are no better than chance."""
     if _slope(logit_BA, target_B, LOWEST) <= 0:
         raise ValueError(
             f"no temperature down to {LOWEST} is best: on these decisions the network's first choice is always right; "
@@ -76,8 +76,8 @@ def fitted_temperature(logit_BA: Tensor, target_B: Tensor) -> float:
 
 
 def _slope(logit_BA: Tensor, target_B: Tensor, temperature: float) -> float:
-    """Computes the derivative of the mean negative log-likelihood by 1 / temperature: the expected logit minus that of
-    the target. Positive: the network is overconfident."""
+    """Computes the derivative of the mean negative log-likelihood by 1 / temperature: the expected logit minus the
+    target's logit. If it is positive, the network is overconfident."""
     total = 0.0
     for first in range(0, len(target_B), _ROWS_AT_ONCE):
         chunk_BA = logit_BA[first : first + _ROWS_AT_ONCE].double()
@@ -90,7 +90,7 @@ def _slope(logit_BA: Tensor, target_B: Tensor, temperature: float) -> float:
 
 
 def certainty_metrics(data: CalibrationData, temperature: float, replicates: int = REPLICATES) -> dict[str, Estimate]:
-    """Computes `nll`, `ece` and `top1` (as in `decision_metrics`) of the logits divided by `temperature`."""
+    """Computes `nll`, `ece` and `top1` (as in `decision_metrics`) from the logits divided by `temperature`."""
     log_BA = (data.logit_BA / temperature).log_softmax(dim=1)
     top_B1, target_B1 = log_BA.argmax(dim=1, keepdim=True), data.target_B[:, None]
     is_top_B = (top_B1 == target_B1)[:, 0].numpy()
@@ -106,8 +106,8 @@ def certainty_metrics(data: CalibrationData, temperature: float, replicates: int
 def calibrated_card(
     card: dict[str, Any], data: Mapping[str, CalibrationData], replicates: int = REPLICATES, **about: Any
 ) -> dict[str, Any]:
-    """Returns the card with the fitted temperatures, and under `calibration` the metrics without and with them; those
-    of the summary under `summary` there. `about`: further entries of `calibration`, on the source of the decisions."""
+    """Returns the card with the fitted temperatures and, under `calibration`, the metrics without and with them (under
+    `summary` for the summary). `about`: further entries of `calibration` about the source of the decisions."""
     temperatures = {name: fitted_temperature(part.logit_BA, part.target_B) for name, part in data.items()}
     metrics = {
         name: {

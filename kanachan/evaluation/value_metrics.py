@@ -1,4 +1,4 @@
-"""Statistics of predicted values: explained variance, and skill over another prediction."""
+"""Statistics of predicted values: explained variance, and skill compared with another prediction."""
 
 from typing import TypeVar
 
@@ -20,12 +20,12 @@ def explained_variance_statistic(value_B: Floats, target_B: Floats) -> Statistic
 
 
 def explained_variance(count: _Sum, target: _Sum, target_square: _Sum, error_square: _Sum) -> _Sum:
-    """Computes the explained variance from sums over decisions, or, with a count of 1, from means."""
+    """Computes the explained variance from sums over decisions, or with a count of 1, from means."""
     return 1 - error_square / (target_square - target**2 / count)
 
 
 def skill_statistic(square_B: Floats, other_square_B: Floats, where_B: Column | None = None) -> Statistic:
-    """Returns the statistic of 1 - squared error / squared error of another prediction, over all rows or those where
+    """Returns the statistic of 1 - squared error / squared error of another prediction, over all rows or the rows where
     `where_B` is 1."""
     taken_B = np.ones(len(square_B), dtype=bool) if where_B is None else where_B
     return Statistic(

@@ -1,5 +1,5 @@
-"""States in one sentence whether a network learned something: by the intervals of its differences from chance and, for
-values, from a small model that sees scores and round only."""
+"""States in one sentence whether a network learned something, based on the intervals of its differences from chance
+and, for values, from a small model that sees only scores and round."""
 
 import math
 from typing import Literal, NamedTuple
@@ -8,46 +8,46 @@ from kanachan.evaluation.bootstrap import FEWEST_GAMES, Estimate
 
 Measure = Literal["nats", "squared error"]
 _BASELINES = {"scores": ("the scores alone", "too few games"), "chance": ("chance", "too few steps, or games")}
-"""the name of each in a sentence, and what a network lacks that is no better"""
+"""each baseline's name in a sentence, and the likely reason if a network is no better"""
 
 
 class Verdict(NamedTuple):
-    """What the intervals of an evaluation say of a network."""
+    """The conclusion about a network from the intervals of an evaluation."""
 
     result: str
     """`better_than_`, `no_better_than_` or `worse_than_`, and `scores` or `chance`; or `no_baseline`;
     or `too_few_games`"""
     is_better: bool
-    """values: better than the scores alone; imitation: better than chance; the interval excludes zero"""
+    """whether the interval shows that the network is better: than the scores alone (values) or chance (imitation)"""
     sentence: str
     measure: Measure
     less_scores: Estimate | None
-    """network minus baseline, positive where the network is better: log-likelihood, or the share of the baseline's
-    squared error by which that of the network is smaller"""
+    """advantage over the baseline, positive if the network is better: difference of log-likelihoods, or the reduction
+    of the squared error as a share of the baseline's"""
     less_chance: Estimate
-    """the same against chance: a uniform choice of action or rank, or the mean of all outcomes"""
+    """the same advantage over chance: a uniform choice of action or rank, or the mean of all outcomes"""
 
 
 class GainVerdict(NamedTuple):
-    """What the interval of an estimated gain says of a policy."""
+    """The conclusion about a policy from the interval of an estimated gain."""
 
     result: str
-    """`gains`, `loses`, `undecided`, `too_few_games`, or `too_far`: there is no estimate"""
+    """`gains`, `loses`, `undecided`, `too_few_games`, or `too_far` (no estimate)"""
     is_better: bool
-    """the interval is above zero, and the games are not too few"""
+    """whether the interval is above zero and there are enough games"""
     sentence: str
 
 
 def verdict_on_imitation(less_chance: Estimate, num_games: int) -> Verdict:
-    """Compares the log-likelihood of the action taken with that of a uniform choice."""
+    """Compares the log-likelihoods of the action taken under the network and under a uniform choice."""
     result, sentence = _against("chance", less_chance, "nats", num_games)
     return Verdict(result, result == "better_than_chance", sentence, "nats", None, less_chance)
 
 
 def verdict_on_values(less_scores: Estimate | None, less_chance: Estimate, measure: Measure, num_games: int) -> Verdict:
-    """Compares values with chance and with the scores alone (None: there is no train split to fit the baseline to);
-    nothing is called better with fewer than `FEWEST_GAMES` games."""
-    if less_chance.high < 0 and math.isfinite(less_chance.value):  # outcomes that are all equal have no variance
+    """Compares values with chance and with the scores alone (None: no train split to fit the baseline to). With fewer
+    than `FEWEST_GAMES` games, the verdict is never "better"."""
+    if less_chance.high < 0 and math.isfinite(less_chance.value):  # if all outcomes are equal, they have no variance
         result, sentence = _against("chance", less_chance, measure, num_games)
     elif less_scores is None:
         result, sentence = "no_baseline", "not compared with the scores alone: that needs a train split of two games"
@@ -57,8 +57,8 @@ def verdict_on_values(less_scores: Estimate | None, less_chance: Estimate, measu
 
 
 def verdict_on_gain(gain: Estimate, unit: str, num_games: int) -> GainVerdict:
-    """Says whether a policy gains over another one, from `num_games`; with fewer than `FEWEST_GAMES` nothing is called
-    better or worse."""
+    """Judges whether a policy gains over another one in `num_games` games; with fewer than `FEWEST_GAMES` games, the
+    verdict is neither better nor worse."""
     amount = f"{gain.value:+z.4f} {unit} a game [{gain.low:+z.4f}, {gain.high:+z.4f}]"
     if num_games < FEWEST_GAMES:
         return GainVerdict("too_few_games", False, _too_few(num_games))
@@ -70,9 +70,9 @@ def verdict_on_gain(gain: Estimate, unit: str, num_games: int) -> GainVerdict:
 
 
 def _against(baseline: str, difference: Estimate, measure: Measure, num_games: int) -> tuple[str, str]:
-    """Returns the result of a comparison with one of `_BASELINES`, and the sentence."""
+    """Returns the result of a comparison with one of `_BASELINES`, and its sentence."""
     (name, lacks), amount = _BASELINES[baseline], _amount(difference, measure)
-    if difference.high < -1e-6 and num_games > 1:  # more than rounding, and with an interval
+    if difference.high < -1e-6 and num_games > 1:  # more than a rounding error, and with an interval
         return (
             f"worse_than_{baseline}",
             f"worse than {name} ({amount}): too few games to learn from, or too few or too many steps",

@@ -1,4 +1,4 @@
-"""Chooses an action by the scores of the candidates, for the arena, the bot and the review.
+"""Chooses an action from the scores of the candidates, for the arena, the bot and the review.
 
 Shapes: A candidates, R ranks.
 """
@@ -16,18 +16,18 @@ class Prediction:
     """The prediction for one decision; candidates are in the order of the annotation's field 4."""
 
     score: NDArray[np.float32]
-    """[A] higher is better: logits after imitation, divided by the policy's temperature, else expected points of
-    the stage's target"""
+    """[A] higher is better. Imitation: logits divided by the policy's temperature; else: expected points of the stage's
+    target"""
     probability: NDArray[np.float32] | None
     """[A] imitation: probability that the player takes the action"""
     rank_probability: NDArray[np.float32] | None
     """[A, R] rank: probability of each final rank of the actor after the action"""
     value: float | None
-    """the expected target of the stage before the action, in points, where the network predicts it"""
+    """the expected target of the stage before the action, in points, if the network predicts it"""
 
     @property
     def shown(self) -> NDArray[np.float32]:
-        """[A] the numbers shown to people: probabilities where there are any, else scores."""
+        """The numbers shown to people [A]: probabilities if there are any, else scores."""
         return self.score if self.probability is None else self.probability
 
 
@@ -36,9 +36,9 @@ class Action(NamedTuple):
 
     token: int
     log_probability: float | None = None
-    """of the token, by the distribution that it was sampled from; None of agents that have none"""
+    """log probability of the token in the distribution it was sampled from; None for agents without a distribution"""
     prediction: Prediction | None = None
-    """that the action was chosen by; None of agents without a network"""
+    """prediction from which the action was chosen; None for agents without a network"""
 
 
 def choose(
@@ -48,9 +48,8 @@ def choose(
     uniform: float | None = None,
     explore: float = 0.0,
 ) -> Action:
-    """Chooses the action of the highest score, or with a temperature samples the softmax of the scores divided by it,
-    by a random number `uniform` (0 to 1, 1 excluded). A share `explore` is drawn from all actions with equal
-    probabilities."""
+    """Chooses the action of the highest score, or with a temperature, samples from the softmax of scores divided by
+    it, using a random number `uniform` (0 to 1, 1 excluded). A share `explore` is drawn uniformly from all actions."""
     score_A = prediction.score
     assert len(actions) == len(score_A)
     if temperature is None:

@@ -1,11 +1,11 @@
-"""Estimates who wins a round, who is tenpai, and the probability that a discard deals in, from what a network predicts
-of the hidden hands and the winner and from what the table shows.
+"""Estimates who wins a round, who is tenpai, and the probability that a discard deals in, from a network's predictions
+of the hidden hands and the winner and from the public state of the table.
 
-An estimate, not a search through hands: a wait on a tile is likely where a seat probably holds its neighbours or a pair
-of it, and where that seat probably wins the round. Tiles that a seat has discarded itself, or that were discarded after
-its riichi, are safe from it (furiten). Three regressions combine these features with riichi, melds and turn: over who
-wins, over who is tenpai without riichi, and over what deals in. Their coefficients were fitted to games that the
-network has not learned, and `launch/reports/danger.py` fits and measures them again.
+This is an estimate, not a search through hands. A wait on a tile is likely if a seat probably holds its neighbours or a
+pair of it, and if that seat probably wins the round. Tiles that a seat has discarded itself, or that were discarded
+after its riichi, are safe from it (furiten). Three regressions combine these features with riichi, melds and turn: for
+the winner, for tenpai without riichi, and for dealing in. Their coefficients were fitted to games that the network has
+not learned from; `launch/reports/danger.py` fits and evaluates them again.
 
 Shapes: B decisions, S seats from the actor on, O outcomes of a round (S, and nobody last), H other seats (next,
 opposite, previous), K kinds of tiles, L counts (at least 1, 2, …), F features.
@@ -25,7 +25,7 @@ from kanachan.inference.policy import Policy
 from kanachan.objectives.auxiliary import HiddenHands, RoundWinner
 
 CHANCES_KEY = "chances"
-"""entry of the card of weights whose chances were compared with what happened, by launch/reports/danger.py"""
+"""card entry of weights whose chances launch/reports/danger.py has compared with the actual outcomes"""
 WIN_FEATURES = (
     *("head", "riichi", "riichi x turn", "melds", "melds x turn", "called", "called x turn"),
     *("against riichi", "against riichi x turn", "called against riichi", "actor against riichi"),
@@ -39,7 +39,7 @@ class Coefficients(NamedTuple):
     """The coefficients of the three regressions, in the order of their features."""
 
     win: tuple[float, ...]
-    """of the logarithm of what the head predicts, and of what each outcome has of the rest"""
+    """coefficients of the log probability that the head predicts, and of the other features of each outcome"""
     tenpai: tuple[float, ...]
     deal_in: tuple[float, ...]
 
@@ -56,28 +56,28 @@ COEFFICIENTS = {
         deal_in=(-13.02, 0.39, 10.04, -2.33, 6.15, -1.36, 0.04, 2.67, 0.55),
     ),
 }
-"""by the number of seats"""
+"""coefficients by the number of seats"""
 _LEAST_WAIT = 0.01
 _LATE = 36
-"""discards of all seats, from which on it is seen that the wall may end first"""
+"""number of discards of all seats after which a feature shows that the wall may end first"""
 _RANKS_OF_SUIT = 9
 _NUM_SUITED = 27
 _CALLS = ("chi", "pon", "daiminkan")
 
 
 class Danger(NamedTuple):
-    """What threatens a seat at some decisions."""
+    """The danger for a seat at some decisions."""
 
     deal_in_BHK: Tensor
-    """probability that a discard of this kind deals in to the seat"""
+    """probability that a discard of each kind deals in to each other seat"""
     win_BO: Tensor
-    """probability that the round is won by a seat, the actor first, or by nobody"""
+    """probability that each seat, the actor first, or nobody wins the round"""
     tenpai_BH: Tensor
-    """probability that the seat is tenpai; 1 in riichi"""
+    """probability that each other seat is tenpai; 1 in riichi"""
 
     @property
     def deal_in_BK(self) -> Tensor:
-        """Probability that a discard of this kind deals in to anybody."""
+        """Probability that a discard of each kind deals in to anybody."""
         return 1 - (1 - self.deal_in_BHK).prod(dim=1)
 
 
@@ -88,7 +88,7 @@ def predicts_danger(policy: Policy) -> bool:
 
 @torch.inference_mode()
 def estimate_danger(policy: Policy, columns: ObservationColumns) -> Danger:
-    """Estimates the danger of discards for a policy of which `predicts_danger` is true."""
+    """Estimates the danger of discards; `predicts_danger` must be true for the policy."""
     fitted = COEFFICIENTS[policy.vocabulary.num_seats]
     inputs = danger_inputs(policy, columns)
     deal_in_BHK = (inputs.feature_BHKF @ torch.tensor(fitted.deal_in)).sigmoid()
@@ -99,16 +99,16 @@ def estimate_danger(policy: Policy, columns: ObservationColumns) -> Danger:
 
 
 class DangerInputs(NamedTuple):
-    """What the regressions need."""
+    """The inputs of the regressions."""
 
     win_feature_BOF: Tensor
     win_BO: Tensor
-    """as of `Danger`"""
+    """as in `Danger`"""
     tenpai_feature_BHF: Tensor
     is_riichi_BH: Tensor
     feature_BHKF: Tensor
     is_safe_BHK: Tensor
-    """whether the seat cannot win on a discard of this kind, as it is furiten"""
+    """whether the seat cannot win on a discard of this kind because of furiten"""
 
 
 @torch.inference_mode()
@@ -173,10 +173,10 @@ def _win_features(by_head_BO: Tensor, public: "_Public") -> Tensor:
 
 
 def wait_weight(held_BHKL: Tensor) -> Tensor:
-    """Returns weight_BHK: how well the tiles that a seat probably holds would wait on each kind.
+    """Returns weight_BHK: how well the tiles that a seat probably holds wait on each kind.
 
-    The sum over the shapes that wait on it: two neighbours on one side, which wait on both ends (weight 1), two that
-    wait on it alone, on its sides or at an end of the suit (0.5), and a pair (1).
+    It is the sum over the shapes that wait on the kind: two neighbours on one side, which wait on both ends (weight 1),
+    two tiles that wait only on this kind, on both sides of it or at an end of the suit (0.5), and a pair (1).
     """
     one_BHK, pair_BHK = held_BHKL[..., 0], held_BHKL[..., 1]
     suited_BHSR = one_BHK[..., :_NUM_SUITED].reshape(*one_BHK.shape[:2], -1, _RANKS_OF_SUIT)
@@ -187,7 +187,7 @@ def wait_weight(held_BHKL: Tensor) -> Tensor:
         return padded[..., 2 + offset : 2 + offset + _RANKS_OF_SUIT]
 
     rank_R = torch.arange(_RANKS_OF_SUIT)
-    # 8 and 9 wait on 7 alone, 1 and 2 on 3 alone
+    # 8 and 9 wait only on 7, 1 and 2 only on 3
     above_BHSR = at(1) * at(2) * torch.where(rank_R == _RANKS_OF_SUIT - 3, 0.5, 1.0)
     below_BHSR = at(-1) * at(-2) * torch.where(rank_R == 2, 0.5, 1.0)
     sequences_BHK = (above_BHSR + below_BHSR + 0.5 * at(-1) * at(1)).flatten(2)
@@ -195,14 +195,14 @@ def wait_weight(held_BHKL: Tensor) -> Tensor:
 
 
 class _Public(NamedTuple):
-    """What everybody at the table has seen."""
+    """Information that everybody at the table has seen."""
 
     is_riichi_BS: Tensor
     melds_BS: Tensor
-    """open ones"""
+    """numbers of open melds"""
     is_safe_BHK: Tensor
     discards_B: Tensor
-    """of all seats so far"""
+    """number of discards of all seats so far"""
 
 
 def _public(columns: ObservationColumns, vocabulary: Vocabulary) -> _Public:
@@ -231,7 +231,7 @@ def _public(columns: ObservationColumns, vocabulary: Vocabulary) -> _Public:
 
 
 def _events(columns: ObservationColumns, vocabulary: Vocabulary, name: str) -> list[NDArray[np.int64]]:
-    """Returns the row, the seat from the actor on, and the further factors of each event of a kind."""
+    """Returns the row, the seat counted from the actor, and the other factors of each event of a kind."""
     block, progression = vocabulary.progression[name], columns.progression
     event = progression.values.astype(np.int64) - block.first
     row = np.repeat(np.arange(len(columns)), progression.lengths)

@@ -1,4 +1,4 @@
-"""Decisions to the inputs of a network that was exported as ONNX: arrays by name."""
+"""Converts decisions to the inputs of a network that was exported as ONNX: arrays by name."""
 
 from typing import TYPE_CHECKING
 
@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 
 def onnx_inputs_of(rows: Rows, session: "InferenceSession") -> dict[str, NDArray]:
-    """Returns the inputs for `session.run` of a network that `kanachan-export --onnx` wrote. Raises ValueError as
-    `inputs_of_rows`, or if the network is not an export, or is of another vocabulary."""
+    """Returns the inputs for `session.run` of a network that `kanachan-export --onnx` wrote. Raises ValueError like
+    `inputs_of_rows`, or if the network is not an export or has another vocabulary."""
     metadata = session.get_modelmeta().custom_metadata_map
     vocabulary = exported_vocabulary("network", metadata.get("vocabulary"), metadata.get("fingerprint"))
     inputs = inputs_of_rows(rows, vocabulary, actor_first=metadata["actor_first"] == "true")

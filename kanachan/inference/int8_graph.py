@@ -1,12 +1,12 @@
 """The encoder and the decoder of a network as an ONNX graph with int8 matrices, for ONNX Runtime on CPUs.
 
 The events of a round are computed once, as in `kanachan.models.kv_cache`: the graph takes cached keys and values of
-earlier events, and returns those of new ones. Matrices are int8, with a scale for each column; what they multiply is
-uint8, with a scale and a zero point that are constants of the graph. So the rounding of a row does not depend on the
-other rows of its batch, as it would if scales were computed from the batch.
+earlier events, and returns keys and values of new events. Matrices are int8 with a scale for each column; their inputs
+are uint8, with a scale and a zero point that are constants of the graph. The rounding of a row therefore does not
+depend on the other rows of its batch, as it would if scales were computed from the batch.
 
-Shapes: as in `kanachan.models.kv_cache`, L pairs of keys and values that are cached, one of each layer, W width of a
-head, C blocks of cached events, R all blocks of the cache, J columns of a matrix.
+Shapes: as in `kanachan.models.kv_cache`, L cached pairs of keys and values, one per layer, W width of a head, C blocks
+of cached events, R all blocks of the cache, J columns of a matrix.
 """
 
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ from kanachan.models.relative_suits import FACTOR, RelativeSuits
 from kanachan.models.transformer import Encoder, Network
 
 Ranges = Mapping[nn.Module, tuple[float, float]]
-"""by linear layer: the smallest and the largest input"""
+"""the smallest and the largest input of each linear layer"""
 
 _OPSET, _IR_VERSION = 20, 9
 _MICROSOFT = "com.microsoft"  # the domain of ONNX Runtime's own operators
@@ -49,7 +49,7 @@ _INPUTS = {
 
 
 class _Graph:
-    """A graph that grows node by node; values are named by the node that computes them."""
+    """A graph that is built node by node; values are named after the node that computes them."""
 
     def __init__(self, ranges: Ranges | None, heads: int, width: int, blocks_of_head: int) -> None:
         self._ranges = ranges
@@ -58,7 +58,7 @@ class _Graph:
         self._constants: list[onnx.TensorProto] = []
         self._quantized: dict[str, tuple[str, str, str]] = {}
         self.keys_and_values: list[str] = []
-        """by layer, keys, then values, of all rows that are computed"""
+        """for each layer, the keys and then the values of all rows that are computed"""
         self._divided = self.constant(np.array([0, 0, heads, width // heads]))
         self._whole = self.constant(np.array([0, 0, width]))
         self._scale = (width // heads) ** -0.5
@@ -80,11 +80,11 @@ class _Graph:
         return name
 
     def linear(self, hidden: str, module: nn.Linear) -> str:
-        """Adds a linear layer; int8 if ranges are known."""
+        """Adds a linear layer, in int8 if ranges are known."""
         return self.product(hidden, module.weight.detach().float(), module.bias, module)
 
     def product(self, hidden: str, weight_JK: Tensor, bias_J: Tensor | None, module: nn.Linear) -> str:
-        """Adds the product with a matrix that is part of a layer, or made of it."""
+        """Adds the product with a matrix that is part of a layer or derived from it."""
         bias = [] if bias_J is None else [self.constant(bias_J)]
         if self._ranges is None:
             product = self.node("MatMul", hidden, self.constant(weight_JK.T))
@@ -108,8 +108,8 @@ class _Graph:
         return self.node("LayerNormalization", hidden, scale, bias, axis=-1, epsilon=module.eps)
 
     def attend(self, query: str, key: str, value: str, mask: str, *past: str) -> str:
-        """Adds attention of heads, written out: the operator `MultiHeadAttention` is slower for rows as short as these.
-        `past`: cached keys and values [B, H, E, W], which come before the others."""
+        """Adds multi-head attention from basic operators: `MultiHeadAttention` is slower for such short rows. `past`:
+        cached keys and values [B, H, E, W], which precede the others."""
         query, key, value = (
             self.node("Transpose", self.node("Reshape", each, self._divided), perm=[0, 2, 1, 3])
             for each in (query, key, value)
@@ -122,7 +122,7 @@ class _Graph:
         return self.node("Reshape", mixed, self._whole)
 
     def attend_with_events(self, query: str, key: str, value: str, mask: str) -> str:
-        """Adds attention to cached events and to the rows of the batch, which may be cached afterwards."""
+        """Adds attention to cached events and to the rows of the batch, whose keys and values may be cached later."""
         past = []
         for each in (key, value):
             first = self.constant(np.array(len(self.keys_and_values) * self._blocks))
@@ -132,19 +132,19 @@ class _Graph:
         return self.attend(query, key, value, mask, *past)
 
     def new_keys_and_values(self) -> str:
-        """Adds those of new events, of all layers [B, N, 2 L D]."""
+        """Adds the keys and values of new events in all layers, [B, N, 2 L D]."""
         last, axis = self.constant(np.array([np.iinfo(np.int64).max])), self.constant(np.array([1]))
         new = [self.node("Slice", each, "first_new", last, axis) for each in self.keys_and_values]
         return self.node("Concat", *new, output="new_keys_and_values", axis=2)
 
     def feedforward(self, hidden: str, part: FeedForward) -> str:
-        # tanh is quicker, and 0.0005 from the exact function at most: far below the rounding to uint8 that follows
+        # tanh is faster and differs by at most 0.0005 from the exact function: far less than the next uint8 rounding
         kind = "none" if self._ranges is None else "tanh"
         expanded = self.node("Gelu", self.linear(self.norm(hidden, part.norm), part.expansion), approximate=kind)
         return self.node("Add", hidden, self.linear(expanded, part.projection))
 
     def self_attention(self, hidden: str, part: SelfAttention, mask: str, gate: str, *, is_situation: bool) -> str:
-        """Adds attention of rows to each other. `gate`: of the rows."""
+        """Adds attention of rows to each other. `gate`: gate of these rows."""
         normed, layer = self.norm(hidden, part.norm), part.query_key_value
         query_JK, key_JK, value_JK = layer.weight.detach().float().chunk(3)
         query = self.with_suits(normed, query_JK, layer, gate, part.suit_factor)
@@ -163,7 +163,7 @@ class _Graph:
     def with_suits(
         self, hidden: str, weight_JK: Tensor, layer: nn.Linear, gate: str, factor: nn.Linear | None = None
     ) -> str:
-        """Adds a product into which suits are written as by `relative_suits.write_suits`; `factor`: of queries."""
+        """Adds a product into which suits are written as in `relative_suits.write_suits`; `factor`: for queries."""
         weight_HWK = weight_JK.clone().view(self._heads, self._width_of_head, -1)
         bias_HW = weight_JK.new_zeros(self._heads, self._width_of_head)
         of_suits = np.s_[:, : self._num_suits]
@@ -173,18 +173,18 @@ class _Graph:
         return self.node("Mul", product, gate)
 
     def gate(self, suit: str) -> str:
-        """Adds the factors of vectors [..., D]: suits in the first numbers of each head, and ones."""
+        """Adds the factors of vectors [..., D]: suits in the first numbers of each head, ones elsewhere."""
         gate_CHW = np.ones((self._num_suits + 1, self._heads, self._width_of_head), np.float32)
         gate_CHW[:, :, : self._num_suits] = np.eye(self._num_suits + 1, self._num_suits)[:, None]
         return self.node("Gather", self.constant(gate_CHW.reshape(len(gate_CHW), -1)), suit)
 
     def suit(self, suits: RelativeSuits, tokens: str) -> str:
-        """Adds the suits of tokens; C: none."""
+        """Adds the suits of tokens; `num_suits` means no suit."""
         self._num_suits = suits.num_suits
         return self.node("Gather", self.constant((suits.suit_N % (suits.num_suits + 1)).numpy()), tokens)
 
     def suit_of_rows(self, suits: RelativeSuits) -> str:
-        """Adds those of all rows, [B, Q]; the tokens of the table and the seats have no suit."""
+        """Adds the suits of all rows, [B, Q]; the tokens of the table and the seats have no suit."""
         one, two = self.constant(np.array([1])), self.constant(np.array([2]))
         summary = self.node("ReduceMax", self.suit(suits, "table"), one, keepdims=1)
         seat = self.node("ReduceMax", self.suit(suits, "standing"), two, keepdims=0)
@@ -217,12 +217,12 @@ class _Graph:
         return self.node("Concat", summary, seat, self.node("Gather", table, "tiles"), event, axis=1)
 
     def head(self, hidden: str, module: nn.Linear, output: str) -> str:
-        """Adds a head, in fp32: close outputs must not become equal."""
+        """Adds a head in fp32, because close outputs must not become equal."""
         product = self.node("MatMul", hidden, self.constant(module.weight.detach().float().T))
         return self.node("Add", product, self.constant(module.bias), output=output)
 
     def model(self, outputs: list[str]) -> bytes:
-        """Returns the graph as a file's content."""
+        """Returns the graph as the content of a file."""
         graph = helper.make_graph(
             self._nodes,
             "int8",
@@ -247,13 +247,13 @@ def _rows(embedding: nn.Embedding, suits: RelativeSuits) -> Tensor:
 
 
 def build_graph(network: Network, ranges: Ranges | None, blocks_of_head: int) -> bytes:
-    """Returns an ONNX model whose outputs are those of the heads, `scores` [B, A, K] and, if there is such a head,
-    `summary` [B, 1, K], and `new_keys_and_values` [B, N, 2 L D] of new events, by layer of encoder, then decoder.
+    """Returns an ONNX model with the heads' outputs `scores` [B, A, K] and, if there is such a head, `summary`
+    [B, 1, K], and with `new_keys_and_values` [B, N, 2 L D] of new events, for layers of the encoder, then the decoder.
 
     Args:
-        ranges: of the inputs of all linear layers; None builds a graph with fp32 matrices.
-        blocks_of_head: into how many blocks the cached keys of a head are divided. The cache is a list of blocks, by
-            slot, layer, keys and values, head.
+        ranges: ranges of the inputs of all linear layers; None builds a graph with fp32 matrices.
+        blocks_of_head: number of blocks into which the cached keys of a head are divided. The cache is a list of
+            blocks, by slot, layer, keys and values, head.
     """
     encoder, decoder = network.encoder, network.decoder
     graph = _Graph(ranges, num_heads(network), encoder.token_embedding.embedding_dim, blocks_of_head)

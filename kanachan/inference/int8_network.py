@@ -1,7 +1,7 @@
 """A network with int8 matrices, computed by ONNX Runtime on one thread of a CPU.
 
-Scales of what the matrices multiply are computed once, when the network is made, from decisions of simulated games.
-What int8 changes is measured at the same time, on other decisions (`Divergence`).
+The scales of the matrices' inputs are computed once, when the network is made, from decisions of simulated games. The
+effect of int8 (`Divergence`) is measured at the same time, on other decisions.
 
 Shapes: as in `kanachan.models.kv_cache`, and G slots, L layers with cached events, W width of a head.
 """
@@ -34,7 +34,7 @@ _MOST_DECISIONS = 512  # of a game
 _BATCH = 64
 _MASKED = -10_000.0
 _MOST_SHAPES = 32
-"""whose masks are kept: play has a few, and kanachan-bot, whose batches have no fixed shapes, a thousand"""
+"""shapes whose masks are kept: play has few shapes; kanachan-bot, whose batches have no fixed shapes, has a thousand"""
 BLOCK = 16
 """cached events of a head that are read together"""
 _MOST_NATS = 0.02
@@ -42,7 +42,7 @@ _PACKAGES = ("onnx", "onnxruntime")
 
 
 class Divergence(NamedTuple):
-    """The difference between the policy of an int8 network and that of the network that it was made of."""
+    """The difference between the policies of an int8 network and of the network from which it was made."""
 
     nats: float
     """mean Kullback-Leibler divergence"""
@@ -52,8 +52,8 @@ class Divergence(NamedTuple):
 
 
 class Int8Network(Network):
-    """A network whose encoder and decoder are an ONNX graph, with fp32 matrices if `ranges` is None; it caches events
-    as `CachedNetwork` does, and computes batches without cached events as well."""
+    """A network whose encoder and decoder are an ONNX graph, with fp32 matrices if `ranges` is None. It caches events
+    like `CachedNetwork`, and also computes batches without cached events."""
 
     def __init__(self, network: Network, vocabulary: Vocabulary, ranges: "Ranges | None") -> None:
         from onnxruntime import InferenceSession, SessionOptions
@@ -75,7 +75,7 @@ class Int8Network(Network):
         self._cache = self._empty_cache(1)
 
     def with_own_cache(self) -> "Int8Network":
-        """Returns a network that shares all but the cached events."""
+        """Returns a network that shares everything except the cached events."""
         copied = copy.copy(self)
         copied._cache = self._empty_cache(1)
         return copied
@@ -86,7 +86,7 @@ class Int8Network(Network):
         self._cache[: len(before)] = before
 
     def _empty_cache(self, num_slots: int) -> NDArray[np.float32]:
-        """Returns [G, 2 L H, E, W]: by layer keys, then values, by head."""
+        """Returns [G, 2 L H, E, W]: for each layer the keys, then the values, of each head."""
         num_heads = 2 * self._num_pairs * self._heads
         return np.zeros((num_slots, num_heads, self._blocks_of_head * BLOCK, self._head_width), np.float32)
 
@@ -95,7 +95,7 @@ class Int8Network(Network):
         is_cached = isinstance(batch, IncrementalBatch)
         incremental = batch if isinstance(batch, IncrementalBatch) else _without_cache(batch)
         names = [*self._outputs, "new_keys_and_values"] if is_cached else self._outputs
-        torch.set_flush_denormal(True)  # masked weights become exactly zero, and fast: the session runs in this thread
+        torch.set_flush_denormal(True)  # makes masked weights exactly zero and fast; the session runs in this thread
         try:
             score_BAK, *others = self._session.run(names, self._inputs(incremental))
         finally:
@@ -111,7 +111,7 @@ class Int8Network(Network):
         num_own = 1 + self._num_seats + tile_BT.shape[1]
         num_blocks = -(-batch.num_seen // BLOCK)
         first_own, place_N = num_blocks * BLOCK, np.arange(num_new)
-        # keys are those of cached events, then own tokens, then new events
+        # keys of cached events come first, then of own tokens, then of new events
         is_seen_BV = np.ones((num_rows, first_own + num_own + num_new), bool)
         is_seen_BV[:, :first_own] = np.arange(first_own) < start_B[:, None]
         is_seen_BV[:, first_own + 1 + self._num_seats : first_own + num_own] = tile_BT != 0
@@ -134,7 +134,7 @@ class Int8Network(Network):
         }
 
     def _blocks(self, slot_B: NDArray[np.int64], start_B: NDArray[np.int64], num_blocks: int) -> NDArray[np.int64]:
-        """Returns [C] the blocks of the first layer's keys; slot 0 stands for blocks without cached events."""
+        """Returns the blocks of the first layer's keys, [C]; slot 0 stands for blocks without cached events."""
         place_C = np.arange(num_blocks)
         block_HC = np.arange(self._heads)[:, None] * self._blocks_of_head + place_C
         first_B = slot_B * (self._cache.shape[1] * self._blocks_of_head)
@@ -152,7 +152,7 @@ class Int8Network(Network):
 
 @lru_cache(_MOST_SHAPES)
 def _mask_of_rows(first_own: int, num_own: int, num_new: int) -> NDArray[np.float32]:
-    """Returns [Q, V] the part of the mask that only the shape determines: an event sees those before it."""
+    """Returns the part of the mask that depends only on the shape, [Q, V]: an event sees itself and earlier events."""
     is_seen_QV = np.ones((num_own + num_new, first_own + num_own + num_new), bool)
     is_seen_QV[num_own:, first_own : first_own + num_own] = False
     is_seen_QV[num_own:, first_own + num_own :] = np.tri(num_new, dtype=bool)
@@ -164,7 +164,7 @@ def _additive(is_seen: NDArray[np.bool_]) -> NDArray[np.float32]:
 
 
 def _without_cache(batch: Batch) -> IncrementalBatch:
-    """Returns a batch all of whose events are new."""
+    """Returns a batch whose events are all new."""
     assert batch.varlen is None
     event_BE = batch.event_GE.index_select(0, batch.group_B)
     no_B = torch.zeros_like(batch.seen_B)
@@ -206,8 +206,8 @@ def _measured_ranges(policy: Policy) -> "Ranges":
 
 
 def with_int8(policy: Policy, name: str) -> Policy:
-    """Returns a policy, which is on the CPU, with int8 matrices. Raises ValueError, which starts with the name of the
-    weights, if a package is missing, or they are not of imitation."""
+    """Returns a policy with int8 matrices, made from a policy on the CPU. Raises ValueError, which starts with the name
+    of the weights, if a package is missing or the weights are not of imitation."""
     require("onnx", _PACKAGES, f"{name}: int8")
     if "probabilities" not in policy.objective.prediction_fields:
         raise ValueError(
@@ -236,8 +236,8 @@ def divergence(policy: Policy, exact: Policy, batches: Iterable[Batch]) -> Diver
 
 
 def checked_divergence(policy: Policy, exact: Policy, name: str) -> Divergence:
-    """Computes the divergence of an int8 policy from the network's, on the decisions of a simulated game. Raises
-    ValueError: it is too large."""
+    """Computes the divergence of an int8 policy from the exact one on the decisions of a simulated game. Raises
+    ValueError if it is too large."""
     found = divergence(policy, exact, _simulated(exact, _CHECKING_SEED))
     if not found.nats <= _MOST_NATS:
         raise ValueError(

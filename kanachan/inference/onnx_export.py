@@ -26,7 +26,7 @@ _MOST_CHECKED = 512  # decisions
 TOLERANCE = 1e-4
 _BATCHES_CHECKED = (1, 2, 13, 64)  # then the rest in one batch; the other sizes vary with the decisions
 _TRACED = {"decisions": 5, "tiles": 17, "groups": 3, "events": 7, "candidates": 11}
-"""arbitrary sizes, all different, except 0 and 1"""
+"""arbitrary sizes, all different and neither 0 nor 1"""
 
 
 class EncoderGraph(nn.Module):
@@ -38,7 +38,7 @@ class EncoderGraph(nn.Module):
         super().__init__()
         self.encoder = policy.network.encoder
         self.outputs = {"situation": 1.0, "tokens": 1.0}
-        """names, and the unit of a difference"""
+        """names, each with its unit for differences"""
 
     def forward(
         self,
@@ -99,15 +99,15 @@ Graph = EncoderGraph | PolicyGraph
 
 
 def simulated_situations(vocabulary: Vocabulary) -> Columns:
-    """Returns decisions of a game between rule-based players, the same at each call."""
+    """Returns decisions of a game between rule-based players; every call returns the same decisions."""
     annotations = simulate_game(vocabulary, seed=1).annotations
     return columns_of_annotations(annotations[:_MOST_CHECKED], vocabulary)
 
 
 def export_onnx(policy: Policy, folder: Path, columns: Columns) -> dict[Path, float]:
-    """Writes `encoder.onnx`, `policy.onnx` and a README.md that explains them into `folder`, all or none; the policy is
-    on the CPU, and there are two decisions or more. Returns the differences of the files of the network from it on them
-    (`check`). Raises ValueError: one exceeds `TOLERANCE`."""
+    """Writes `encoder.onnx`, `policy.onnx` and a README.md that explains them into `folder`, all or none. The policy
+    must be on the CPU, with at least two decisions in `columns`. Returns the difference of each ONNX file from the
+    network on these decisions (`check`). Raises ValueError if a difference exceeds `TOLERANCE`."""
     found = {}
     with ExitStack() as stack:
         for name, graph in ((_ENCODER, EncoderGraph(policy)), (_POLICY, PolicyGraph(policy))):
@@ -154,7 +154,7 @@ def _write(graph: Graph, path: Path, policy: Policy) -> None:
     )
     program.save(path, external_data=False)
     model = onnx.load(path)
-    del model.graph.value_info[:]  # shapes of the traced batch, for which onnxruntime's quantize_dynamic stops
+    del model.graph.value_info[:]  # shapes of the traced batch, which make onnxruntime's quantize_dynamic fail
     onnx.save(model, path)
 
 
@@ -190,8 +190,8 @@ def _inputs(vocabulary: Vocabulary) -> dict[str, tuple[torch.dtype, tuple[str | 
             ("groups", "events"),
             f"the round so far, for a group of decisions: {layout.event_first} + the tokens of field 3; 0 is padding",
         ),
-        "groups": (torch.int64, of_decision, "the row of `events` of a decision"),
-        "seen": (torch.int64, of_decision, "how many events of its row a decision sees, the first ones"),
+        "groups": (torch.int64, of_decision, "the decision's row of `events`"),
+        "seen": (torch.int64, of_decision, "how many events of its row the decision sees, from the first"),
         "candidates": (torch.int32, (*of_decision, "candidates"), "1 + the tokens of field 4; 0 is padding"),
     }
 
@@ -199,7 +199,7 @@ def _inputs(vocabulary: Vocabulary) -> dict[str, tuple[torch.dtype, tuple[str | 
 @torch.inference_mode()
 def check(path: Path, graph: Graph, policy: Policy, columns: Columns) -> float:
     """Computes the largest difference between the outputs of a file and of the graph, over batches of several sizes:
-    absolute in the unit of the output, relative for larger numbers. Raises ValueError: it exceeds `TOLERANCE`."""
+    absolute in units of the output, relative for larger numbers. Raises ValueError if it exceeds `TOLERANCE`."""
     from onnxruntime import InferenceSession
 
     session = InferenceSession(path, providers=["CPUExecutionProvider"])
@@ -238,25 +238,25 @@ def _about(policy: Policy) -> str:
     ]
     own_tokens = f"(1 + {policy.vocabulary.num_seats} + tiles)"
     rotation = (
-        "The seat that decides is seat 0 here: first of all, seats are rotated so, in tokens and in the order\n"
-        "of `numbers` (`kanachan.data.symmetry.SeatRotation`; `onnx_inputs_of` does it).\n\n"
+        "The deciding seat must be seat 0: rotate the seats first, in tokens and in the order of `numbers`\n"
+        "(`kanachan.data.symmetry.SeatRotation`; `onnx_inputs_of` does it).\n\n"
     )
     return f"""# A network of kanachan as ONNX
 
 `{_POLICY}` scores the possible actions of decisions in riichi mahjong (stage {policy.stage}: {policy.meaning}).
-`{_ENCODER}` is the part of it that encodes the situation. `card.json` describes their training.
+`{_ENCODER}` is its part that encodes the situation. `card.json` describes their training.
 
 | input | type | size | content |
 | --- | --- | --- | --- |
 {chr(10).join(inputs)}
 
-Named sizes may have any value. Fields are those of the annotation lines of `kanachan-annotate`; of such lines,
-`kanachan.inference.export_inputs.onnx_inputs_of(lines, session)` makes the inputs. The encoder takes all but
+Named sizes may have any value. Fields refer to annotation lines of `kanachan-annotate`; for such lines,
+`kanachan.inference.export_inputs.onnx_inputs_of(lines, session)` makes the inputs. The encoder takes all inputs except
 `candidates`.
 
-A separate group for each decision is always right: as many rows of `events` as there are decisions, `groups` 0, 1,
-2 …, and `seen` the lengths of field 3. Decisions each of which sees all events that the previous one sees may share a
-group, which costs less.
+A separate group for each decision is always correct: one row of `events` per decision, `groups` 0, 1, 2 …, and `seen`
+the lengths of field 3. Consecutive decisions may share a group, which costs less, if each sees all events that the
+previous one sees.
 
 {rotation if policy.actor_first else ""}| file | output | size | content |
 | --- | --- | --- | --- |

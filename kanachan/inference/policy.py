@@ -1,4 +1,4 @@
-"""Policies: predict scores of the candidate actions of observations, and choose actions.
+"""Policies predict the scores of the candidate actions of observations, and choose actions.
 
 Shapes: B decisions, A candidates, R ranks.
 """
@@ -28,7 +28,7 @@ from kanachan.objectives.objective import Objective
 
 DEFAULT_BATCH = 256
 _FIELDS = ("scores", "probabilities", "rank_probabilities")
-"""of `Objective.predictions`, in the order of those of `Prediction`"""
+"""names in `Objective.predictions`, in the order of the fields of `Prediction`"""
 
 
 class Policy:
@@ -36,9 +36,9 @@ class Policy:
 
     Args:
         actor_first: as in the training settings.
-        card: of its weights file; its `temperature`, if it has one (kanachan-calibrate), divides the logits of the
-            candidates, or of their ranks, and its `summary_temperature` those of the orders of the seats before the
-            action, wherever they become probabilities.
+        card: card of the weights file. Its `temperature`, if it has one (kanachan-calibrate), divides the logits of the
+            candidates or of their ranks, and its `summary_temperature` the logits of the orders of the seats before the
+            action, wherever logits become probabilities.
     """
 
     def __init__(
@@ -64,8 +64,8 @@ class Policy:
 
     @staticmethod
     def load(weights: str | Path, device: torch.device | str = "cpu") -> "Policy":
-        """Loads the policy of a weights file or of the folder of a run that has ended. Raises ValueError: the file is
-        missing, cut off, of another vocabulary or of a size that differs from its card."""
+        """Loads the policy of a weights file or of the folder of a finished run. Raises ValueError if the file is
+        missing, cut off, of another vocabulary, or of a size that differs from its card."""
         network, objective, card = load_network(weights, device)
         actor_first = card["config"]["data"]["actor_first"]
         return Policy(network, objective, actor_first=actor_first, card=card, device=device)
@@ -76,12 +76,12 @@ class Policy:
 
     @property
     def meaning(self) -> str:
-        """A description, for people, of `Prediction.shown`."""
+        """Description of `Prediction.shown` for people."""
         return self.objective.meaning
 
     def in_words(self, rows: Rows, batch: int = DEFAULT_BATCH) -> list[dict[str, float]]:
-        """Returns for each decision its possible actions in words, the best first, with `Prediction.shown`: after
-        imitation their probabilities, after other stages their expected points; see `predictions`."""
+        """Returns for each decision its possible actions in words, the best first, with `Prediction.shown`: their
+        probabilities after imitation, their expected points after other stages; see `predictions`."""
         annotations = self._decisions(rows)
         described = []
         for annotation, prediction in zip(annotations, self.predictions(annotations, batch), strict=True):
@@ -101,8 +101,8 @@ class Policy:
         return annotations
 
     def predictions(self, rows: Rows, batch: int = DEFAULT_BATCH) -> list[Prediction]:
-        """Returns the prediction for each decision, in their order; evaluates `batch` of them at once. Raises
-        ValueError, with the number of the row, from 1, if one is not a decision of the policy's vocabulary."""
+        """Returns the predictions in the order of the decisions; evaluates `batch` decisions at once. Raises
+        ValueError, with the number of the row (from 1), if a row is not a decision of the policy's vocabulary."""
         annotations = self._decisions(rows)
         if not annotations:
             return []
@@ -116,11 +116,11 @@ class Policy:
         return [found[place] for place in np.argsort(order)]
 
     def batch(self, columns: ObservationColumns) -> Batch:
-        """Returns decisions as a batch, with seats in the order of the training."""
+        """Returns decisions as a batch, with seats in the same order as in training."""
         return collate(self.ordered(columns), self.layout)
 
     def ordered(self, columns: ObservationColumns) -> ObservationColumns:
-        """Returns decisions with seats in the order of the training."""
+        """Returns decisions with seats in the same order as in training."""
         return columns if self._seat_rotation is None else self._seat_rotation.actor_first(columns)
 
     def act(
@@ -132,8 +132,8 @@ class Policy:
         explore: float = 0.0,
         seats: Sequence[Hashable] | None = None,
     ) -> list[Action]:
-        """Chooses an action for each observation. `temperature`, `explore` and, for each observation, a random number:
-        as of `choose`; `seats`: as of `evaluate`."""
+        """Chooses an action for each observation. `temperature`, `explore` and a random number for each observation: as
+        in `choose`; `seats`: as in `evaluate`."""
         predictions = self.evaluate(observations, seats)
         drawn = [None] * len(observations) if uniforms is None else uniforms
         return [
@@ -144,8 +144,8 @@ class Policy:
     def evaluate(
         self, observations: Sequence[Observation], seats: Sequence[Hashable] | None = None
     ) -> list[Prediction]:
-        """Returns the prediction for each observation, in their order. `seats`, keys of the table and seat of each, are
-        required only by policies that cache a seat's events."""
+        """Returns the predictions in the order of the observations. `seats`: keys of the table and seat of each; only
+        policies that cache a seat's events require them."""
         predictions: list[Prediction] = []
         for first in range(0, len(observations), DEFAULT_BATCH):
             columns = columns_of_observations(observations[first : first + DEFAULT_BATCH], self.vocabulary)
@@ -153,7 +153,7 @@ class Policy:
         return predictions
 
     def with_network(self, network: Network) -> "Policy":
-        """Returns the same policy by another network of the same outputs."""
+        """Returns the same policy with another network that has the same outputs."""
         return Policy(network, self.objective, actor_first=self.actor_first, card=self.card, device=self.device)
 
     @torch.inference_mode()
@@ -180,7 +180,7 @@ class Policy:
 
 
 def scale_logits(output: Output, temperature: float, summary_temperature: float = 1.0) -> Output:
-    """Divides the logits of the candidates, and those of the summary, by their temperatures."""
+    """Divides the logits of the candidates and the logits of the summary by their temperatures."""
     if temperature != 1:
         output = output._replace(candidate_BAK=output.candidate_BAK.float() / temperature)
     if summary_temperature != 1:
@@ -189,7 +189,7 @@ def scale_logits(output: Output, temperature: float, summary_temperature: float 
 
 
 def _rows(tensor: Tensor | None, num_candidates_B: list[int]) -> list[Any]:
-    """Returns the rows without their padding, or a None for each if `tensor` is None."""
+    """Returns the rows without their padding, or None for each row if `tensor` is None."""
     if tensor is None:
         return [None] * len(num_candidates_B)
     rows = tensor.cpu().numpy()
@@ -197,6 +197,6 @@ def _rows(tensor: Tensor | None, num_candidates_B: list[int]) -> list[Any]:
 
 
 def stacked(parts: Sequence[Tensor]) -> Tensor:
-    """Concatenates tensors [B, A] by rows, the narrower ones padded with -inf."""
+    """Concatenates tensors [B, A] along their rows; narrower tensors are padded with -inf."""
     width = max(part.shape[1] for part in parts)
     return torch.cat([F.pad(part, (0, width - part.shape[1]), value=-math.inf) for part in parts])

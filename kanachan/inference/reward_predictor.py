@@ -1,4 +1,4 @@
-"""The trained reward predictor: how games end, predicted at the starts of their rounds or at decisions.
+"""The trained reward predictor: predicts how games end, at the starts of their rounds or at decisions.
 
 Shapes: N rounds, B decisions, S seats, O orders of the seats, K bins.
 """
@@ -35,8 +35,8 @@ class RewardPredictor:
 
     @classmethod
     def load(cls, path: str | Path, device: torch.device | str = "cpu") -> "RewardPredictor":
-        """Loads a weights file, or that of a run folder or of a name (`kanachan.models.reference`). Raises ValueError:
-        it is missing, cut off or damaged, or not a reward predictor; names the file."""
+        """Loads the weights file of a path, a run folder or a name (`kanachan.models.reference`). Raises ValueError,
+        naming the file, if it is missing, cut off, damaged or not a reward predictor."""
         weights = read_weights(path)
         if weights.stage != REWARD:
             raise ValueError(
@@ -53,12 +53,12 @@ class RewardPredictor:
         return self._in_parts(RoundState.of_rounds(rounds), None)
 
     def of_observations(self, columns: ObservationColumns) -> Outcome:
-        """Predicts the outcome for the deciding seat at each decision [B, …], from the scores as they are then.
-        `columns`: as annotated: seats not canonicalised."""
+        """Predicts the outcome for the deciding seat at each decision [B, …], from the scores at that time.
+        `columns`: as annotated, with seats not canonicalised."""
         return self._in_parts(RoundState.of_observations(columns, self.vocabulary), torch.from_numpy(columns.seat))
 
     def _in_parts(self, state: RoundState, seat_X: Tensor | None) -> Outcome:
-        """Predicts the outcome, some rows at a time, for the given seats, or for every seat."""
+        """Predicts the outcome for the given seats or for every seat, some rows at a time."""
         parts = []
         for first in range(0, len(state.wind_X), _ROWS_AT_ONCE):
             rows = slice(first, first + _ROWS_AT_ONCE)

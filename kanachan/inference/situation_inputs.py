@@ -1,4 +1,4 @@
-"""Decisions to the inputs of exported networks: tensors by name; and their encoder.
+"""Converts decisions to the inputs of exported networks (tensors by name), and encodes these inputs.
 
 Shapes: B situations, O own tokens (itself, its seats, its tiles; padded), D width.
 """
@@ -24,12 +24,12 @@ SITUATION_INPUTS = {
 }
 """inputs of an encoder, each with its field of `kanachan.data.batch.Batch`"""
 DECISION_INPUTS = {**SITUATION_INPUTS, "candidates": "candidate_BA"}
-"""inputs of a whole network, likewise"""
+"""inputs of a whole network, each with its field"""
 
 
 def exported_vocabulary(what: str, name: object, fingerprint: object) -> Vocabulary:
-    """Returns the vocabulary that an exported network reads. Raises ValueError: this version of the program does not
-    have it."""
+    """Returns the vocabulary of an exported network. Raises ValueError if this version of the program does not have
+    it."""
     vocabulary = vocabulary_with(name, fingerprint)
     if vocabulary is None:
         has = known_vocabularies()
@@ -38,11 +38,11 @@ def exported_vocabulary(what: str, name: object, fingerprint: object) -> Vocabul
 
 
 def inputs_of_rows(rows: Rows, vocabulary: Vocabulary, *, actor_first: bool) -> dict[str, Tensor]:
-    """Returns decisions as tensors, in their order; `actor_first` as in the network's training settings. Raises
-    ValueError, with the number of the row, from 1, and the reason, if one is not a decision."""
+    """Returns decisions as tensors in the same order; `actor_first` as in the network's training settings. Raises
+    ValueError, with the number of the row (from 1) and the reason, if a row is not a decision."""
     observations = observations_of(rows, vocabulary)
     if not observations:
-        raise ValueError("there are no lines or rows; one decision each expected")
+        raise ValueError("there are no lines or rows; each must be one decision")
     columns = columns_of_observations(observations, vocabulary)
     if actor_first:
         columns = SeatRotation(vocabulary).actor_first(columns)
@@ -60,7 +60,7 @@ def encoded(
     groups: Tensor,
     seen: Tensor,
 ) -> Tensor:
-    """Encodes `SITUATION_INPUTS`, given in their order: [B, O, D], of which the first token is the situation."""
+    """Encodes `SITUATION_INPUTS`, given in their order, as [B, O, D]; the first token is the situation."""
     no_candidates = table[:, :0]
     attention = PaddedAttention(tiles, events, groups, seen, no_candidates, standing.shape[1])
     own_BOD, _ = attention.split(encoder(table, standing, numbers, attention))

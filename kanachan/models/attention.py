@@ -1,12 +1,12 @@
-"""Two attention back ends of one network: how the tokens of a batch lie in memory, and which attend to which.
+"""Two attention back ends of one network: how a batch's tokens lie in memory and which tokens attend to each other.
 
-`PaddedAttention` pads rows of unequal length to grids and masks the padding; on a CPU, which has no kernel for rows of
-unequal length, this is the fastest way if the rows of a batch are about equally long. `VarlenAttention` concatenates
-them and computes nothing on padding; it is for GPUs, in half precision (`torch.nn.attention.varlen`).
+`PaddedAttention` pads rows of unequal length to grids and masks the padding. CPUs have no kernel for rows of unequal
+length; there this back end is the fastest if the rows of a batch have similar lengths. `VarlenAttention` concatenates
+the rows and computes nothing on padding; it is for GPUs in half precision (`torch.nn.attention.varlen`).
 
 Shapes: B decisions, S tokens of the table, P seats, T tiles, O = 1 + P + T own tokens of a situation, G groups that
 share their events, E events, V = O + E tokens visible to a situation, X all own tokens and events concatenated, Y all
-tiles and Z all events concatenated, A candidates, C all candidates concatenated, N segments of them, D width, H heads,
+tiles and Z all events concatenated, A candidates, C all candidates concatenated, N segments of rows, D width, H heads,
 W width of a head, K outputs of a head. `*` is [B, A] in the padded and [C] in the varlen back end.
 """
 
@@ -21,10 +21,10 @@ from kanachan.data.varlen import VarlenLayout
 
 _PAD = 0
 _ROW_MULTIPLE = 256
-"""of which numbers of rows are multiples in bf16 on a CPU: oneDNN compiles a kernel for each number, which takes longer
-than to run it"""
+"""multiple to which the number of rows is padded in bf16 on a CPU: oneDNN compiles a kernel for each number of rows,
+which takes longer than running it"""
 _HEAD_MULTIPLE = 8
-"""of which the varlen kernel of GPUs needs the width of a head to be a multiple"""
+"""the varlen kernel of GPUs needs a head's width to be a multiple of this number"""
 
 
 class AttentionBackend(Protocol):
@@ -40,19 +40,19 @@ class AttentionBackend(Protocol):
     """[*] 1 + the action token"""
 
     def rows(self, summary_BD: Tensor, seat_BPD: Tensor, tile: Tensor, event: Tensor) -> Tensor:
-        """Returns all vectors to be encoded, hidden_XD; `tile` and `event` have D appended to the shapes above."""
+        """Returns hidden_XD, all vectors to be encoded; `tile` and `event` have D appended to the shapes above."""
 
     def situation(self, fused_X3D: Tensor, heads: int) -> Tensor:
-        """Computes mixed_XD: own tokens attend to all that their situation sees, events to those before them."""
+        """Computes mixed_XD: own tokens attend to all tokens that their situation sees, events to earlier events."""
 
     def among_candidates(self, fused: Tensor, heads: int) -> Tensor:
-        """Computes attention of the candidates of a decision to each other, [*, 3 D] to [*, D]."""
+        """Computes attention among the candidates of each decision, [*, 3 D] to [*, D]."""
 
     def across(self, query: Tensor, key_value_X2D: Tensor, heads: int) -> Tensor:
-        """Computes attention of the candidates to all that their situation sees, [*, D] to [*, D]."""
+        """Computes attention of the candidates to all tokens that their situation sees, [*, D] to [*, D]."""
 
     def from_each(self, query_BKD: Tensor, key_value_X2D: Tensor, heads: int) -> Tensor:
-        """Computes attention of as many queries of each decision to all that their situation sees, [B, K, D]."""
+        """Computes attention of K queries for each decision to all tokens that its situation sees, [B, K, D]."""
 
     def summary(self, hidden_XD: Tensor) -> Tensor:
         """Returns the summary vectors of the situations, [B, D]."""
@@ -90,7 +90,7 @@ class PaddedAttention:
     def split(self, hidden_XD: Tensor) -> tuple[Tensor, Tensor]:
         """Splits rows into own_BOD and event_GED, without copying."""
         num_decisions, num_tiles = self.tiles.shape
-        # gradients of a split are concatenated; those of slices would each be added to zeros
+        # gradients of a split are concatenated; gradients of slices would each be added to zeros
         num_own = num_decisions * (1 + self.num_seats + num_tiles)
         sizes = [num_own, self.events.numel()]
         if _pads_rows(hidden_XD):
@@ -132,9 +132,9 @@ class PaddedAttention:
         return output
 
     def _seen(self, own_BOD: Tensor, event_GED: Tensor) -> Tensor:
-        """Returns [B, V, D]: each situation's own keys and values, then those of its group's events."""
+        """Returns [B, V, D]: keys and values of each situation's own tokens, then of its group's events."""
         if _learns_in_bf16_on_a_cpu(event_GED):
-            # as a product, whose gradient is one too; that of a selection adds number by number
+            # a product, whose gradient is a product too; the gradient of a selection adds number by number
             is_of_BG = self.group_B[:, None] == torch.arange(len(event_GED))
             event_BED = (is_of_BG.to(event_GED.dtype) @ event_GED.flatten(1)).view(-1, *event_GED.shape[1:])
         else:
@@ -143,7 +143,7 @@ class PaddedAttention:
 
 
 class VarlenAttention:
-    """Concatenated rows in segments, by the layout of `kanachan.data.varlen`."""
+    """Concatenated rows in segments, in the layout of `kanachan.data.varlen`."""
 
     def __init__(self, varlen: VarlenLayout, candidate_BA: Tensor) -> None:
         self.varlen = varlen
@@ -152,7 +152,7 @@ class VarlenAttention:
         self.candidates = candidate_BA.flatten()[varlen.candidate_C]
 
     def rows(self, summary_BD: Tensor, seat_BPD: Tensor, tile: Tensor, event: Tensor) -> Tensor:
-        # not by brackets, whose gradient sorts the rows on a GPU
+        # no indexing by brackets: its gradient sorts the rows on a GPU
         return torch.cat((summary_BD, seat_BPD.flatten(0, 1), tile, event)).index_select(0, self.varlen.row_X)
 
     def situation(self, fused_X3D: Tensor, heads: int) -> Tensor:
@@ -160,7 +160,7 @@ class VarlenAttention:
         num_events = len(layout.event_Z)
         own_X3D, event_Z3D = torch.split(fused_X3D, [len(fused_X3D) - num_events, num_events])
         query_XD, _ = split_fused(own_X3D)
-        # a situation sees its own tokens, then events that it shares with others, which are copied for each
+        # a situation sees its own tokens, then events shared with others, which are copied for each situation
         key_value_VD = fused_X3D[:, query_XD.shape[1] :].index_select(0, layout.seen_V)
         mixed_XD = _attend_in_segments(
             query_XD, key_value_VD, heads, layout.own_N, layout.seen_N, layout.longest_own, layout.longest_seen
@@ -193,7 +193,7 @@ class VarlenAttention:
     def from_each(self, query_BKD: Tensor, key_value_X2D: Tensor, heads: int) -> Tensor:
         num_decisions, num_queries, width = query_BKD.shape
         seen_N = self.varlen.seen_N
-        # a query for each segment of padding, too, or a kernel may leave gradients of their keys unwritten
+        # padding segments also get a query, or a kernel may leave the gradients of their keys unwritten
         num_padding = len(seen_N) - 1 - num_decisions
         query_LD = torch.cat((query_BKD.flatten(0, 1), query_BKD.new_zeros(num_padding, width)))
         place_N = torch.arange(len(seen_N), device=seen_N.device, dtype=seen_N.dtype)
@@ -214,7 +214,7 @@ class VarlenAttention:
     def outputs(self, output: Tensor) -> Tensor:
         num_decisions, num_candidates = self.candidate_BA.shape
         grid = output.new_zeros(num_decisions * num_candidates, output.shape[1])
-        # rows of padding all point to the first candidate, and are added to it as zeros
+        # all padding rows point to the first candidate and add zeros to it
         is_candidate_C = self.varlen.is_candidate_C[:, None]
         return grid.index_add(0, self.varlen.candidate_C, output.where(is_candidate_C, 0)).view(
             num_decisions, num_candidates, -1
@@ -222,7 +222,7 @@ class VarlenAttention:
 
 
 def _pads_rows(tensor: Tensor) -> bool:
-    """Returns whether kernels are compiled for numbers of rows, so that few different numbers should occur."""
+    """Returns whether a kernel is compiled for each number of rows, so that few different numbers should occur."""
     return tensor.device.type == "cpu" and torch.is_autocast_enabled("cpu")
 
 
@@ -236,7 +236,7 @@ def _concatenated(own_BOD: Tensor, event_GED: Tensor) -> Tensor:
 
 
 def split_fused(fused: Tensor) -> tuple[Tensor, Tensor]:
-    """Splits a fused projection of width 3 D into the query, and key and value concatenated."""
+    """Splits a fused projection of width 3 D into the query and the concatenated key and value."""
     width = fused.shape[-1] // 3
     query, key_value = torch.split(fused, [width, 2 * width], dim=-1)
     return query, key_value
@@ -246,7 +246,7 @@ def attend(
     query_BAD: Tensor, key_value_BVD: Tensor, heads: int, mask: Tensor | None, is_causal: bool = False
 ) -> Tensor:
     """Computes multi-head attention; the heads are views of the inputs, not copies. The mask broadcasts to
-    [B, H, A, V]. There is no dropout of attention weights, which would exclude fused kernels."""
+    [B, H, A, V]. Attention weights have no dropout, because it would rule out fused kernels."""
     key_BVD, value_BVD = key_value_BVD.chunk(2, dim=2)
     query_BHAW, key_BHVW, value_BHVW = (
         tensor.view(*tensor.shape[:2], heads, -1).transpose(1, 2) for tensor in (query_BAD, key_BVD, value_BVD)
@@ -259,7 +259,7 @@ def attend(
 
 
 def _learns_in_bf16_on_a_cpu(*tensors: Tensor) -> bool:
-    """Returns whether a gradient will be computed where products of matrices are faster than torch's other kernels."""
+    """Returns whether a gradient is computed in bf16 on a CPU: matrix products are faster there than other kernels."""
     first = tensors[0]
     return first.dtype == torch.bfloat16 and first.device.type == "cpu" and any(each.requires_grad for each in tensors)
 
@@ -267,8 +267,8 @@ def _learns_in_bf16_on_a_cpu(*tensors: Tensor) -> bool:
 def _attend_by_products(
     query_BHAW: Tensor, key_BHVW: Tensor, value_BHVW: Tensor, mask: Tensor | None, *, is_causal: bool
 ) -> Tensor:
-    """Computes attention as two products: with its gradient, in bf16 on a CPU, four times as fast as torch's kernel.
-    `mask`: true where a query sees a key."""
+    """Computes attention as two matrix products: in bf16 on a CPU, including the gradient, four times as fast as
+    torch's kernel. `mask`: true where a query sees a key."""
     batch, num_keys = query_BHAW.shape[:2], key_BHVW.shape[2]
     if is_causal:
         mask = torch.ones(query_BHAW.shape[2], num_keys, dtype=torch.bool, device=query_BHAW.device).tril()
@@ -292,14 +292,14 @@ def _attend_in_segments(
     *,
     is_causal: bool = False,
 ) -> Tensor:
-    """Computes attention inside segments of L queries and M keys; the starts end with L and M. Causal segments have
-    queries and keys of the same rows."""
+    """Computes attention inside segments of L queries and M keys; the starts end with L and M. In causal segments,
+    queries and keys come from the same rows."""
     key_MD, value_MD = key_value_MD.chunk(2, dim=1)
     query_LHW, key_MHW, value_MHW = (tensor.view(len(tensor), heads, -1) for tensor in (query_LD, key_MD, value_MD))
     if query_LD.device.type == "cpu":
         mixed_LHW = _attend_one_by_one(query_LHW, key_MHW, value_MHW, query_starts_N, key_starts_N, is_causal)
         return mixed_LHW.flatten(1)
-    from torch.nn.attention.varlen import varlen_attn  # older versions of torch, which read exports, lack it
+    from torch.nn.attention.varlen import varlen_attn  # older torch versions, which read exports, lack it
 
     width = query_LHW.shape[2]
     padding = -width % _HEAD_MULTIPLE
@@ -316,7 +316,7 @@ def _attend_in_segments(
 def _attend_one_by_one(
     query_LHW: Tensor, key_MHW: Tensor, value_MHW: Tensor, query_starts_N: Tensor, key_starts_N: Tensor, is_causal: bool
 ) -> Tensor:
-    """Computes the same on a CPU, which has no such kernel: slow, for small inputs and for tests."""
+    """Computes the same on a CPU, which has no such kernel: slow, for small inputs and tests."""
     queries, keys = query_starts_N.tolist(), key_starts_N.tolist()
     mixed = []
     for first, last, first_key, last_key in zip(queries, queries[1:], keys, keys[1:], strict=False):

@@ -1,4 +1,4 @@
-"""The blocks of the network: attention and feed-forward layers, pre-norm, and how weights are initialised.
+"""The blocks of the network (pre-norm attention and feed-forward layers) and the initialisation of weights.
 
 Shapes: as in kanachan.models.attention; `*` is [B, A] or [C].
 """
@@ -39,7 +39,7 @@ class DecoderBlock(nn.Module):
     def forward(
         self, hidden: Tensor, encoded_XD: Tensor, backend: AttentionBackend, suits: tuple[Tensor, Tensor]
     ) -> Tensor:
-        """Returns the candidates in the shape of the back end. `suits`: of the candidates [*, C], and suit_XC."""
+        """Returns the candidates in the shape of the back end. `suits`: suits of the candidates [*, C], and suit_XC."""
         hidden = hidden + self.self_attention(hidden, backend.among_candidates, suits[0])
         hidden = hidden + self.cross_attention(hidden, encoded_XD, backend.across, suits)
         return hidden + self.feedforward(hidden)
@@ -58,7 +58,7 @@ class SelfAttention(nn.Module):
         self.projection = nn.Linear(config.width, config.width, bias=False)
 
     def forward(self, hidden: Tensor, attend: Callable[[Tensor, int], Tensor], suit: Tensor) -> Tensor:
-        """Mixes tokens by `attend`, which takes queries, keys and values concatenated, and the number of heads."""
+        """Mixes tokens with `attend`, which takes concatenated queries, keys and values, and the number of heads."""
         hidden = self.norm(hidden)
         fused = self.query_key_value(hidden)
         of_query = suits_of_heads(suit, self.heads, self.suit_factor(hidden))
@@ -68,7 +68,7 @@ class SelfAttention(nn.Module):
 
 
 class CrossAttention(nn.Module):
-    """Norm of the queries alone (the situation is already normalised), attention to the situation, projection."""
+    """Norm only of the queries (the situation is already normalised), attention to the situation, projection."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -87,7 +87,7 @@ class CrossAttention(nn.Module):
         across: Callable[[Tensor, Tensor, int], Tensor],
         suits: tuple[Tensor, Tensor],
     ) -> Tensor:
-        """Mixes the situation by `across`, which takes queries, keys and values, and the number of heads."""
+        """Mixes the situation with `across`, which takes queries, keys and values, and the number of heads."""
         hidden = self.norm(hidden)
         query, key_value_X2D = self.query(hidden), self.key_value(encoded_XD)
         suit, suit_XC = suits
@@ -116,9 +116,9 @@ class FeedForward(nn.Module):
 def initialise(module: nn.Module, num_residuals: int) -> None:
     """Initialises embeddings with unit variance, and matrices to preserve the variance of their input.
 
-    With smaller weights (the usual 0.02) every query attends to all tokens alike at first, and a narrow network then
-    stays for long at what it can predict without attending to single tokens. The projections that are added to the
-    residual stream shrink with their number.
+    With smaller weights (the usual 0.02), every query first attends to all tokens equally, and a narrow network then
+    plateaus for a long time at predictions that need no attention to single tokens. The projections that are added to
+    the residual stream are scaled down by the square root of their number.
     """
     for name, parameter in module.named_parameters():
         if name.endswith("embedding.weight") or name.endswith("number_weight"):

@@ -1,12 +1,12 @@
-"""Describes the card of weights in lines of text, for kanachan-models and for the folder of an exported encoder."""
+"""Describes a weights card in lines of text, for kanachan-models and for the folder of an exported encoder."""
 
 from collections.abc import Mapping
 from typing import Any
 
 
 def card_sections(card: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Returns what the card knows, by title: metrics with 95 % intervals, calibration, games, training, matches and the
-    commands that make the weights again."""
+    """Returns the card's contents by title: metrics with 95 % intervals, calibration, games, training, matches and the
+    commands that reproduce the weights."""
     sections: dict[str, list[str]] = {}
     if "evaluation" in card:
         evaluation = card["evaluation"]
@@ -39,7 +39,7 @@ def card_sections(card: Mapping[str, Any]) -> dict[str, list[str]]:
 
 
 def metric_lines(evaluation: Mapping[str, Any]) -> list[str]:
-    """Formats the main metrics with their intervals, a line each, the verdict first."""
+    """Formats the main metrics with their intervals, one per line, after the verdict."""
     if "rounds" in evaluation:
         return _metrics_of_rounds(evaluation)
     lines = [evaluation["verdict"]["sentence"]] if "verdict" in evaluation else []
@@ -75,7 +75,7 @@ def _metrics_of_rounds(evaluation: Mapping[str, Any]) -> list[str]:
 
 
 def teacher_name(card: Mapping[str, Any]) -> str:
-    """Returns the name of the weights whose probabilities a network learned, or else the hash of their file."""
+    """Returns the name of the teacher's weights, or if they have no name, the hash of their file."""
     teacher: dict[str, Any] = card["teacher"]
     return teacher.get("name") or f"{teacher['stage']} weights {teacher['sha256'][:16]}"
 
@@ -108,10 +108,10 @@ def _training(card: Mapping[str, Any]) -> list[str]:
 
 
 def _iteration(entry: Mapping[str, Any]) -> str:
-    """Describes what the gate of an iteration of stage policy has taken."""
+    """Describes the share of an update that the gate took in an iteration of stage policy."""
     number, share = entry["iteration"] + 1, entry["share"]
     if share is None:
-        return f"iteration {number}: nothing of the update was taken"
+        return f"iteration {number}: none of the update was taken"
     gain = entry["metrics"]["iteration/gain_taken"]
     return f"iteration {number}: {share:.0%} of the update was taken, estimated gain {gain:+.4f} a game"
 

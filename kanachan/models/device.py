@@ -1,4 +1,4 @@
-"""The device that an option or a setting means, and how a GPU computes there."""
+"""Selects the device of an option or a setting, and configures how GPUs compute."""
 
 import os
 from pathlib import Path
@@ -7,25 +7,25 @@ import torch
 
 
 def set_up_kernels(*, is_exact: bool) -> None:
-    """Sets how GPUs compute in this process.
+    """Configures how GPUs compute in this process.
 
-    cuDNN's attention is turned off: it makes a plan for every new shape, and its gradients are NaN where the mask of a
-    row hides much (pytorch #196678).
+    cuDNN's attention is turned off: it makes a plan for every new shape, and its gradients are NaN if the mask of a row
+    hides much (pytorch #196678).
 
     Args:
-        is_exact: products of fp32 matrices are of fp32 numbers; otherwise of TF32, with 10 bits of the mantissa, on
-            devices that have units for it.
+        is_exact: fp32 matrices are multiplied in fp32; otherwise in TF32, with a 10-bit mantissa, on devices that
+            support it.
     """
     torch.backends.cuda.enable_cudnn_sdp(False)
-    # the older of torch's two interfaces, which Lightning reads: torch refuses to mix them
+    # the older of torch's two interfaces: Lightning reads it, and torch refuses to mix them
     torch.set_float32_matmul_precision("highest" if is_exact else "high")
 
 
 def chosen_device(name: str, *, is_exact: bool = False) -> torch.device:
-    """Returns the device of an option --device, and sets how it computes (`set_up_kernels`; CPUs are always exact);
-    "auto" is a GPU if torch sees one, else the CPU.
+    """Returns the device of an option --device, and configures it (`set_up_kernels`; CPUs are always exact). "auto" is
+    a GPU if torch sees one, else the CPU.
 
-    Raises ValueError if the device does not exist, or if torch does not see the GPU of an "auto".
+    Raises ValueError if the device does not exist, or if "auto" expects a GPU that torch does not see.
     """
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
@@ -33,7 +33,7 @@ def chosen_device(name: str, *, is_exact: bool = False) -> torch.device:
             require_no_gpu("--device cpu computes on CPUs")
     try:
         device = torch.device(name)
-        if device.type != "cuda":  # on a GPU a tensor would take memory, which only the process that computes there may
+        if device.type != "cuda":  # a tensor takes GPU memory, which only the process that computes there may
             torch.empty(0, device=device)
     except RuntimeError as error:
         raise ValueError(f"--device {name}: {str(error).splitlines()[0]}") from None
@@ -44,8 +44,8 @@ def chosen_device(name: str, *, is_exact: bool = False) -> torch.device:
 
 
 def require_no_gpu(advice: str, setting: str | None = None) -> None:
-    """Raises ValueError, with torch's reason and advice, if a GPU was meant although torch sees none: by a setting, by
-    a job of Slurm, or because the machine has one."""
+    """Raises ValueError, with torch's reason and `advice`, if a GPU is expected (from a setting, from a Slurm job or
+    because the machine has one) but torch sees none."""
     meant = setting
     if meant is None and os.environ.get("CUDA_VISIBLE_DEVICES") not in ("", "-1"):  # otherwise hidden on purpose
         of_job = [

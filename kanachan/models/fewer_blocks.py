@@ -1,8 +1,8 @@
-"""A network with fewer encoder blocks begins with some of those of a deeper one.
+"""Starts a network with fewer encoder blocks from some of the blocks of a deeper network.
 
-Each block adds to what the blocks before it computed, so a network still works without some of them, if worse, and what
-is lost is soon learned again (Fan et al. 2020, "Reducing Transformer Depth on Demand with Structured Dropout",
-arXiv:1909.11556).
+Each block adds to the output of the blocks before it. A network without some blocks is therefore worse but still works,
+and training soon makes up for the loss (Fan et al. 2020, "Reducing Transformer Depth on Demand with Structured
+Dropout", arXiv:1909.11556).
 """
 
 import re
@@ -14,8 +14,8 @@ _BLOCK = re.compile(r"blocks\.(\d+)\.")
 
 
 def kept_blocks(layers: int, fewer: int) -> list[int]:
-    """Returns which of the encoder blocks 0 to `layers` - 1 a network with `fewer` begins with: the first, the last and
-    some at even distances between; a single one is the first."""
+    """Returns the `fewer` encoder blocks, of 0 to `layers` - 1, with which a shallower network starts: the first, the
+    last and evenly spaced blocks between them; if only one, the first."""
     assert 1 <= fewer <= layers
     if fewer == 1:
         return [0]
@@ -23,7 +23,7 @@ def kept_blocks(layers: int, fewer: int) -> list[int]:
 
 
 def with_fewer_blocks(tensors: Mapping[str, Tensor], kept: list[int]) -> dict[str, Tensor]:
-    """Returns the tensors of an encoder, by their names in it, of which only some blocks are kept."""
+    """Returns the tensors of an encoder, by their names in it, reduced to the blocks `kept`."""
     found = {}
     for name, tensor in tensors.items():
         match = _BLOCK.match(name)

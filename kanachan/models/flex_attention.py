@@ -1,8 +1,8 @@
-"""A third attention back end: FlexAttention over the concatenated rows, in which each row sees two ranges of others.
+"""A third attention back end: FlexAttention over the concatenated rows, in which each row sees two ranges of rows.
 
-The keys of shared events are not copied for each decision as in `VarlenAttention`, and a kernel computes tiles of many
-short segments at once. It is for GPUs; on a CPU, for which FlexAttention has no gradients, the same is computed by a
-mask of all rows to all: slow, for tests.
+Unlike in `VarlenAttention`, the keys of shared events are not copied for each decision, and a kernel computes tiles of
+many short segments at once. It is for GPUs. FlexAttention has no gradients on CPUs; there the same is computed with a
+mask of all rows by all rows: slow, for tests.
 
 Shapes: as in kanachan.models.attention; Q queries, K keys, M tiles of queries, J tiles of keys.
 """
@@ -21,28 +21,28 @@ from kanachan.data.varlen import VarlenLayout
 from kanachan.models.attention import VarlenAttention, split_fused
 
 TILE = 128
-"""queries and keys of a tile of the kernels"""
+"""number of queries and of keys in a tile of the kernels"""
 _HEAD_MULTIPLE = 16
-"""of which their width of a head needs to be a multiple"""
+"""the kernels need a head's width to be a multiple of this number"""
 
 
 @dataclass(frozen=True)
 class Ranges:
-    """The keys that each query sees: those of two ranges, of which one or the other may be empty. `bounds_4Q`: int32,
-    first and last (exclusive) key of one range, then of the other."""
+    """The keys that each query sees: two ranges, of which either may be empty. `bounds_4Q`: int32, first and last
+    (exclusive) key of one range, then of the other."""
 
     bounds_4Q: Tensor
     num_keys: int
 
     def sees(self, batch: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
-        """Returns whether queries see keys, by their numbers."""
+        """Returns whether queries see keys, both given by number."""
         first, last, other_first, other_last = self.bounds_4Q
         is_in_one = (key >= first[query]) & (key < last[query])
         return is_in_one | ((key >= other_first[query]) & (key < other_last[query]))
 
     @property
     def mask_QK(self) -> Tensor:
-        """All that `sees` returns."""
+        """The results of `sees` for all queries and keys."""
         query_Q, key_K = (torch.arange(length, device=self.bounds_4Q.device) for length in self._lengths)
         return self.sees(query_Q, query_Q, query_Q[:, None], key_K)
 
@@ -52,7 +52,7 @@ class Ranges:
         num_queries, num_keys = self._lengths
         num_rows, num_columns = -(-num_queries // TILE), -(-num_keys // TILE)
         row_Q = torch.arange(num_queries, device=self.bounds_4Q.device) // TILE
-        # + 1 where a range begins and - 1 after its end, so that sums from the left count the ranges over a tile
+        # + 1 where a range begins and - 1 after its end: cumulative sums count the ranges that cover a tile
         change_MJ = torch.zeros(num_rows, num_columns + 1, dtype=torch.int32, device=self.bounds_4Q.device)
         for first_Q, last_Q in self.bounds_4Q.view(2, 2, -1):
             weight_Q = (last_Q > first_Q).int()
@@ -76,7 +76,7 @@ class Ranges:
 
 
 class FlexAttention(VarlenAttention):
-    """Concatenated rows as in `VarlenAttention`, of which each sees ranges of others."""
+    """Concatenated rows as in `VarlenAttention`; each row sees ranges of other rows."""
 
     def __init__(self, layout: VarlenLayout, candidate_BA: Tensor, group_B: Tensor, seen_B: Tensor) -> None:
         super().__init__(layout, candidate_BA)
@@ -95,20 +95,20 @@ class FlexAttention(VarlenAttention):
         own_4N[0], own_4N[1] = layout.own_N[:-1], layout.own_N[1:]
         own_4N[2, :num_decisions] = first_B = num_own + layout.events_N[group_B]
         own_4N[3, :num_decisions] = first_B + seen_B
-        # events see those of their group up to themselves
+        # an event sees the events of its group up to itself
         row_Z = torch.arange(num_own, num_rows, device=own_4N.device, dtype=torch.int32)
         first_Z, none_Z = num_own + layout.events_N[event_Z], torch.zeros_like(row_Z)
         bounds_4X = torch.cat((own_4N[:, own_X], torch.stack((none_Z, none_Z, first_Z, row_Z + 1))), dim=1)
         first_C, last_C = layout.candidates_N[candidate_C], layout.candidates_N[candidate_C + 1]
         none_C = torch.zeros_like(first_C)
         among_4C = torch.stack((first_C, last_C, none_C, none_C))
-        # candidates of padding see the first decision: they have no effect on it
+        # padding candidates see the first decision; they have no effect on it
         across_4C = own_4N[:, layout.decision_C]
         self.situations, self.to_situations = Ranges(bounds_4X, num_rows), Ranges(across_4C, num_rows)
         self.among = Ranges(among_4C, len(candidate_C))
         if own_4N.device.type != "cpu":
             for ranges in (self.situations, self.to_situations, self.among):
-                ranges.tiles  # noqa: B018, computed once here, and not inside of compiled blocks
+                ranges.tiles  # noqa: B018, computed once here, not inside compiled blocks
 
     def situation(self, fused_X3D: Tensor, heads: int) -> Tensor:
         return _attend(*split_fused(fused_X3D), heads, self.situations)
@@ -139,7 +139,7 @@ def _attend(query_QD: Tensor, key_value_K2D: Tensor, heads: int, ranges: Ranges)
 
 
 def attend_in_tiles(query_1HQW: Tensor, key_1HKW: Tensor, value_1HKW: Tensor, ranges: Ranges) -> Tensor:
-    """Computes attention by FlexAttention, compiled."""
+    """Computes attention with compiled FlexAttention."""
     width = query_1HQW.shape[3]
     padding = -width % _HEAD_MULTIPLE
     if padding:

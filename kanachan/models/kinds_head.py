@@ -1,9 +1,9 @@
-"""Outputs for each kind of tile, of a network whose summary knows no suits (`kanachan.models.relative_suits`).
+"""Outputs for each kind of tile, in a network whose summary contains no suits (`kanachan.models.relative_suits`).
 
-The kinds are queries that attend to the situation, with the suits that they have; kinds that differ in the suit alone
-share an embedding.
+The kinds are queries, each with its suit, that attend to the situation. Kinds that differ only in the suit share an
+embedding.
 
-Shapes: K kinds of tiles, H other seats, L outputs of a seat and a kind, O all outputs, else as in
+Shapes: K kinds of tiles, H other seats, L outputs per seat and kind, O all outputs, else as in
 kanachan.models.attention.
 """
 
@@ -20,8 +20,8 @@ from kanachan.models.relative_suits import RelativeSuits, suits_of_tokens
 
 
 class KindsHead(nn.Module):
-    """A head of `num_outputs`, of which the first H x K x `num_of_kind` are for each other seat and kind, in this
-    order; the others are computed from the summary."""
+    """A head with `num_outputs` outputs. The first H x K x `num_of_kind` are for each other seat and kind, in this
+    order; the rest are computed from the summary."""
 
     def __init__(self, config: ModelConfig, layout: TokenLayout, num_of_kind: int, num_outputs: int) -> None:
         super().__init__()

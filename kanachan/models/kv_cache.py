@@ -1,11 +1,11 @@
 """A KV cache for play: keys and values of a round's events are cached, and only new events are computed.
 
-An event attends to those before it and to nothing else, so its keys and values do not change until the round is over.
-When a seat decides again, only its new events, a handful, and its own tokens are computed. `CachedNetwork` has the same
-outputs as the network whose parts it shares, up to rounding.
+An event attends only to earlier events, so its keys and values do not change until the round is over. When a seat
+decides again, only its own tokens and its few new events are computed. Up to rounding, `CachedNetwork` has the same
+outputs as the network whose parts it shares.
 
 Rows that are computed together always have the same shape (`kanachan.play.policy_agent`), so that the output for one
-does not depend on the others, not even in the last bit.
+row does not depend on the other rows, not even in the last bit.
 
 Shapes: B decisions, P seats, T tiles, O = 1 + P + T own tokens, N new events, E events so far (both padded), V = O +
 E, Q = O + N, X = B Q, A candidates, D width, H heads.
@@ -28,26 +28,26 @@ from kanachan.models.transformer import Network, Output
 
 ModuleT = TypeVar("ModuleT", bound=nn.Module)
 _WORKSPACE_BYTES = 2 << 30
-"""of a GPU, besides the cache"""
+"""memory of a GPU that is reserved for computations, besides the cache"""
 
 
 @dataclass(slots=True, kw_only=True)
 class IncrementalBatch(Batch):
-    """Decisions whose earlier events are cached. `event_GE` contains the new ones of each decision, `seen_B` counts all
-    that it sees, old and new; no two decisions share a slot, except slot 0, which is for padding rows."""
+    """Decisions whose earlier events are cached. `event_GE` contains the new events of each decision; `seen_B` counts
+    all events it sees, old and new. No two decisions share a slot, except slot 0, which is for padding rows."""
 
     slot_B: Tensor
     """int64: the slot of the cache with the events of its round"""
     start_B: Tensor
-    """int64: how many of them are cached"""
+    """int64: how many of these events are cached"""
     num_seen: int
-    """at least as many events as any decision sees"""
+    """upper bound of the number of events that a decision sees"""
 
 
 class CachedNetwork(Network):
-    """A network that shares the parts of another and caches keys and values of events: of rounds of at most
-    `num_events`, with at most `num_rows` rows of own tokens and new events in a batch. `use_bf16`: multiply in bf16,
-    except in the heads, whose close outputs must not become equal."""
+    """A network that shares the parts of another and caches keys and values of events. A round has at most `num_events`
+    events; a batch has at most `num_rows` rows of own tokens and new events. `use_bf16`: multiply in bf16, except in
+    the heads, because close outputs must not become equal."""
 
     def __init__(self, network: Network, num_events: int, num_rows: int, *, use_bf16: bool = False) -> None:
         nn.Module.__init__(self)
@@ -59,14 +59,14 @@ class CachedNetwork(Network):
         num_layers = len(network.encoder.blocks) + len(network.decoder.blocks)
         cache = network.head.weight.new_zeros(num_rows, 2 * network.head.in_features, dtype=self._dtype)
         self._layers = [cache] * num_layers
-        """by layer of encoder and decoder, keys and values [*, 2 D]: of the current batch, then of every slot"""
+        """keys and values [*, 2 D] for each layer of encoder and decoder: of the current batch, then of every slot"""
 
     def reserve(self, num_slots: int) -> None:
-        """Allocates the cache of `num_slots` slots; cached values are preserved. Raises ValueError: the GPU has too
+        """Allocates the cache of `num_slots` slots; cached values are preserved. Raises ValueError if the GPU has too
         little memory for them."""
         size = self._num_rows + num_slots * self._num_events
         _require_memory(self._layers, size, num_slots, self._num_events)
-        for place, layer in enumerate(self._layers):  # one by one, so that no more than one is there twice
+        for place, layer in enumerate(self._layers):  # one by one, so that at most one layer is held twice
             self._layers[place] = F.pad(layer.detach(), (0, 0, 0, size - len(layer)))
 
     def forward(self, batch: Batch, *, with_auxiliary: bool = False) -> Output:
@@ -81,7 +81,7 @@ class CachedNetwork(Network):
 
 
 class _IncrementalAttention:
-    """An attention back end: rows are decisions, each with its own tokens and its new events."""
+    """An attention back end whose rows are decisions, each with its own tokens and its new events."""
 
     def __init__(self, batch: IncrementalBatch, layers: list[Tensor], num_events: int, num_rows: int) -> None:
         self.tiles, self.events, self.candidates = batch.tile_BT, batch.event_GE, batch.candidate_BA
@@ -135,14 +135,14 @@ class _IncrementalAttention:
         return vector_BD[:, None]
 
     def _seen(self, key_value_XD: Tensor) -> Tensor:
-        """Caches new keys and values of the next layer; returns [B, V, 2 D], own ones, then those of all events."""
+        """Caches new keys and values of the next layer; returns [B, V, 2 D]: own tokens first, then all events."""
         cache = next(self._layers)
         cache.index_copy_(0, self._written_X, key_value_XD)
         return cache.index_select(0, self._read_BV.flatten()).view(*self._read_BV.shape, -1)
 
 
 def _require_memory(layers: Sequence[Tensor], size: int, num_slots: int, num_events: int) -> None:
-    """Raises ValueError if a GPU has not the memory for layers of a greater size."""
+    """Raises ValueError if a GPU has too little memory to enlarge the layers to `size`."""
     device, row_bytes = layers[0].device, layers[0][0].nbytes
     spare = free_bytes(device)
     missing = size * row_bytes * (1 + len(layers)) - sum(layer.nbytes for layer in layers)  # 1: while a layer is copied
@@ -150,13 +150,13 @@ def _require_memory(layers: Sequence[Tensor], size: int, num_slots: int, num_eve
         return
     fewer = math.ceil((missing - spare) / (num_events * row_bytes * (1 + len(layers))))
     raise ValueError(
-        f"{device}: has memory for the cached events of {max(0, num_slots - 1 - fewer):,} seats, and games of "
+        f"{device}: has memory for the cached events of {max(0, num_slots - 1 - fewer):,} seats, but games of "
         f"{num_slots - 1:,} seats are played at a time: give a smaller --together or fewer --processes"
     )
 
 
 def free_bytes(device: torch.device) -> float:
-    """Returns how many bytes of a GPU's memory are free for caches and weights; infinity for a CPU."""
+    """Returns the bytes of a GPU's memory that are free for caches and weights; infinity for a CPU."""
     if device.type != "cuda":
         return math.inf
     torch.cuda.empty_cache()

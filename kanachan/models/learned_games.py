@@ -1,9 +1,9 @@
-"""The games that a network has learned from, itself or through those before it, as a set that is small enough for a
-card.
+"""The games that a network or its predecessors learned from, as a set that is small enough for a card.
 
-A key (`kanachan.data.columns.game_key`) is cut to its upper 32 bits. The sorted keys are written as differences, in
-bytes of seven bits each, compressed: about 2.8 bytes a game in a set of 60,000, as text. A game that is not in a set of
-N is taken to be in it with the probability N / 2^32: 1 in 70,000 in a set of 60,000. Sets are joined without loss.
+Keys (`kanachan.data.columns.game_key`) are truncated to their upper 32 bits. The differences of the sorted keys are
+written in bytes of seven bits each, and compressed: as text about 2.8 bytes per game in a set of 60,000. In a set of N
+games, any other game is wrongly found with probability N / 2^32: 1 in 70,000 in a set of 60,000. The union of sets is
+lossless.
 
 Shapes: G games of a set, B decisions or games that are looked up.
 """
@@ -19,23 +19,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 GAMES_KEY = "learned_games"
-"""entry of the card of weights"""
+"""entry of a weights card"""
 BITS = 32
 _MOST_BYTES = -(-BITS // 7)
 
 
 @dataclass(frozen=True)
 class LearnedGames:
-    """The games of records that a network has learned from."""
+    """The recorded games that a network has learned from."""
 
     key_G: NDArray[np.uint64]
-    """`truncated`, sorted"""
+    """keys of the games, `truncated` and sorted"""
     is_complete: bool
-    """whether these are all; not with a network before it whose card has none"""
+    """whether these are all games; False if the card of a predecessor has no games"""
 
     @classmethod
     def of_card(cls, card: Mapping[str, Any], path: Path | str) -> "LearnedGames":
-        """Reads those of a card; raises ValueError, naming the file, if the entry is damaged."""
+        """Reads the games of a card; raises ValueError, naming the file, if the entry is damaged."""
         if GAMES_KEY not in card:
             return cls(np.zeros(0, np.uint64), is_complete=False)
         entry = card[GAMES_KEY]
@@ -58,31 +58,31 @@ class LearnedGames:
         return LearnedGames(np.union1d(self.key_G, other.key_G), self.is_complete and other.is_complete)
 
     def has(self, game_B: NDArray[np.uint64]) -> NDArray[np.bool_]:
-        """Returns which of the games, by their whole keys, are among these [B]; a few that are not seem to be."""
+        """Returns which games, given by whole keys, are in this set [B]; with a few false positives."""
         return np.isin(truncated(game_B), self.key_G)
 
 
 NONE = LearnedGames(np.zeros(0, np.uint64), is_complete=True)
-"""those of a network from scratch"""
+"""the games of a network before training"""
 
 
 def truncated(game_B: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Returns the keys of games, cut."""
+    """Returns the truncated keys of games."""
     return game_B >> np.uint64(64 - BITS)
 
 
 def keys_of_games(columns: Iterable[NDArray[np.uint64]]) -> NDArray[np.uint64]:
-    """Returns the cut keys [G] of the games of some shards, sorted, of which each has a column of whole keys."""
+    """Returns the sorted, truncated keys [G] of games from columns of whole keys, one column per shard."""
     return np.unique(np.concatenate([np.zeros(0, np.uint64), *(np.unique(truncated(column)) for column in columns)]))
 
 
 def any_learned(learned: Sequence[LearnedGames], game_B: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """Returns which of the games, by their whole keys, any of some networks has learned from [B]."""
+    """Returns which games, given by whole keys, at least one of several networks has learned from [B]."""
     return np.logical_or.reduce([np.zeros(len(game_B), bool), *(each.has(game_B) for each in learned)])
 
 
 def in_words(learned: Mapping[str, LearnedGames], game_X: NDArray[np.uint64], *, left_out: bool = False) -> str:
-    """Says how many of the games at hand each network, by its name, has learned from."""
+    """Returns a text: how many of the given games each network, named, has learned from."""
     counts = {name: int(each.has(game_X).sum()) for name, each in learned.items()}
     listed = ", ".join(f"{name} {count:,}".strip() for name, count in counts.items())
     unknown = [name for name, each in learned.items() if not each.is_complete]

@@ -1,9 +1,9 @@
-"""Suits as relations: a network that sees which tiles are of one suit, and never which suit that is.
+"""Suits as relations: a network sees which tiles have the same suit, but never which suit it is.
 
-Exchanging the suits changes nothing in a situation but the names of tiles. So tokens that differ in the suit alone
-share an embedding, and suits appear in attention only: the first numbers of a head's key are the suit of its token,
-one-hot, and those of the query the same times a learned factor. That shifts the scores of tokens of one suit, whichever
-it is; the network is exactly invariant, and learns from each decision for all suits.
+Exchanging suits changes only the names of tiles in a situation. Tokens that differ only in the suit therefore share an
+embedding, and suits appear only in attention. The first numbers of a head's key are the one-hot suit of its token; the
+first numbers of the query are the one-hot suit of its token times a learned factor. This shifts the attention scores
+between tokens of the same suit. The network is exactly invariant, and each decision teaches it about all suits.
 
 Shapes: P permutations of the suits, N tokens, C suits that can be exchanged, else as in kanachan.models.attention.
 """
@@ -21,16 +21,16 @@ from kanachan.data.symmetry import suit_permutations
 from kanachan.models.attention import AttentionBackend
 
 FACTOR = 8.0
-"""by which the layers of factors are multiplied, so that they move fast enough at the rate of all others"""
+"""multiplies the outputs of the factor layers, so that factors learn fast enough at the common learning rate"""
 FIRST_FACTORS = (1.5, -0.75)
-"""of the first and the last head before the first step: from attention mostly within the suit to the other suits"""
+"""initial factors of the first and the last head: from attention mostly within the suit to attention to other suits"""
 
 
 class RelativeSuits(nn.Module):
-    """The suits of tokens. `table_PN`: the token that each becomes in each permutation."""
+    """The suits of tokens. `table_PN`: the token that each token becomes in each permutation."""
 
     shared_N: Tensor
-    """the token whose embedding is that of all that differ from it in the suit alone"""
+    """the token whose embedding is shared by all tokens that differ only in the suit"""
     suit_N: Tensor
     """0 ... C - 1; -1: none"""
 
@@ -55,15 +55,15 @@ class RelativeSuits(nn.Module):
         return (suit == torch.arange(self.num_suits, device=suit.device)).float()
 
     def rows(self, backend: AttentionBackend, num_decisions: int) -> Tensor:
-        """Returns suit_XC of all vectors that are encoded; zeros for the summary and the seats."""
+        """Returns suit_XC of all encoded vectors; zeros for the summary and the seats."""
         tile, event = self.of(backend.tiles), self.of(backend.events)
         none_BPC = tile.new_zeros(num_decisions, self._num_seats, self.num_suits)
         return backend.rows(none_BPC[:, 0], none_BPC, tile, event)
 
 
 def averaged(row_ND: Tensor, shared_N: Tensor, is_known_N: Tensor) -> Tensor:
-    """Returns the embeddings of single tokens as the start of those that `shared_N` names: each the mean of the known
-    ones that become one, or as it is where none is known."""
+    """Averages embeddings of single tokens as a start for shared embeddings (`shared_N`): each is the mean of the known
+    embeddings that it replaces, or stays unchanged if none is known."""
     known_N = is_known_N.to(row_ND)
     count_N = torch.zeros_like(known_N).index_add(0, shared_N, known_N)[shared_N]
     sum_ND = torch.zeros_like(row_ND).index_add(0, shared_N, row_ND * known_N[:, None])[shared_N]
@@ -85,14 +85,14 @@ def _permuted_tokens(vocabulary: Vocabulary) -> NDArray[np.int64]:
 
 
 def suits_of_heads(suit: Tensor, heads: int, factor: Tensor | None = None) -> Tensor:
-    """Returns suits [..., C] as the keys of these tokens have them, [..., H, C]; with factors [..., H], as queries."""
+    """Repeats suits [..., C] for the heads of keys, [..., H, C]; with factors [..., H], for the heads of queries."""
     of_heads = suit[..., None, :].expand(*suit.shape[:-1], heads, suit.shape[-1])
     return of_heads if factor is None else of_heads * (FACTOR * factor)[..., None]
 
 
 def write_suits(vectors: Tensor, num_vectors: int, *suits: Tensor) -> None:
-    """Writes suits [..., H, C] into the first numbers of each head, in place: of the first of so many vectors
-    [..., N D] as there are `suits`."""
+    """Writes suits [..., H, C] in place into the first numbers of each head. `vectors` [..., N D] are N = `num_vectors`
+    concatenated vectors; each of `suits` is written to one of them, starting with the first."""
     heads, num_suits = suits[0].shape[-2:]
     head = vectors.view(*vectors.shape[:-1], num_vectors, heads, -1)
     head[..., : len(suits), :, :num_suits] = torch.stack(suits, dim=-3).to(vectors.dtype)

@@ -1,9 +1,9 @@
-"""The network of the reward predictor: from a round of a game, the order in which it ends and grading points.
+"""The network of the reward predictor: predicts the final order of the seats and grading points from a round.
 
-Everything is computed from the point of view of each seat, seats being counted from it onwards. Each of these views
-gives logits of the order in which the game ends; counted from one seat they are of the same orders, and their mean is
-the prediction, so that the seats never disagree. Views are trained one by one, which the mean of few games' views
-overfits less (docs/LOG.md).
+Everything is computed from the view of each seat, counting seats from that seat onwards. Each view yields logits of the
+final order. Renumbered from one common seat, the logits of all views refer to the same orders; their mean is the
+prediction, so the seats never disagree. Each view has its own loss: with few games, the mean then overfits less
+(docs/LOG.md).
 
 Shapes: X any leading dimensions, S seats, F features, W width, O orders of the seats, K outputs of grading points, P
 pairs of seats.
@@ -31,11 +31,11 @@ class RewardOutput(NamedTuple):
     order_XSO: Tensor
     """logits of the orders (`SeatOrders`), place 0 being the seat"""
     grading_XSK: Tensor
-    """of the seat's grading points: logits of bins, or their number over a scale"""
+    """the seat's grading points: logits of bins, or points divided by a scale"""
 
 
 class RewardNetwork(nn.Module):
-    """A small network over the current round, which predicts how the game ends."""
+    """A small network that predicts from the current round how the game ends."""
 
     def __init__(self, config: RewardConfig, vocabulary: Vocabulary, num_grading_outputs: int) -> None:
         super().__init__()
@@ -45,7 +45,7 @@ class RewardNetwork(nn.Module):
         widths = [self.features.size, *[config.width] * config.layers]
         layers: list[nn.Module] = []
         for inputs, outputs in pairwise(widths):
-            layers += [nn.Linear(inputs, outputs), nn.GELU(), nn.Identity()]  # a third one as in earlier weights files
+            layers += [nn.Linear(inputs, outputs), nn.GELU(), nn.Identity()]  # Identity: keeps earlier weights' names
         self.trunk = nn.Sequential(*layers)
         self.head = nn.Linear(config.width, self.orders.num_orders + num_grading_outputs)
         nn.init.zeros_(self.head.weight)
@@ -58,15 +58,15 @@ class RewardNetwork(nn.Module):
         return of_view._replace(order_XSO=self.orders.seen_from(order_XO))
 
     def views(self, state: RoundState) -> RewardOutput:
-        """Returns the output of each seat's view, to be trained."""
+        """Returns the output of each seat's view, for training."""
         output_XSY = self.head(self.trunk(self.features(state))).float()
         order_XSO, grading_XSK = output_XSY.tensor_split([self.orders.num_orders], dim=-1)
         return RewardOutput(order_XSO, grading_XSK)
 
 
 class SeatFeatures(nn.Module):
-    """The features of a state as each seat sees it, in the last round also the leads of all pairs of seats at several
-    resolutions (0 before it)."""
+    """The features of a state from each seat's view. In the last round they include the leads between all pairs of
+    seats at several resolutions; before that these are 0."""
 
     seat_SS: Tensor
     """the seats, counted from each seat onwards"""
@@ -117,5 +117,5 @@ class SeatFeatures(nn.Module):
 
 
 def _one_hot(value_X: Tensor, size: int) -> Tensor:
-    """Returns [X, size]; all zeros for a value outside."""
+    """Returns [X, size]; all zeros for a value out of range."""
     return value_X[..., None] == torch.arange(size, device=value_X.device)

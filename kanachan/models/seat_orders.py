@@ -13,17 +13,17 @@ from torch import Tensor, nn
 class SeatOrders(nn.Module):
     """The orders in which a game can end, numbered as `itertools.permutations` of the ranks.
 
-    Order o gives place s the rank rank_OS[o, s]. Place 0 is seat 0, or the actor where ranks are counted from it.
+    Order o gives place s the rank rank_OS[o, s]. Place 0 is seat 0, or the actor if seats are counted from it.
     """
 
     rank_OS: Tensor
     code_O: Tensor
     number_SO: Tensor
-    """number, counted from seat 0, of the order that seat s counts as o"""
+    """number from seat 0's view of order o in seat s's view"""
     number_from_SO: Tensor
-    """number, counted from seat s, of the order that is o counted from seat 0"""
+    """number from seat s's view of order o in seat 0's view"""
     orders_RX: Tensor
-    """by the rank of place 0, the orders that give it"""
+    """the orders that give place 0 each rank"""
 
     def __init__(self, num_seats: int) -> None:
         super().__init__()
@@ -40,35 +40,35 @@ class SeatOrders(nn.Module):
         self.register_buffer("orders_RX", orders_RX, persistent=False)
 
     def number(self, rank_BS: Tensor) -> Tensor:
-        """Returns order_B: the number of the order with these ranks."""
+        """Returns order_B: the numbers of the orders with these ranks."""
         return torch.searchsorted(self.code_O, self._code(rank_BS))
 
     def rank_probability(self, probability_BO: Tensor, place_B: Tensor) -> Tensor:
-        """Returns probability_BR of the ranks of one place of each row: the sums over the orders that give them."""
+        """Returns probability_BR of the ranks of one place per row: sums over the orders that give each rank."""
         rank_BO = self.rank_OS.T[place_B]
         zero_BR = probability_BO.new_zeros(len(probability_BO), self.num_seats)
         return zero_BR.scatter_add(1, rank_BO, probability_BO)
 
     def rank_log_probability(self, log_BO: Tensor) -> Tensor:
-        """Returns log_probability_BR of the ranks of place 0, of the log probabilities of the orders."""
+        """Returns log_probability_BR of the ranks of place 0, from the log probabilities of the orders."""
         return log_BO[:, self.orders_RX].logsumexp(dim=2)
 
     def of_actor_from_first(self, value_BO: Tensor, seat_B: Tensor) -> Tensor:
-        """Returns value_BO of orders counted from seat 0, of those that the actor counts from itself."""
+        """Converts values of orders counted from the actor to value_BO of orders counted from seat 0."""
         return value_BO.gather(1, self.number_from_SO[seat_B])
 
     def seen_from(self, value_XO: Tensor) -> Tensor:
-        """Returns value_XSO of orders counted from each seat, place 0 being that seat, of those counted from seat 0."""
+        """Converts values of orders counted from seat 0 to value_XSO of orders counted from each seat (its place 0)."""
         return value_XO[..., self.number_SO]
 
     def seen_from_first(self, value_XSO: Tensor) -> Tensor:
-        """Returns value_XSO of orders counted from seat 0, of those that each seat counts from itself."""
+        """Converts values of orders counted from each seat to value_XSO of orders counted from seat 0."""
         place_XSO = self.number_from_SO.expand(value_XSO.shape)
         return value_XSO.gather(-1, place_XSO)
 
     @staticmethod
     def _code(rank_BS: Tensor) -> Tensor:
-        """Returns the ranks as the digits of a number, which increases with the number of the order."""
+        """Returns codes that have the ranks as digits and increase with the number of the order."""
         num_seats = rank_BS.shape[1]
         digit_S = num_seats ** torch.arange(num_seats - 1, -1, -1, device=rank_BS.device)
         return (rank_BS * digit_S).sum(dim=1)

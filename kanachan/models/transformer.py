@@ -1,15 +1,15 @@
-"""The whole network in plain torch: an encoder of the situation, a decoder of the candidate actions, their heads.
+"""The whole network in plain torch: an encoder of the situation, a decoder of the candidate actions, and heads.
 
 The encoder does not depend on the objective; the next stage inherits its keys `encoder.*`. Candidates are not inputs of
 the encoder: they are queries that attend to the encoded situation and to each other.
 
-The events of a round are encoded as a sequence in which each attends to those before it, and to nothing else. The own
-tokens of a situation attend to each other and to the events seen so far. So the decisions of a seat in a round share
-the encoding of their events: most of the tokens are computed once for all of them, in training as in play.
+The events of a round are a causal sequence: each event attends only to earlier events and itself. The own tokens of a
+situation attend to each other and to the events seen so far. Decisions of a seat in a round therefore share the
+encoding of their events: in training and in play, most tokens are computed once for all of these decisions.
 
 Shapes: B decisions, S tokens of the table, P seats, N numbers, X all own tokens and events concatenated, A candidates,
-D width, F features of a number, K outputs of a head, O auxiliary ones. `kanachan.models.attention` defines which tokens
-attend to which, and masks the padding.
+D width, F features of a number, K outputs of a head, O auxiliary outputs. `kanachan.models.attention` defines which
+tokens attend to each other, and masks the padding.
 """
 
 from collections.abc import Mapping
@@ -26,12 +26,12 @@ from kanachan.models.blocks import DecoderBlock, EncoderBlock, initialise
 from kanachan.models.kinds_head import KindsHead
 from kanachan.models.relative_suits import suits_of_candidates, suits_of_tokens
 
-# In units of 10,000 points or 10 sticks: from the whole range of the scores down to a few hundred points.
+# In units of 10,000 points or 10 sticks: from the whole range of scores to a few hundred points.
 _PERIODS = (16.0, 4.0, 1.0, 0.25, 0.0625)
 _POINTS_PER_UNIT = 10_000.0
 _STICKS_PER_UNIT = 10.0
 _SLOWEST = 200.0
-"""places in which the slowest wave of the positions advances by one radian"""
+"""positions per radian of the slowest wave"""
 
 
 class Output(NamedTuple):
@@ -40,11 +40,11 @@ class Output(NamedTuple):
     candidate_BAK: Tensor
     """outputs of every candidate, padding included"""
     summary_BK: Tensor
-    """outputs from the summary token alone; K may be 0"""
+    """outputs computed only from the summary token; K may be 0"""
     mask_BA: Tensor
     """True where there is a candidate, False where there is padding"""
     auxiliary_BO: Tensor | None = None
-    """outputs for auxiliary targets, where they were asked for and there are any"""
+    """outputs for auxiliary targets, if requested and if the network has any"""
 
 
 class Encoded(NamedTuple):
@@ -52,18 +52,18 @@ class Encoded(NamedTuple):
 
     encoded_XD: Tensor
     backend: AttentionBackend
-    """in whose arrangement of tokens it is"""
+    """the back end that arranged the tokens"""
 
 
 class Encoder(nn.Module):
-    """The encoder of tokens of situations to vectors. The tiles form a set: their order changes nothing."""
+    """Encodes the tokens of situations as vectors. The tiles form a set: their order has no effect."""
 
     scale_N: Tensor
     frequency_F: Tensor
     recomputes = False
-    """whether blocks are computed again in the backward pass instead of storing their activations"""
+    """whether blocks are recomputed in the backward pass instead of storing their activations"""
     uses_flex = False
-    """whether concatenated rows are attended to by `kanachan.models.flex_attention`"""
+    """whether concatenated rows use `kanachan.models.flex_attention`"""
     has_bf16_residual = False
     """whether the residual stream is in bf16 instead of fp32"""
 
@@ -72,7 +72,7 @@ class Encoder(nn.Module):
         names, max_progression = layout.vocabulary.numeric, layout.vocabulary.max_progression
         num_seats = layout.vocabulary.num_seats
         scales = [1 / (_POINTS_PER_UNIT if name.startswith("score") else _STICKS_PER_UNIT) for name in names]
-        # Part of the weights: `transformers` makes a module without values and fills in only what the file has.
+        # Part of the weights: `transformers` builds a module without values and loads only values that the file has.
         self.register_buffer("scale_N", torch.tensor(scales))
         self.register_buffer("frequency_F", 2 * torch.pi / torch.tensor(_PERIODS))
 
@@ -100,7 +100,7 @@ class Encoder(nn.Module):
         numeric_BN: Tensor,
         backend: AttentionBackend,
     ) -> Tensor:
-        """Encodes situations to hidden_XD, normalised; the tensors are fields of `kanachan.data.batch.Batch`."""
+        """Encodes situations as normalised hidden_XD; the tensors are fields of `kanachan.data.batch.Batch`."""
         hidden_XD = self._embed(table_BS, standing_BP2, numeric_BN, backend)
         suit_XC = self.suits.rows(backend, len(table_BS))
         if self.has_bf16_residual:
@@ -119,18 +119,18 @@ class Encoder(nn.Module):
         numeric_BN: Tensor,
         backend: AttentionBackend,
     ) -> Tensor:
-        """Embeds the tokens: those of the table are summed to one vector, the summary's, and those of a seat to
-        another; the sums are scaled to the variance of one summand."""
+        """Embeds the tokens. The tokens of the table are summed to one vector, the summary's, and the tokens of each
+        seat to another; sums are scaled to the variance of one summand."""
         value_BND = self._embed_numbers(numeric_BN)
         stick_BND, score_BPD = value_BND[:, : self.num_sticks], value_BND[:, self.num_sticks :]
         tokens = (table_BS, standing_BP2, backend.tiles, backend.events)
-        # one look-up: the gradient of each is as large as the table
+        # one look-up for all: the gradient of each look-up is as large as the embedding table
         flat = torch.cat([each.flatten() for each in tokens])
         vectors = self.token_embedding(self.suits.shared(flat)).split([t.numel() for t in tokens])
         table_BSD, standing_BP2D, tile, event = (
             vector.unflatten(0, each.shape) for vector, each in zip(vectors, tokens, strict=True)
         )
-        # by a call of the module, before which ZeRO 3 gathers its weights
+        # calls the module, because ZeRO 3 gathers its weights before the call
         place_PD = self.place_embedding(torch.arange(self.place_embedding.num_embeddings, device=table_BS.device))
         summary_BD = table_BSD.sum(dim=1) + stick_BND.sum(dim=1) + place_PD[0]
         seat_BPD = standing_BP2D.sum(dim=2) + score_BPD + place_PD[1:]
@@ -139,7 +139,7 @@ class Encoder(nn.Module):
         return backend.rows(summary_BD, seat_BPD / 2, tile, event)
 
     def _embed_numbers(self, numeric_BN: Tensor) -> Tensor:
-        """Maps smooth features linearly: waves of several lengths distinguish close scores."""
+        """Maps smooth features linearly to vectors: waves of several lengths distinguish close scores."""
         scaled_BN = numeric_BN * self.scale_N
         angle_BNF = scaled_BN[:, :, None] * self.frequency_F
         feature_BNF = torch.cat((scaled_BN[:, :, None], angle_BNF.sin(), angle_BNF.cos()), dim=2)
@@ -148,7 +148,7 @@ class Encoder(nn.Module):
 
 
 class Decoder(nn.Module):
-    """The decoder of candidate actions and the encoded situation to one vector for each candidate."""
+    """Computes one vector for each candidate action, from the candidates and the encoded situation."""
 
     def __init__(self, config: ModelConfig, layout: TokenLayout) -> None:
         super().__init__()
@@ -161,7 +161,7 @@ class Decoder(nn.Module):
         initialise(self, num_residuals=3 * config.decoder_layers)
 
     def forward(self, encoded_XD: Tensor, backend: AttentionBackend) -> Tensor:
-        """Returns vectors of the candidates, normalised, in the shape of the back end; meaningless at padding."""
+        """Returns normalised vectors of the candidates in the shape of the back end; meaningless at padding."""
         summary_BD = self.from_summary(backend.summary(encoded_XD))
         suits = self.candidate_suits.of(backend.candidates), self.suits.rows(backend, len(summary_BD))
         shared = self.candidate_suits.shared(backend.candidates)
@@ -175,8 +175,8 @@ class Network(nn.Module):
     """Encoder, decoder, and the heads of one stage.
 
     Args:
-        prior: computes from a batch what is added to the outputs of all candidates [B, K] and of the summary [B, K].
-            With it, the outputs themselves are zero before the first step.
+        prior: module that maps a batch to terms which are added to the outputs of all candidates [B, K] and of the
+            summary [B, K]. With a prior, the network's own outputs are zero before the first step.
     """
 
     def __init__(
@@ -200,7 +200,7 @@ class Network(nn.Module):
                 if prior is not None:
                     nn.init.zeros_(head.weight)
         self.prior = prior
-        # after all others, which thus start with the same values with and without auxiliary targets
+        # last, so that all other modules start with the same values with and without auxiliary targets
         self.auxiliary_head: nn.Linear | KindsHead | None = None
         if num_outputs_of_kind:
             self.auxiliary_head = KindsHead(config, layout, num_outputs_of_kind, num_auxiliary_outputs)
@@ -214,19 +214,19 @@ class Network(nn.Module):
         return output._replace(auxiliary_BO=self.auxiliary(encoded)) if with_auxiliary else output
 
     def encoded(self, batch: Batch) -> Encoded:
-        """Returns the first half of `forward`, which networks with the same encoder have in common."""
+        """Computes the first half of `forward`, which is equal for networks with the same encoder."""
         backend = attention_backend(batch, uses_flex=self.encoder.uses_flex)
         encoded_XD = self.encoder(batch.table_BS, batch.standing_BP2, batch.numeric_BN, backend)
         return Encoded(encoded_XD, backend)
 
     def decoded(self, batch: Batch, encoded: Encoded) -> Output:
-        """Returns the second half of `forward`."""
+        """Computes the second half of `forward`."""
         encoded_XD, backend = encoded
         candidate_BAK = backend.outputs(self.head(self.decoder(encoded_XD, backend)))
         return self._output(batch, candidate_BAK, backend.summary(encoded_XD))
 
     def _output(self, batch: Batch, candidate_BAK: Tensor, summary_BD: Tensor) -> Output:
-        """Adds the outputs from the summary, and what the prior computes, in fp32."""
+        """Adds the outputs from the summary, and in fp32 the outputs of the prior."""
         summary_BK = summary_BD[:, :0] if self.summary_head is None else self.summary_head(summary_BD)
         if self.prior is not None:
             prior_BK, prior_of_summary_BK = self.prior(batch)
@@ -255,7 +255,7 @@ def are_equal(ours: Mapping[str, Tensor], theirs: Mapping[str, Tensor]) -> bool:
 
 
 def attention_backend(batch: Batch, *, uses_flex: bool = False) -> AttentionBackend:
-    """Returns the back end for which the batch was made: one of two for concatenated rows."""
+    """Returns the back end for which the batch was made; for concatenated rows `uses_flex` selects one of two."""
     if batch.varlen is not None and uses_flex:
         from kanachan.models.flex_attention import FlexAttention  # slow to import
 
@@ -268,8 +268,8 @@ def attention_backend(batch: Batch, *, uses_flex: bool = False) -> AttentionBack
 
 
 def _waves(num_places: int, width: int) -> Tensor:
-    """Returns the positions as sines and cosines of unit variance, [places, D], with which training starts: the length
-    of the waves grows from 6 to 1,300 places."""
+    """Returns the initial embeddings of positions: sines and cosines of unit variance, [places, D]. The wavelengths
+    grow from 6 to 1,300 places."""
     num_waves = -(-width // 2)
     frequency = _SLOWEST ** -(torch.arange(num_waves) / num_waves)
     angle = torch.arange(num_places)[:, None] * frequency

@@ -1,7 +1,7 @@
-"""Weights of a network for one vocabulary as the start of a network for another.
+"""Starts a network for one vocabulary from weights for another.
 
-A row of an embedding is taken over if the other vocabulary has one of the same meaning; whatever does not depend on the
-vocabulary is taken over as it is.
+An embedding row is copied if the other vocabulary has a row of the same meaning. Tensors that do not depend on the
+vocabulary are copied unchanged.
 
 Shapes: N rows of an embedding.
 """
@@ -18,15 +18,15 @@ from kanachan.models.relative_suits import averaged
 _TOKENS, _CANDIDATES = "token_embedding.weight", "candidate_embedding.weight"
 _POSITIONS, _NUMBERS = "position_embedding.weight", "number_weight"
 _SHARED = {_TOKENS: "suits.shared_N", _CANDIDATES: "candidate_suits.shared_N"}
-"""which row of an embedding each token has"""
+"""tensors that map each token to its row of the embedding"""
 
 
 class VocabularyChange:
-    """Which rows of the embeddings for one vocabulary have the meaning of which rows for another, or for the same.
+    """Maps embedding rows for one vocabulary to rows of the same meaning for another, or for the same one.
 
     Args:
-        actor_first: as in the training settings: seats are counted from the actor, so that the last of three seats has
-            the meaning of the last of four, the one to the actor's left.
+        actor_first: as in the training settings. If true, seats are counted from the actor, so that the last of three
+            seats has the same meaning as the last of four: the seat to the actor's left.
     """
 
     def __init__(self, old: Vocabulary, new: Vocabulary, *, actor_first: bool) -> None:
@@ -34,13 +34,13 @@ class VocabularyChange:
         self._actor_first = actor_first
 
     def tensors(self, given: Mapping[str, Tensor], current: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """Returns the tensors of an encoder or a decoder for the new vocabulary: those given for the old one, and rows
-        of the current ones of a new network where the old vocabulary, or `given`, has nothing of the same meaning."""
+        """Returns the tensors of an encoder or a decoder for the new vocabulary: the `given` ones for the old
+        vocabulary, with rows of a new network (`current`) where the old vocabulary or `given` has no counterpart."""
         old_rows, new_rows = self._meanings(self.old), self._meanings(self.new)
         taken = dict(given) | {name: t for name, t in current.items() if name.endswith(("shared_N", "suit_N"))}
         for name in old_rows.keys() & given.keys() & current.keys():
             if len(given[name]) != len(old_rows[name]):
-                continue  # not what its card says: refused where the tensors are loaded
+                continue  # contradicts the card: loading the tensors will fail
             shared, old = _SHARED.get(name, ""), given[name]
             if shared in given:
                 if self.old is self.new and old.shape == current[name].shape:
@@ -54,7 +54,7 @@ class VocabularyChange:
         return taken
 
     def counts(self, *, with_actions: bool) -> dict[str, tuple[int, int]]:
-        """Returns how many tokens, numbers, positions and, of a decoder, actions of the new vocabulary have a
+        """Returns how many tokens, numbers, positions and (with a decoder) actions of the new vocabulary have a
         counterpart in the old one, and how many have none."""
         names = {"tokens": _TOKENS, "numbers": _NUMBERS, "positions": _POSITIONS}
         names |= {"actions": _CANDIDATES} if with_actions else {}
@@ -67,8 +67,8 @@ class VocabularyChange:
         return found
 
     def _meanings(self, vocabulary: Vocabulary) -> dict[str, Sequence[Hashable]]:
-        """Returns what the rows of tensors stand for, of all that depend on the vocabulary, by their names in encoder
-        and decoder."""
+        """Returns the meanings of the rows of all tensors that depend on the vocabulary, by the tensors' names in
+        encoder and decoder."""
         layout = TokenLayout(vocabulary)
         seats = vocabulary.seat_meanings(actor_first=self._actor_first)
         score_of = {f"score_{seat}": ("score", meaning) for seat, meaning in enumerate(seats)}

@@ -1,8 +1,8 @@
-"""Auxiliary targets: what the network learns to predict in addition to the target of its stage.
+"""Auxiliary targets, which the network learns to predict in addition to the target of its stage.
 
-They come from the record and are never inputs. To predict them, the encoder must represent them;
-their head is separate from the other heads and nothing else uses it. A target is a module without parameters, which
-knows the number of the outputs that predict it (`num_outputs`) and returns their loss, a mean over the decisions.
+They come from the record and are never inputs. To predict them, the encoder must represent them; their head is separate
+from the other heads and nothing else uses it. A target is a module without parameters that has the number of outputs
+which predict it (`num_outputs`) and returns their loss, a mean over the decisions.
 
 Shapes: B decisions, H other seats (next, opposite, previous), K kinds of tiles, L counts (at least 1, 2, …), O outputs.
 """
@@ -20,9 +20,9 @@ from kanachan.data.batch import Batch
 
 
 class HiddenHands(nn.Module):
-    """Whether each of the others holds at least one, two, three of each kind of tile, red fives being fives.
+    """Whether each other seat holds at least one, two or three tiles of each kind, counting red fives as fives.
 
-    The loss is the binary cross-entropy, a mean over seats, kinds and counts. All four are seldom in one hand.
+    The loss is the mean binary cross-entropy over seats, kinds and counts. All four tiles are seldom in one hand.
     """
 
     NUM_COUNTS = 3
@@ -39,14 +39,14 @@ class HiddenHands(nn.Module):
         return F.binary_cross_entropy_with_logits(output_BO.float(), is_held_BHKL.flatten(1).float())
 
     def probability(self, output_BO: Tensor) -> Tensor:
-        """Returns probability_BHKL that a seat holds at least so many tiles of a kind."""
+        """Returns probability_BHKL that a seat holds at least L tiles of a kind."""
         return output_BO.float().sigmoid().view(len(output_BO), -1, NUM_TILES34, self.NUM_COUNTS)
 
 
 class RoundWinner(nn.Module):
-    """Who wins the round: the actor, the next seat, the opposite, the previous, or nobody.
+    """The winner of the round: the actor, the next, the opposite or the previous seat, or nobody.
 
-    Of several winners it is the actor, else the one that the results name. The loss is the cross-entropy.
+    With several winners, it is the actor if among them, else the winner in the results. The loss is the cross-entropy.
     """
 
     winner_of_result: Tensor
@@ -77,11 +77,11 @@ AUXILIARY_TARGETS: Mapping[str, type[HiddenHands] | type[RoundWinner]] = {
     "hidden_hands": HiddenHands,
     "round_winner": RoundWinner,
 }
-"""by the name of the setting of ObjectiveConfig that is their weight"""
+"""auxiliary targets by the name of the ObjectiveConfig setting with their weight"""
 
 
 class AuxiliaryTargets(nn.Module):
-    """The targets with a weight in the settings, concatenated in the outputs of one head."""
+    """All targets that have a weight in the settings; one head has the concatenated outputs."""
 
     def __init__(self, config: ObjectiveConfig, vocabulary: Vocabulary) -> None:
         super().__init__()
@@ -92,7 +92,7 @@ class AuxiliaryTargets(nn.Module):
         self._sizes = [target.num_outputs for target in targets.values()]
         self.num_outputs = sum(self._sizes)
         self.num_outputs_of_kind = HiddenHands.NUM_COUNTS if "hidden_hands" in self.weights else 0
-        """for each other seat and kind of tile; these are the first outputs"""
+        """outputs for each other seat and kind of tile; these come first"""
 
     def losses(self, output_BO: Tensor, batch: Batch) -> dict[str, Tensor]:
         """Returns the unweighted loss of each target by its name."""

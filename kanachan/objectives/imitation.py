@@ -1,5 +1,5 @@
-"""Imitation: the action that the player took, or in distillation (Hinton et al. 2015, arXiv:1503.02531) the
-probabilities that a teacher gives the actions."""
+"""Imitation: predicts the action that the player took, or in distillation (Hinton et al. 2015, arXiv:1503.02531) the
+action probabilities of a teacher."""
 
 import math
 
@@ -30,10 +30,10 @@ class Imitation(Objective):
     num_summary_outputs = 0
 
     def loss(self, output: Output, batch: Batch) -> dict[str, Tensor]:
-        """Returns the loss, which is its part `cross_entropy`, of the action taken.
+        """Returns the loss and its part `cross_entropy`, of the action taken; without a teacher they are equal.
 
-        With soft labels [B, A], the probabilities of a teacher, their cross-entropy takes its share of the loss, and a
-        further part is `teacher_divergence`: of the teacher from the network, in nats.
+        With soft labels [B, A], the probabilities of a teacher, their cross-entropy gets the weight `teacher_share` in
+        the loss, and another part is `teacher_divergence`, the divergence of the teacher from the network, in nats.
         """
         log_probability_BA = self.score(output).log_softmax(dim=1)
         cross_entropy = F.nll_loss(log_probability_BA, batch.chosen_B)
@@ -54,15 +54,15 @@ class Imitation(Objective):
         return {"scores": score_BA, "probabilities": score_BA.softmax(dim=1)}
 
     def calibratable(self, output: Output, batch: Batch) -> dict[str, Classes]:
-        """Returns the candidates as classes, of which the player took one."""
+        """Returns the candidates as classes; the true class is the action that the player took."""
         return {"temperature": Classes(self.score(output), batch.chosen_B)}
 
 
 class PolicyObjective(Imitation):
-    """The policy of reinforcement learning, whose probabilities are those of its own actions.
+    """The policy of reinforcement learning: it predicts the probabilities of its own actions.
 
-    Its loss is the cross-entropy of actions taken: for evaluations, as it is trained by
-    `kanachan.reinforcement.policy_gradient`.
+    Its loss, the cross-entropy of the actions taken, is only for evaluations, because
+    `kanachan.reinforcement.policy_gradient` trains the policy.
     """
 
     stage = "policy"

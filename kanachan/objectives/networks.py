@@ -1,4 +1,4 @@
-"""The objective of each stage, and its network: built, loaded from weights, or initialised from another encoder.
+"""The objective of each stage and its network: built, loaded from weights, or initialised from another encoder.
 
 Shapes: B decisions, A candidates, K outputs of a head, R ranks, O orders of the seats.
 """
@@ -26,7 +26,7 @@ from kanachan.objectives.stages import require_scoring, require_stage, scoring_s
 
 
 class Loaded(NamedTuple):
-    """A trained network in evaluation mode, its objective, and the card of its weights."""
+    """A trained network in evaluation mode, its objective and the card of its weights."""
 
     network: Network
     objective: Objective
@@ -43,7 +43,7 @@ def objective_class(stage: StageName) -> type[Objective]:
 
 
 def has_same_heads(stage: StageName, other: StageName) -> bool:
-    """Returns whether networks of one stage are networks of the other, as one objective is a kind of the other."""
+    """Returns whether the networks of two stages have the same heads: one objective is a subclass of the other."""
     one, another = objective_class(stage), objective_class(other)
     return issubclass(one, another) or issubclass(another, one)
 
@@ -56,7 +56,7 @@ def build_network(
     prior: Mapping[str, Any] | None = None,
 ) -> tuple[Network, Objective]:
     """Builds a new network with the heads that the stage's objective needs; torch's seed determines its weights.
-    `prior`: the card of the weights of `objective.prior`, which are not read."""
+    `prior`: the card of the weights `objective.prior`; the weights themselves are not read."""
     target = objective_class(stage)(objective, vocabulary)
     if objective.prior is None:
         frozen = None
@@ -76,7 +76,7 @@ def build_network(
 
 
 def load_network(path: str | Path, device: torch.device | str = "cpu") -> Loaded:
-    """Loads the network and the objective of a weights file on the device, in evaluation mode."""
+    """Loads the network and the objective of a weights file to the device, in evaluation mode."""
     weights = read_weights(path)
     require_scoring(weights.stage, weights.path)
     prior = weights.card.get(PRIOR_KEY)
@@ -88,10 +88,10 @@ def load_network(path: str | Path, device: torch.device | str = "cpu") -> Loaded
 
 
 def inherit_encoder(encoder: Encoder, model: ModelConfig, weights: Weights, vocabulary: Vocabulary) -> None:
-    """Copies the encoder of an earlier stage into `encoder`, or as many of its blocks as that has. Its rows stay new
-    where the vocabulary of the weights has nothing of the same meaning.
+    """Copies the encoder of an earlier stage into `encoder`; if `encoder` has fewer blocks, only as many. Embedding
+    rows without a counterpart in the vocabulary of the weights keep their initial values.
 
-    Raises ValueError, naming both sides, if the encoders differ in size.
+    Raises ValueError, naming both sizes, if the encoders differ in size.
     """
     require_encoder_sizes(model, asdict(weights.model), weights.path)
     change, current = vocabulary_change(weights, vocabulary), encoder.state_dict()
@@ -100,7 +100,7 @@ def inherit_encoder(encoder: Encoder, model: ModelConfig, weights: Weights, voca
 
 
 def vocabulary_change(weights: Weights, vocabulary: Vocabulary) -> VocabularyChange:
-    """Returns which rows of a network with these weights one with another vocabulary, or with the same, inherits."""
+    """Returns the mapping of rows from these weights to a network with another vocabulary, or with the same one."""
     actor_first = weights.card.get("config", {}).get("data", {}).get("actor_first", True)
     return VocabularyChange(weights.vocabulary, vocabulary, actor_first=actor_first)
 
@@ -108,9 +108,9 @@ def vocabulary_change(weights: Weights, vocabulary: Vocabulary) -> VocabularyCha
 def inherit_decoder(
     network: Network, weights: Weights, vocabulary: Vocabulary, *, with_heads: bool = True
 ) -> dict[str, str]:
-    """Copies the decoder and, of weights for which `has_same_heads`, the heads into `network`, as `inherit_encoder`
-    does; returns the parts that stay unchanged, and of each what differs: its shapes (other auxiliary targets, another
-    number of bins, blocks or seats), or the prior to which the outputs of the head are added."""
+    """Copies the decoder into `network` as `inherit_encoder` does, and with `with_heads` (for weights with
+    `has_same_heads`) the heads. Returns the parts that stay unchanged and the reason for each: other shapes (different
+    auxiliary targets or numbers of bins, blocks or seats), or another prior that is added to the head's outputs."""
     change, fresh = vocabulary_change(weights, vocabulary), {}
     has_other_prior = not are_equal(
         _part(weights, "prior"), {} if network.prior is None else network.prior.state_dict()
@@ -129,7 +129,7 @@ def inherit_decoder(
 
 
 def load_prior(network: Network, weights: Weights) -> None:
-    """Copies the weights of a reward predictor into the prior of `network`, which was made of their card."""
+    """Copies the weights of a reward predictor into the prior of `network`, which was made from their card."""
     assert isinstance(network.prior, Prior)
     load_tensors(network.prior.network, weights.tensors, weights.path)
 

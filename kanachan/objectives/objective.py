@@ -1,4 +1,4 @@
-"""What every stage defines: its name, a target, a loss, the score of an action, and what is measured.
+"""The interface of every stage: its name, target, loss, score of an action, and inputs of metrics.
 
 Shapes: B decisions, A candidates, K outputs of a head or classes, R ranks, O orders of the seats, L numbers of a soft
 label, X any leading dimensions.
@@ -20,11 +20,11 @@ from kanachan.objectives.auxiliary import AUXILIARY_TARGETS, AuxiliaryTargets
 from kanachan.objectives.targets import Results
 
 PER_CANDIDATE = "decisions × candidates"
-"""the sizes of a prediction with one number for each candidate"""
+"""sizes of a prediction with one number for each candidate"""
 
 
 class PredictionField(NamedTuple):
-    """The description of a tensor of `Objective.predictions`, for people."""
+    """Describes a tensor of `Objective.predictions` for people."""
 
     sizes: str
     meaning: str
@@ -39,40 +39,40 @@ class Classes(NamedTuple):
 
 
 class Objective(nn.Module, ABC):
-    """The target, the loss and the score of a stage, and all that other packages need to know of it.
+    """The target, the loss and the score of a stage, and all information about it that other packages need.
 
-    A module without parameters: its tables move with the network.
+    It is a module without parameters, so that its tables move with the network.
     """
 
     stage: StageName
-    """its name in `kanachan.objectives.stages`"""
+    """name of the stage in `kanachan.objectives.stages`"""
     title: str
-    """heading of its tables"""
+    """heading of the stage's tables"""
     quantity: str
-    """what it predicts, in a few words"""
+    """the predicted quantity, in a few words"""
     meaning: str
-    """of the number that is displayed for each candidate"""
+    """meaning of the number that is displayed for each candidate"""
     prediction_fields: Mapping[str, PredictionField]
     """the tensors of `predictions`, in the same order; `scores` is the first"""
     value_unit: str = "points"
-    """of its values, in tables"""
+    """unit of the stage's values in tables"""
     digits: int = 1
-    """decimal places of its points in tables"""
+    """decimal places of the stage's points in tables"""
     uses: frozenset[str]
-    """settings of ObjectiveConfig that have an effect, in addition to those of the auxiliary targets"""
+    """settings of ObjectiveConfig that have an effect, besides the settings of auxiliary targets"""
     has_value: bool = True
     """whether `value`, `baseline_value` and `target` exist"""
     has_point_table: bool = False
-    """whether the target follows from the final rank, so that an evaluation compares it with the probabilities of a
-    network that predicts ranks and the mean grading points of each rank"""
+    """whether the target follows from the final rank; an evaluation then compares its prediction with rank
+    probabilities of another network times the mean grading points of each rank"""
     temperatures: tuple[str, ...] = ()
-    """the names that `calibratable` may return; a stage without any predicts nothing that can be calibrated"""
+    """names that `calibratable` may return; without any, the stage predicts nothing that can be calibrated"""
     scale: float = 1.0
-    """a score divided by it is of order one"""
+    """typical size of a score; a score divided by it is of order one"""
     num_candidate_outputs: int
     """width of the head of each candidate"""
     num_summary_outputs: int
-    """width of the head of the summary token; 0 without one"""
+    """width of the head of the summary token; 0 without such a head"""
 
     def __init__(self, config: ObjectiveConfig, vocabulary: Vocabulary) -> None:
         super().__init__()
@@ -89,10 +89,10 @@ class Objective(nn.Module, ABC):
 
     @abstractmethod
     def loss(self, output: Output, batch: Batch) -> dict[str, Tensor]:
-        """Returns `loss`, the mean to be minimised, and its parts, detached and unweighted; no auxiliary targets."""
+        """Returns `loss`, the mean to be minimised, and its detached, unweighted parts; without auxiliary targets."""
 
     def loss_with_auxiliary(self, output: Output, batch: Batch) -> dict[str, Tensor]:
-        """Returns `loss` with the auxiliary targets added, and all parts, targets by their setting."""
+        """Returns `loss` including the auxiliary targets, and all parts; auxiliary parts have their setting's name."""
         parts = self.loss(output, batch)
         if not self.auxiliary.weights:
             return parts
@@ -115,47 +115,46 @@ class Objective(nn.Module, ABC):
         raise NotImplementedError(f"stage {self.stage} predicts no value")
 
     def target(self, batch: Batch) -> Tensor:
-        """Returns target_B: what `value` predicts, in points."""
+        """Returns target_B, the target of `value`, in points."""
         return self.target_of(Results.of_batch(batch, self.vocabulary))
 
     def target_of(self, results: Results) -> Tensor:
-        """Returns target_B from the results alone."""
+        """Returns target_B, computed only from the results."""
         raise NotImplementedError(f"stage {self.stage} predicts no value")
 
     def prior_outputs(self, order_BO: Tensor, grading_BK: Tensor, seat_B: Tensor) -> tuple[Tensor, Tensor]:
-        """Returns what is added to the outputs of every candidate [B, K] and of the summary [B, K], so that outputs of
-        zero predict what a reward predictor does: of its log probabilities of the orders counted from the actor, and
-        its outputs for the actor's grading points."""
+        """Returns the terms added to the outputs of every candidate [B, K] and of the summary [B, K], so that outputs
+        of zero predict the same as a reward predictor. Arguments: its log probabilities of the orders counted from the
+        actor, and its outputs for the actor's grading points."""
         raise NotImplementedError(f"stage {self.stage} has no prior")
 
     def label_of_prediction(self, order_XO: Tensor, grading_XK: Tensor) -> Tensor:
-        """Returns soft labels label_XL of decisions that are credited with an outcome that a reward predictor
-        predicts."""
+        """Returns soft labels label_XL of decisions whose target is an outcome predicted by a reward predictor."""
         raise NotImplementedError(f"stage {self.stage} has no soft labels")
 
     def label_of_results(self, results: Results) -> Tensor:
-        """Returns the same labels [B, L] of decisions that are credited with the outcome of their game."""
+        """Returns the same kind of labels [B, L] for decisions whose target is the outcome of their game."""
         raise NotImplementedError(f"stage {self.stage} has no soft labels")
 
     def predictions(self, output: Output) -> dict[str, Tensor]:
         """Returns the predictions for the candidates, by the names of `prediction_fields`.
 
-        `scores` are -inf at padding, where the rest has no meaning.
+        `scores` are -inf at padding, where the other predictions have no meaning.
         """
         return {"scores": self.score(output)}
 
     def calibratable(self, output: Output, batch: Batch) -> dict[str, Classes]:
-        """Returns the classes to which temperatures can be fitted, by their names in the card of the weights.
+        """Returns the classes to which temperatures can be fitted, by the temperatures' names in the weights card.
 
-        `temperature` divides the outputs of the candidates, `summary_temperature` those of the summary.
+        `temperature` divides the outputs of the candidates, `summary_temperature` the outputs of the summary.
         """
         return {}
 
     def measured(self, output: Output, batch: Batch) -> dict[str, Tensor]:
-        """Returns the inputs of an evaluation's metrics in addition to the scores: nothing for a stage without a value.
+        """Returns the inputs of an evaluation's metrics besides the scores; nothing for a stage without a value.
 
-        `target` [B] and its prediction given the action taken, `action`, and before it, `situation`, where the summary
-        token predicts it.
+        They are `target` [B], its prediction `action` given the action taken, and its prediction `situation` before the
+        action, if the summary token predicts it.
         """
         if not self.has_value:
             return {}
@@ -166,7 +165,7 @@ class Objective(nn.Module, ABC):
 
     def _value_loss(self, output: Output, batch: Batch, target: Tensor, target_before: Tensor) -> dict[str, Tensor]:
         """Returns the loss and its parts: `cross_entropy` given the action taken, and `baseline`, the cross-entropy
-        before the action, where the settings give it a weight."""
+        before the action, if its weight in the settings is not zero."""
         loss = F.cross_entropy(of_chosen(output.candidate_BAK, batch.chosen_B).float(), target)
         parts = {"cross_entropy": loss.detach()}
         if self.config.baseline:
@@ -181,11 +180,11 @@ class Objective(nn.Module, ABC):
 
 
 def expected(probability_K: Tensor, points_K: Tensor) -> Tensor:
-    """Returns expected points, [..., K] to [...]; not by a matrix product, which autocast would compute in bf16."""
+    """Returns expected points, [..., K] to [...], without a matrix product, which autocast would compute in bf16."""
     return (probability_K * points_K).sum(dim=-1)
 
 
 def of_chosen(output_BAK: Tensor, chosen_B: Tensor) -> Tensor:
-    """Returns output_BK of the action taken."""
+    """Returns output_BK of the actions taken."""
     index_BAK = chosen_B[:, None, None].expand(-1, 1, output_BAK.shape[2])
     return output_BAK.gather(1, index_BAK)[:, 0]

@@ -1,7 +1,7 @@
-"""A frozen reward predictor as the prior of a stage: what the scores and the round alone predict.
+"""A frozen reward predictor as the prior of a stage: a prediction only from the scores and the round.
 
-Its predictions are added to the outputs of the network, which are zero before the first step. So the stage starts as
-good as the reward predictor, and learns what the tiles and the events add.
+The prediction is added to the outputs of the network, which are zero before the first step. The stage thus starts as
+good as the reward predictor, and learns the contribution of tiles and events.
 
 Shapes: B decisions, S seats, K outputs of a head.
 """
@@ -22,8 +22,8 @@ from kanachan.objectives.stages import REWARD
 
 
 class Prior(nn.Module):
-    """What is added to the outputs of a network: the predictions of a reward predictor, which is frozen, in fp32, as
-    the objective converts them."""
+    """Computes the terms added to the outputs of a network: the predictions of a frozen reward predictor in fp32,
+    converted by the objective."""
 
     def __init__(self, network: RewardNetwork, objective: Objective) -> None:
         super().__init__()
@@ -32,11 +32,11 @@ class Prior(nn.Module):
         self._layout = TokenLayout(objective.vocabulary)
 
     def train(self, mode: bool = True) -> "Prior":
-        """Does nothing: predictions are the same in training."""
+        """Does nothing, because predictions are the same in training."""
         return self
 
     def forward(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Returns what is added for every candidate [B, K], and for the summary [B, K]."""
+        """Returns the terms added to the outputs of every candidate [B, K] and of the summary [B, K]."""
         device = batch.numeric_BN.device.type
         if not torch.is_autocast_enabled(device):
             return self._outputs(batch)
@@ -52,14 +52,14 @@ class Prior(nn.Module):
 
 
 def round_states(batch: Batch, layout: TokenLayout) -> RoundState:
-    """Returns the states of the game at decisions, seats being those of the record, whether the batch has rotated them
-    or not."""
+    """Returns the states of the game at decisions, with the seats of the record, whether or not the batch has rotated
+    them."""
     names, num_seats = layout.vocabulary.numeric, layout.vocabulary.num_seats
     # the token of the deciding seat is never rotated
     shift_B = layout.table_value(batch.table_BS, "seat") - batch.seat_B
     place_BS = (torch.arange(num_seats, device=shift_B.device) - shift_B[:, None]) % num_seats
     number_BN = batch.numeric_BN.round().long()
-    # not by a list, which is copied to a GPU only when all its work is done
+    # no indexing by a list, which is copied to a GPU only after the GPU has finished all its work
     score_BS = torch.stack([number_BN[:, names.index(f"score_{seat}")] for seat in range(num_seats)], dim=1)
     return RoundState(
         score_XS=score_BS.gather(1, place_BS),
@@ -74,7 +74,7 @@ def round_states(batch: Batch, layout: TokenLayout) -> RoundState:
 
 
 def make_prior(card: Mapping[str, Any], objective: Objective, name: str) -> Prior:
-    """Makes the prior of the weights of a reward predictor with this card and name, without their values. Raises
+    """Makes a prior from the card and name of a reward predictor's weights, without the values of the weights. Raises
     ValueError if they cannot be the prior of this objective."""
     what = f"objective.prior {name}"
     try:
@@ -87,8 +87,8 @@ def make_prior(card: Mapping[str, Any], objective: Objective, name: str) -> Prio
 
 
 def require_reward_predictor(card: Mapping[str, Any], objective: Objective, what: str) -> None:
-    """Raises ValueError, which says `what` they are, if weights are not those of a reward predictor that predicts the
-    outcome of the objective's games."""
+    """Raises ValueError, naming `what`, if weights do not belong to a reward predictor that predicts the outcome of the
+    objective's games."""
     if card["stage"] != REWARD:
         raise ValueError(f"{what}: weights of stage {card['stage']}; those of stage {REWARD} are expected")
     vocabulary = objective.vocabulary

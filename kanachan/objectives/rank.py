@@ -1,4 +1,4 @@
-"""Rank: the actor's rank at the end of the game, and the order of all seats."""
+"""Rank: predicts the actor's rank at the end of the game, and the order of all seats."""
 
 import math
 
@@ -16,7 +16,7 @@ from kanachan.objectives.targets import Results, final_rank, final_ranks_by_seat
 
 
 class Rank(Objective):
-    """The actor's rank at the end of the game on the action taken; the order of all seats from the summary token."""
+    """The actor's rank at the end of the game given the action taken; the order of all seats from the summary token."""
 
     stage = "rank"
     title = "Rank: points of the actor's rank at the end of the game"
@@ -50,7 +50,7 @@ class Rank(Objective):
         return self._value_loss(output, batch, *self._targets(batch))
 
     def _targets(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Returns the targets of the actor's rank and of the order: classes [B], or of soft labels, probabilities."""
+        """Returns the targets of the actor's rank and of the order: classes [B], or probabilities from soft labels."""
         if batch.label_BL is None:
             return self.rank(batch), self.order(batch)
         rank_BR = self.orders.rank_probability(batch.label_BL, torch.zeros_like(batch.seat_B))
@@ -82,15 +82,15 @@ class Rank(Objective):
         return {"scores": self.score(output), "rank_probabilities": output.candidate_BAK.float().softmax(dim=2)}
 
     def calibratable(self, output: Output, batch: Batch) -> dict[str, Classes]:
-        """Returns as classes the ranks, given the action taken, and the orders of the seats before it."""
+        """Returns as classes the ranks given the action taken, and the orders of the seats before the action."""
         found = {"temperature": Classes(self.rank_log_probability(output, batch), self.rank(batch))}
         if self.num_summary_outputs:
             found["summary_temperature"] = Classes(self.order_log_probability(output), self.order(batch))
         return found
 
     def measured(self, output: Output, batch: Batch) -> dict[str, Tensor]:
-        """Returns also the probabilities `rank_probability/action` and `rank_probability/situation` [B, R] and the log
-        probabilities [B] of the outcomes, `rank/action`, `rank/situation` and `order/situation`."""
+        """Returns in addition the probabilities `rank_probability/action` and `rank_probability/situation` [B, R], and
+        the log probabilities [B] of the outcomes `rank/action`, `rank/situation` and `order/situation`."""
         found = super().measured(output, batch)
         rank_B1 = self.rank(batch)[:, None]
         log_BR = self.rank_log_probability(output, batch)
@@ -113,7 +113,7 @@ class Rank(Objective):
         return final_rank(Results.of_batch(batch, self.vocabulary))
 
     def order(self, batch: Batch) -> Tensor:
-        """Returns order_B: which of `orders`, counted from seat 0, the game ended with."""
+        """Returns order_B: the number of the order in `orders`, counted from seat 0, with which the game ended."""
         return self.orders.number(final_ranks_by_seat(Results.of_batch(batch, self.vocabulary)))
 
     def rank_log_probability(self, output: Output, batch: Batch) -> Tensor:
@@ -126,5 +126,5 @@ class Rank(Objective):
         return output.summary_BK.float().log_softmax(dim=1)
 
     def baseline_rank_probability(self, output: Output, batch: Batch) -> Tensor:
-        """Returns probability_BR of the actor's ranks before the action: the sums over the orders that give them."""
+        """Returns probability_BR of the actor's ranks before the action: sums over the orders that give each rank."""
         return self.orders.rank_probability(self.order_log_probability(output).exp(), batch.seat_B)

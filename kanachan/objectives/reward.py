@@ -1,4 +1,4 @@
-"""The reward predictor: how a game ends, predicted at the start of each of its rounds.
+"""The reward predictor: predicts at the start of each round how the game ends.
 
 Shapes: G games, T rounds of a game (padded), X any leading dimensions, S seats, O orders of the seats, K bins.
 """
@@ -15,18 +15,18 @@ from kanachan.data.round_batch import RoundBatch
 from kanachan.models.reward_network import RewardNetwork, RewardOutput
 from kanachan.objectives.value import Grading, HLGauss
 
-_GRADING_WEIGHT = 0.3  # of the loss of the grading points; that of the order of the seats has 1
+_GRADING_WEIGHT = 0.3  # weight of the loss of the grading points; the loss of the order of the seats has weight 1
 
 
 class Outcome(NamedTuple):
-    """How a game ends, as predicted for a seat."""
+    """The predicted end of a game for a seat."""
 
     order_log_probability: Tensor
-    """[…, O] of the orders of the seats (`kanachan.models.seat_orders.SeatOrders`), place 0 being the seat"""
+    """[…, O], for the orders of the seats (`kanachan.models.seat_orders.SeatOrders`), place 0 being the seat"""
     grading_points: Tensor
-    """[…] of the seat, expected"""
+    """[…], the seat's expected grading points"""
     grading_logit: Tensor
-    """[…, K] of the bins of grading points"""
+    """[…, K], logits of the bins of grading points"""
 
     def each(self, change: Callable[[Tensor], Tensor]) -> "Outcome":
         return Outcome(*map(change, self))
@@ -35,7 +35,7 @@ class Outcome(NamedTuple):
 class RewardObjective(nn.Module):
     """Cross-entropy of the order of the seats, and the loss of each seat's grading points as in stage grading.
 
-    A module without parameters: its tables move with the network. Each seat's view of a round counts as one row.
+    It is a module without parameters, so that its tables move with the network. Each seat's view of a round is one row.
     """
 
     def __init__(self) -> None:
@@ -43,12 +43,12 @@ class RewardObjective(nn.Module):
         self.bins = HLGauss(Grading.unit, Grading.reach)
 
     def loss(self, output: RewardOutput, batch: RoundBatch, orders_of: RewardNetwork) -> dict[str, Tensor]:
-        """Returns the loss, of views or of predictions, and its parts, `cross_entropy` of the order as `orders_of`
-        numbers them and `grading_points`: means over the rounds."""
+        """Returns the loss of views or of predictions, and its parts: `cross_entropy` of the orders, numbered as in
+        `orders_of`, and `grading_points`. All are means over the rounds."""
         order_GS = true_orders(orders_of, batch.rank_GS)
         is_round_GTS = batch.is_round_GT[..., None].expand(-1, -1, order_GS.shape[-1])
         order_GTS, grading_GTS = (each_GS[:, None].expand_as(is_round_GTS) for each_GS in (order_GS, batch.grading_GS))
-        # masked, not indexed: to count the rounds, a CPU would wait for a GPU
+        # masked instead of indexed: to count the rounds, the CPU would wait for the GPU
         share_X = (is_round_GTS / is_round_GTS.sum()).flatten()
         order_XO, predicted_XK, points_X = (
             output.order_XSO.flatten(0, -2),
@@ -69,7 +69,7 @@ class RewardObjective(nn.Module):
 
 
 def true_orders(network: RewardNetwork, rank_XS: Tensor) -> Tensor:
-    """Returns order_XS: the number of the order with these ranks, as each seat counts it."""
+    """Returns order_XS: the number of the order with these ranks, counted from each seat."""
     order_X = network.orders.number(rank_XS.flatten(0, -2)).view(rank_XS.shape[:-1])
     return network.orders.number_from_SO.T[order_X]
 

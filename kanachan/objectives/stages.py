@@ -1,4 +1,4 @@
-"""The registry of stages, in the order of the curriculum. Imports nothing heavy: the command line reads it too."""
+"""The registry of stages in the order of the curriculum. Imports nothing heavy: the command line uses it too."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -9,46 +9,46 @@ STAGES: dict[str, str] = {
     "rank": "kanachan.objectives.rank:Rank",
     "grading": "kanachan.objectives.value:Grading",
 }
-"""By the name of a stage, the module and the class of its objective, which is imported on demand
+"""Module and class of the objective of each stage, imported on demand
 (`kanachan.objectives.networks.objective_class`). Each stage starts from the encoder of the previous one."""
 
 REWARD = "reward"
-"""the reward predictor (`kanachan.objectives.reward`): trained as a stage, but from rounds, with a network of its own,
-and outside the curriculum"""
+"""the reward predictor (`kanachan.objectives.reward`), trained as a stage outside the curriculum, from rounds and with
+its own network"""
 
 POLICY = "policy"
 """a policy improved by reinforcement learning, outside the curriculum: it starts from the whole network of the first
-stage, or of this one, and predicts the same"""
+stage or of this stage, and has the same outputs"""
 
 OTHER_KINDS: dict[str, str] = {
     REWARD: "kanachan.training.reward_stage",
     POLICY: "kanachan.reinforcement.policy_stage",
 }
-"""By the name of a stage outside the curriculum, the module that makes its data and its learner
+"""Module with the data and the learner of each stage outside the curriculum
 (`kanachan.training.learner.StageKind`)."""
 
 _OUTSIDE = {POLICY: "kanachan.objectives.imitation:PolicyObjective"}
 
 
 def scoring_stages() -> dict[str, str]:
-    """Returns all stages whose networks score candidates, as `STAGES` does: the curriculum, then those outside it."""
+    """Returns all stages whose networks score candidates, in the form of `STAGES`; stages of the curriculum first."""
     return {**STAGES, **_OUTSIDE}
 
 
 def trained_stages() -> tuple[str, ...]:
-    """Returns all that kanachan-train trains."""
+    """Returns all stages that kanachan-train can train."""
     return (*STAGES, REWARD, *_OUTSIDE)
 
 
 def require_stage(stage: str, known: Iterable[str] = STAGES) -> str:
-    """Returns the stage; raises ValueError, naming the known ones, if it is unknown."""
+    """Returns the stage; raises ValueError, naming the known stages, if it is unknown."""
     if stage not in known:
         raise ValueError(f"stage must be one of {', '.join(known)}, not {stage}")
     return stage
 
 
 def require_scoring(stage: str, path: str | Path) -> None:
-    """Raises ValueError, naming the weights at `path`, if those of their stage do not score actions."""
+    """Raises ValueError, naming the weights at `path`, if networks of their stage do not score actions."""
     expected = f"weights of another stage are expected here ({', '.join(scoring_stages())})"
     if stage == REWARD:
         raise ValueError(f"{path}: a reward predictor, which predicts how games end and chooses no actions; {expected}")
@@ -57,7 +57,7 @@ def require_scoring(stage: str, path: str | Path) -> None:
 
 
 def previous_stage(stage: str) -> str | None:
-    """Returns the stage from whose encoder this one starts; None for the first of the curriculum and outside it."""
+    """Returns the stage from whose encoder `stage` starts; None for the first stage and outside the curriculum."""
     names = list(STAGES)
     place = names.index(stage) if stage in names else 0
     return names[place - 1] if place else None

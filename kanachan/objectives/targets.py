@@ -1,4 +1,4 @@
-"""Targets of the stages, computed from the results of decisions: for the loss of a training batch, and for the
+"""Computes the targets of the stages from the results of decisions: for the loss of a training batch, and for the
 columns of an evaluation.
 
 Shapes: B decisions, R results of a decision or ranks, S seats.
@@ -15,7 +15,7 @@ from kanachan.data.columns import Columns
 
 
 class Results(NamedTuple):
-    """The results of decisions, and the deciding seats."""
+    """The results of decisions and the deciding seats."""
 
     result_BR: Tensor
     seat_B: Tensor
@@ -30,12 +30,12 @@ class Results(NamedTuple):
         return cls(torch.from_numpy(columns.results.copy()), torch.from_numpy(columns.seat.copy()), vocabulary)
 
     def named(self, name: str) -> Tensor:
-        """Returns [B] the result of this name."""
+        """Returns the result of this name, [B]."""
         return self.result_BR[:, self.vocabulary.results.index(name)]
 
     def by_seat(self, name: str) -> Tensor:
-        """Returns [B, S] the results `NAME_0`, `NAME_1` … of the seats."""
-        # not by a list, which is copied to a GPU only when all its work is done
+        """Returns the results `NAME_0`, `NAME_1` … of the seats, [B, S]."""
+        # no indexing by a list, which is copied to a GPU only after the GPU has finished all its work
         return torch.stack([self.named(f"{name}_{seat}") for seat in range(self.vocabulary.num_seats)], dim=1)
 
 
@@ -60,7 +60,7 @@ def final_ranks_by_seat(results: Results) -> Tensor:
 
 
 def final_ranks_from_actor(results: Results) -> Tensor:
-    """Returns rank_BS: the actor's rank at the end of the game, then those of the next seats in turn."""
+    """Returns rank_BS: the ranks of the actor and of the following seats, in turn order, at the end of the game."""
     num_seats = results.vocabulary.num_seats
     seat_BS = (results.seat_B[:, None] + torch.arange(num_seats, device=results.seat_B.device)) % num_seats
     return final_ranks_by_seat(results).gather(1, seat_BS)

@@ -1,4 +1,4 @@
-"""Value stages by classification over bins (HL-Gauss): round delta and grading points."""
+"""Value stages that classify over bins (HL-Gauss): round delta and grading points."""
 
 import math
 
@@ -15,13 +15,13 @@ from kanachan.objectives.targets import Results, grading_delta, round_delta
 
 
 class ValueObjective(Objective):
-    """A number of points, by classification over bins (HL-Gauss).
+    """Predicts a number of points by classification over bins (HL-Gauss).
 
     Bins are equally wide in the compressed coordinate c(x) = sign(x) log(1 + |x| / unit) and cover -reach ... reach;
-    points outside count as the edge. Points are predicted as the mean of the bins' centres, mapped back. As this map is
-    convex away from zero, a perfect prediction of a smoothed target is too far from zero by a share exp(v / 2) - 1
-    of |x| + unit, where v = (sigma^2 + 1 / 12) width^2 is the variance of the bin around the target. With 101 bins
-    and sigma 0.75 that is 0.28 % for the round delta (25 points of 8000) and 0.07 % for grading points.
+    points outside count as the edge. The predicted points are the mean of the bins' centres, mapped back. As this map
+    is convex away from zero, a perfect prediction of a smoothed target is too far from zero by a share exp(v / 2) - 1
+    of |x| + unit, where v = (sigma^2 + 1 / 12) width^2 is the variance of the bin around the target. With 101 bins and
+    sigma 0.75, this share is 0.28 % for the round delta (25 points of 8000) and 0.07 % for grading points.
     """
 
     uses = frozenset({"baseline", "keep_decoder"})
@@ -69,7 +69,7 @@ class RoundDelta(ValueObjective):
 
 
 class Grading(ValueObjective):
-    """The actor's grading points of the game. The reach covers the thousandths of the highest grade."""
+    """The actor's grading points of the game. The reach covers the highest grade, whose points are thousandths."""
 
     stage = "grading"
     title = "Grading: the actor's grading points"
@@ -83,7 +83,7 @@ class Grading(ValueObjective):
     scale = 100.0
 
     def prior_outputs(self, order_BO: Tensor, grading_BK: Tensor, seat_B: Tensor) -> tuple[Tensor, Tensor]:
-        """Returns the log probabilities of the bins, for both."""
+        """Returns the log probabilities of the bins, for the candidates and for the summary."""
         output_BK = grading_BK.log_softmax(dim=1)
         return output_BK, output_BK[:, : self.num_summary_outputs]
 
@@ -99,16 +99,16 @@ class Grading(ValueObjective):
 
 
 class HLGauss(nn.Module):
-    """HL-Gauss over equally wide bins of the compressed points; see `ValueObjective`.
+    """HL-Gauss over equally wide bins of compressed points; see `ValueObjective`.
 
     Farebrother et al. 2024, "Stop Regressing: Training Value Functions via Classification for Scalable Deep RL"
     (arXiv:2403.03950).
     """
 
     COUNT = 101
-    """of bins; odd, so that one is centred at zero"""
+    """number of bins; odd, so that one bin is centred at zero"""
     SIGMA = 0.75
-    """of the Gaussian around the target, in bins"""
+    """standard deviation of the Gaussian around the target, in bins"""
     points_K: Tensor
     inner_edge_E: Tensor
 
@@ -123,7 +123,7 @@ class HLGauss(nn.Module):
         self.register_buffer("inner_edge_E", ((centre_K[1:] + centre_K[:-1]) / 2).float(), persistent=False)
 
     def smooth(self, points_B: Tensor) -> Tensor:
-        """Returns target_BK: the mass of a Gaussian around each target in each bin; the edge bins take the tails."""
+        """Returns target_BK: the mass of a Gaussian around each target in each bin; the tails belong to edge bins."""
         clamped_B = points_B.clamp(-self.reach, self.reach)
         compressed_B = clamped_B.sign() * (clamped_B.abs() / self.unit).log1p()
         below_BE = torch.special.ndtr((self.inner_edge_E - compressed_B[:, None]) / self.sigma)

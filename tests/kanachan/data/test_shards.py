@@ -88,7 +88,7 @@ def with_one_more_column(folder: Path) -> None:
         (lambda f: cut(f / "train-00000.arrow", -10_000), r"train-00000\.arrow.*cut off"),
         (lambda f: cut(f / "train-00002.arrow", 0), r"train-00002\.arrow"),
         (lambda f: (f / "train-00002.arrow").unlink(), "is one of 3 shards .* but the folder contains 2"),
-        (lambda f: rewritten(f, 1, num_rows=5, seed=1), r"train-00001\.arrow.*another packing"),
+        (lambda f: rewritten(f, 1, num_rows=5, seed=1), r"train-00001\.arrow.*packed separately"),
         (of_another_program, "not a shard made by kanachan-pack"),
         (with_one_more_column, r"train-00000\.arrow: other columns than a shard has: .*'wall'.*again"),
     ],

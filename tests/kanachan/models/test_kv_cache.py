@@ -56,7 +56,7 @@ def test_a_cache_that_a_gpu_cannot_hold_is_refused(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(kv_cache, "free_bytes", lambda device: held)
     cached.reserve(1 + 100)
     with pytest.raises(
-        ValueError, match=r"memory for the cached events of 10\d seats, and games of 200 seats .* --together"
+        ValueError, match=r"memory for the cached events of 10\d seats, but games of 200 seats .* --together"
     ):
         CachedNetwork(Policy.load(written(tmp_path)).network, *SIZES).reserve(1 + 200)
 
