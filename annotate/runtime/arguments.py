@@ -20,6 +20,10 @@ class CommandParser(argparse.ArgumentParser):
         self.add_argument("--version", action="version", version=f"%(prog)s {version('kanachan')}")
         self._given: Sequence[str] = ()
 
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        # positional arguments may follow options
+        return self.parse_intermixed_args(args, namespace)
+
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         self._given = sys.argv[1:] if args is None else list(args)
         return super().parse_known_args(args, namespace)

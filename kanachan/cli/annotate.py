@@ -1,4 +1,4 @@
-"""kanachan-annotate: converts game records to annotations, lines or shards, and reports what was left out and why."""
+"""kanachan-annotate: converts game records to annotations (lines or shards), and reports omissions with reasons."""
 
 import argparse
 import sys
@@ -12,6 +12,7 @@ from annotate.game.settings import add_assumptions, grades_by_seat
 from annotate.pipeline.convert import Conversion, annotate_record
 from annotate.pipeline.outputs import Output, StandardOutput, TextOutput, encode_text
 from annotate.pipeline.run import run
+from annotate.records.addresses import is_address, is_record_address, parse_address
 from annotate.records.finding import SUFFIXES, Shard, check_paths, names_one_record
 from annotate.records.reading import ACCEPTED, find_records, num_players_of_first, records_of
 from annotate.runtime.arguments import CommandParser, add_force_option
@@ -29,10 +30,14 @@ _MOST_SOURCES = 20
 def main(argv: Sequence[str] | None = None) -> int:
     parser = _parser()
     options = parser.parse_args(argv)
-    options.by = sorted({*options.by})
+    options.by = sorted({name.strip() for name in options.by})  # as the names in records
     require_positive(parser, options, "processes", "explain")
 
     def body() -> int:
+        for path in filter(is_address, options.records):
+            if is_record_address(path):
+                raise ValueError(f"{path[:80]}: store this address in a file, and give the file")
+            raise ValueError(f"{path}: {parse_address(path).advice}")
         conversion = Conversion(
             options.records,
             options.room,
@@ -63,10 +68,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _explain(conversion: Conversion, number: int) -> str:
-    """Describes a decision of a record, as it would be written, or of a file of annotation lines."""
+    """Describes a decision of a record, as it would be written, or a decision in a file of annotation lines."""
     records = list(islice(records_of(find_records(conversion.paths)), 2))
     if len(records) != 1:
-        raise ValueError("--explain needs one file; of an archive one member, as in archive.zip!folder/game.xml")
+        raise ValueError("--explain needs one file, or one member of an archive, such as archive.zip!folder/game.xml")
     record = records[0]
     _, games, report = annotate_record(record, conversion, encode_text)
     problem = next((text for each in (report, *(game.report for game in games)) for text in each.left_out), None)
@@ -91,28 +96,28 @@ def _parser() -> argparse.ArgumentParser:
         "kanachan-annotate",
         description="Replays game records of riichi mahjong for four or three players and writes every decision of "
         f"every player as one line of text. Accepts {ACCEPTED}; formats are recognised by content. A round that "
-        "the rules engine cannot replay exactly is left out and named in the report on standard error.",
+        "the rules engine cannot replay exactly is left out and listed in the report on standard error.",
     )
     parser.add_argument(
         "records",
         nargs="+",
         help="files, folders (searched recursively), glob patterns; archives "
-        "(zip, or tar that is plain, gzip or zstd) are read member by member; archive.zip!folder/game.xml names one. "
+        "(zip; tar, plain, gzip or zstd) are read member by member; archive.zip!folder/game.xml names one member. "
         f"In folders and archives, only files with one of these suffixes are read: {', '.join(SUFFIXES)}",
     )
     what = _add_outputs(parser)
     parser.add_argument(
-        "-j", "--processes", type=int, default=num_cores(), help="processes (default: all %(default)s cores)"
+        "-j", "--processes", type=int, default=num_cores(), help="worker processes (default: all %(default)s cores)"
     )
     parser.add_argument(
         "--hidden",
         action="store_true",
-        help="add an eighth field: the hands of the others, and the tiles to be drawn where the record contains them; "
+        help="add an eighth field: the other players' hands, and the tiles to be drawn if the record contains them; "
         "shards store only the hands",
     )
     _add_selection(parser)
     parser.add_argument(
-        "--restart", action="store_true", help="start from scratch; discard what an interrupted run of this output left"
+        "--restart", action="store_true", help="start from scratch; discard an interrupted run's files of this output"
     )
     parser.add_argument("--strict", action="store_true", help="exit with status 3 if anything was left out")
     add_force_option(parser)
@@ -120,8 +125,8 @@ def _parser() -> argparse.ArgumentParser:
     what.add_argument(
         "--pack",
         metavar="DIR",
-        help="a folder of shards, as kanachan-pack makes it of annotation lines, without the lines in between; as "
-        "with -o, the same command continues an interrupted run",
+        help="folder of shards, as kanachan-pack makes it from annotation lines, written directly without the lines; "
+        "as with -o, the same command continues an interrupted run",
     )
     add_options(parser.add_argument_group("options of --pack"))
     return parser
@@ -133,8 +138,8 @@ def _add_outputs(parser: argparse.ArgumentParser) -> argparse._MutuallyExclusive
         "-o",
         "--output",
         metavar="FILE",
-        help="annotation lines; compressed by suffix (.gz, .zst); - is standard output. A run that was interrupted is "
-        "resumed by the same command; until then its files are next to FILE, with names that start with a dot",
+        help="file for annotation lines; compressed by suffix (.gz, .zst); -: standard output. The same command "
+        "resumes an interrupted run; until then its files are next to FILE, with names that start with a dot",
     )
     what.add_argument(
         "--explain", type=int, metavar="N", help="print decision N (from 1) of a record or of annotation lines in words"
@@ -147,8 +152,8 @@ def _add_selection(parser: argparse.ArgumentParser) -> None:
         "--players",
         type=int,
         choices=NUMS_OF_SEATS,
-        help="annotate only games of so many players, where there are both kinds, which cannot be mixed (default: as "
-        "the first game; another kind ends the run)",
+        help="annotate only games of this number of players, if there are both kinds, which cannot be mixed (default: "
+        "the number of the first game; a game of the other kind ends the run)",
     )
     parser.add_argument(
         "--by",
@@ -162,17 +167,17 @@ def _add_selection(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--keep-incomplete",
         action="store_true",
-        help="also annotate games whose final scores the record does not contain, as where it is cut off: their whole "
-        "rounds, with the ranks and scores after the last of them as if it were the end, and no change of grading "
-        "points. Suitable only for imitation and round_delta. If a game occurs twice, the first copy counts",
+        help="also annotate games whose final scores are missing, for example in truncated records: their complete "
+        "rounds, with the ranks and scores after the last one as the final result, and no change of grading points. "
+        "Suitable only for imitation and round_delta. If a game occurs twice, the first copy is used",
     )
     parser.add_argument(
         "--shard",
         type=_shard,
         default=Shard(1, 1),
         metavar="I/N",
-        help="every N-th record, from the I-th (1/N ... N/N): the share of one of N machines. Members of archives "
-        "are counted separately. Copies of a game under other names are found within a shard only",
+        help="every N-th record, starting at the I-th (1/N ... N/N): the share of one of N machines. Members of "
+        "archives are counted separately. Copies of a game under other names are found only within a shard",
     )
 
 
@@ -218,6 +223,6 @@ def _shards(options: argparse.Namespace) -> tuple[Output, Vocabulary]:
 
 
 def _vocabulary(options: argparse.Namespace) -> Vocabulary:
-    """Returns the vocabulary of the annotations, which may read records: what can be refused before is."""
+    """Returns the vocabulary of the annotations; checks the paths first, since this may read records."""
     check_paths(options.records)
     return vocabulary_of_seats(options.players or num_players_of_first(options.records) or NUMS_OF_SEATS[-1])

@@ -257,10 +257,16 @@ def _check_existing(
         )
     if arguments.json and not found:
         check_output(arguments.json, force=False)
-    for game in games if arguments.records and not arguments.resume else ():
-        path = Path(arguments.records) / f"{match.game_id(game)}{SUFFIX}"
-        if path.exists():
+    if not arguments.records:
+        return
+    records = [Path(arguments.records) / f"{match.game_id(game)}{SUFFIX}" for game in games]
+    check_output(str(records[0]))
+    if not arguments.resume:
+        for path in filter(Path.exists, records):
             raise ValueError(f"{path}: exists: name another folder, or replace its games of this match with --force")
+    without = sum(game in found and not path.exists() for game, path in zip(games, records, strict=True))
+    if without:
+        print(f"{PROGRAM}: warning: {without:,} games were played before and get no record", file=sys.stderr)
 
 
 def _print_stopped(num_results: int, json_path: str | None) -> None:

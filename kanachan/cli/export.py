@@ -35,6 +35,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             parser.error("the name of a folder to write to is empty")
         if folder is not None and Path(folder, WEIGHTS_NAME).is_file():
             parser.error(f"{folder}: the folder of a run; name another")
+    if arguments.output is not None and arguments.onnx is not None:
+        if Path(arguments.output).absolute() == Path(arguments.onnx).absolute():
+            parser.error(f"{arguments.onnx}: the folder of -o; name another for --onnx")
     return run_cleanly(PROGRAM, lambda: _export(arguments))
 
 

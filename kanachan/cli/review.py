@@ -13,7 +13,7 @@ from annotate.game.origin import Player
 from annotate.game.record import Game
 from annotate.game.settings import add_assumptions
 from annotate.records.addresses import ReplayAddress, is_address, is_record_address, parse_address, seat_in
-from annotate.records.finding import IN_ARCHIVE
+from annotate.records.finding import IN_ARCHIVE, archive_of
 from annotate.records.reading import Record, find_records, read_record, records_of, stem
 from annotate.replay.replay import annotate_game
 from annotate.runtime.arguments import CommandParser, add_force_option
@@ -160,7 +160,7 @@ def _locate(arguments: argparse.Namespace, address: ReplayAddress) -> None:
     """Replaces an address in the arguments with its record: the next argument, or a file in the current folder. Raises
     ValueError if there is none; the message says where to get the record, and the command to run then."""
     first = arguments.weights[0] if arguments.weights else ""
-    if Path(first).is_file() and not first.endswith(".safetensors"):
+    if Path(archive_of(first)[0]).is_file() and not first.endswith(".safetensors"):
         arguments.record, arguments.weights = first, arguments.weights[1:]
         return
     found = address.file_in(Path())

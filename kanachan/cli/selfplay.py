@@ -11,6 +11,7 @@ from tqdm import tqdm
 
 from annotate.game.settings import add_grades_option
 from annotate.runtime.arguments import CommandParser, add_force_option
+from annotate.runtime.files import check_output
 from annotate.runtime.signals import noting_stop_signals
 from annotate.runtime.terminal import in_words, require_positive, run_cleanly
 from kanachan.cli.environment import set_environment
@@ -95,6 +96,8 @@ def _run(arguments: argparse.Namespace) -> int:
     players, shares = parse_mixture(arguments.players)
     require_policies(*(path for player in players for path in player.files))
     packing = packing_of(arguments)
+    if arguments.records:
+        check_output(str(Path(arguments.records) / "GAME"))
     selfplay = _selfplay(arguments, players, shares)
     # heavy imports come only now, after the arguments have been found valid
     from kanachan.data.played_games import PlayedGames

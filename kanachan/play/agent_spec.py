@@ -122,7 +122,9 @@ def _split(text: str) -> tuple[str, float | None]:
     """Returns the player and its share, which is the number after the last `=`, if any; an existing path is taken
     literally."""
     player, separator, share = text.rpartition("=")
-    if not separator or _names_weights(text):
+    last = player.split()[-1] if player.startswith("mjai:") else ""
+    is_option = last.startswith("-") and "=" not in last  # such as --temperature=1
+    if not separator or is_option or _names_weights(text):
         return text, None
     try:
         return player, float(share)

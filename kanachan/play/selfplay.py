@@ -48,8 +48,12 @@ class SelfPlay:
     def __post_init__(self) -> None:
         if not 0 <= self.explore <= 1:
             raise ValueError(f"--explore must be a share in 0 ... 1, not {self.explore:g}")
-        for text in self.players if self.explore else ():
-            spec = parse_agent(text, requires_files=False)
+        if len(self.players) > len(ascii_uppercase):
+            raise ValueError(f"{len(self.players)} players: at most {len(ascii_uppercase)} can take turns")
+        specs = {text: parse_agent(text, requires_files=False) for text in self.players}
+        if self.explore and not any(spec.kind == "policy" for spec in specs.values()):
+            raise ValueError(f"--explore {self.explore:g}: has no effect without a network among the players")
+        for text, spec in specs.items() if self.explore else ():
             if spec.kind == "policy" and spec.temperature is None:
                 raise ValueError(
                     f"{text}: takes the action of the highest score: --explore {self.explore:g} needs a temperature, "

@@ -30,3 +30,11 @@ def test_an_unknown_option_is_named_with_the_one_that_was_meant(
         parser().parse_args(given)
     assert stopped.value.code == 2
     assert expected in capsys.readouterr().err
+
+
+def test_positional_arguments_may_follow_options() -> None:
+    made = CommandParser("program")
+    made.add_argument("inputs", nargs="+")
+    made.add_argument("-j", type=int)
+    found = made.parse_args(["a", "-j", "2", "b"])
+    assert (found.inputs, found.j) == (["a", "b"], 2)

@@ -36,6 +36,11 @@ def test_a_command_may_have_an_equals_sign_in_it() -> None:
         assert player.command == ("bot", command)
 
 
+def test_the_value_of_a_commands_last_option_is_no_share() -> None:
+    assert parse_mixture(["mjai:bot --temperature=1"])[0][0].command == ("bot", "--temperature=1")
+    assert parse_mixture(["mjai:bot --temperature 1=1"])[0][0].command == ("bot", "--temperature", "1")
+
+
 def test_a_path_that_exists_is_taken_as_it_is(tmp_path: Path) -> None:
     path = tmp_path / "lr=0.1"
     path.mkdir()
