@@ -78,9 +78,8 @@ class PlayedDecisions:
             mean = float(np.average(return_B, weights=weight_B))
             spread = float(np.average((return_B - mean) ** 2, weights=weight_B)) ** 0.5 or 1.0
             self._scales = Scales(mean, spread, float(weight_B.mean()))
-        # None: the critic of earlier versions, by default none; their runs can be resumed
-        settings = (returns.fingerprint, None, self._scales, config.keep)
-        fingerprint = hashlib.sha256(repr(settings).encode()).hexdigest()
+        # without the scales, whose last digits depend on the CPU: they follow from the shards and these settings
+        fingerprint = hashlib.sha256(repr((returns.fingerprint, config.keep)).encode()).hexdigest()
         scales = self._scales
 
         def labels_of(columns: Columns) -> NDArray[np.float32]:
@@ -96,7 +95,8 @@ def decisions_per_row(columns: Columns, behaviour: Behaviour, keep: float) -> ND
     """Returns how many decisions [B] each row stands for, if only the share `keep` is kept of decisions whose action
     the player, without exploring, takes with a probability above `DOMINATING`."""
     assert columns.log_probability is not None
-    own_B = np.exp(columns.log_probability) - behaviour.explore / columns.actions.lengths
+    # in float64, so that no CPU rounds another decision across the limit
+    own_B = np.exp(columns.log_probability.astype(np.float64)) - behaviour.explore / columns.actions.lengths
     is_dominating_B = own_B > (1 - behaviour.explore) * DOMINATING
     return np.where(is_dominating_B, np.float32(1 / keep), np.float32(1))
 

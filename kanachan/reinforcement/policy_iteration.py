@@ -101,7 +101,7 @@ class Iteration:
 
     def _train(self, stage: str, out: str, arguments: list[str]) -> Phase:
         run = self.config.run
-        names = ("wandb", "group", "accelerator", "precision", "threads")
+        names = ("wandb", "group", "accelerator", "threads")
         shared = {name: getattr(run, name) for name in names if getattr(run, name) is not None}
         options = [part for name, value in shared.items() for part in (f"--run.{name}", str(value))]
         data = ["--data.path", str(self.games), "--run.seed", self._seed]

@@ -71,7 +71,6 @@ def test_an_iteration_consists_of_commands_that_a_user_could_type(tmp_path: Path
     folder = tmp_path / "run/iteration-002"
     train = f"--data.path {folder}/games --run.seed 2 -o {folder}"
     shared = "--resume auto --run.wandb disabled --run.group group --run.accelerator auto"
-    shared += " --run.precision auto"
     assert found == [
         f"kanachan-selfplay old@0.7=0.75 rule=0.25 -n 6 --explore 0 --rules tenhou --style south --seed 2 "
         f"--fractions 0.7,0.1,0.2 -o {folder}/games --device cpu",
