@@ -5,7 +5,7 @@ Imports nothing heavy, so that `kanachan-train --help` and the checks of a confi
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from kanachan.policy_config import PolicyConfig, SelfPlayConfig, require, require_each
 
@@ -15,20 +15,6 @@ PARTS = ("encoder", "decoder", "head", "summary_head")
 """parts of a network, by attribute name; the heads of auxiliary targets are a further part"""
 WEIGHTS_NAME = "weights.safetensors"
 """weights file in the folder of a finished run"""
-RETIRED: dict[str, Any] = {
-    "model.relative_suits": True,
-    "objective.conservative": 0.0,
-    "reward.network": "round",
-    "reward.last_leads": True,
-    "reward.dropout": 0.0,
-    "reward.grading": 0.3,
-    "policy.critic": None,
-    "policy.oracle": 0.0,
-    "policy.oracle_decay": 0.75,
-    "policy.oracle_limit": 2.0,
-    "selfplay.critic": False,
-}
-"""settings of earlier versions, which occur in old runs and cards, and their fixed values now"""
 _MOST_LAYERS = 1000
 _MOST_WIDTH = 1 << 20
 """upper limits that catch typing errors before the network fills the memory"""

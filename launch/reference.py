@@ -1,15 +1,15 @@
-"""Makes a reference model of the weights of a run: half precision, for the package, with a card for people.
+"""Makes a reference model for the package from a run's weights: half precision, with a readable card.
 
 python launch/reference.py RUN --evaluation evaluation.json --ancestors runs/imitation --games docs/benchmark
     --arena arena.json -o kanachan/reference/rank.safetensors
 python launch/reference.py RUN --evaluation evaluation.json --int8 SHARDS -o kanachan/reference/imitation.safetensors
 
-Those of three players are in kanachan/reference/3p.
+Reference models for three players are in kanachan/reference/3p.
 
-The card loses the folders of the machine that trained it. It gains the metrics that kanachan-evaluate computed on the
-test split, how far int8 matrices are from the network there, the results of matches, the games by table and date, the
-passes over them and the commands that make the weights again. Half precision halves the file; a network that is loaded
-from it computes in fp32 as before.
+Removed from the card: the folders of the machine that trained the network. Added: the metrics that kanachan-evaluate
+computed on the test split, the divergence of int8 matrices there, the results of matches, the games by table and date,
+the number of passes over them, and the commands that reproduce the weights. Half precision halves the file size; a
+network that is loaded from it still computes in fp32.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from typing import Any
 import torch
 
 from annotate.runtime.terminal import run_cleanly
-from kanachan.config import RETIRED, SPLITS
+from kanachan.config import SPLITS
 from kanachan.data.loader import held_out_columns
 from kanachan.evaluation.benchmark import games_in, tables_of
 from kanachan.inference.int8_network import divergence, with_int8
@@ -36,7 +36,7 @@ from kanachan.training.run_folder import plain
 LICENCE = "MIT"
 _BATCH = 256
 _INT8_INSTRUCTIONS = ("avx512_vnni", "avx_vnni", "amx_int8")
-"""of which one multiplies int8: without any, sums can overflow"""
+"""instructions that multiply int8; on CPUs without any of them, sums can overflow"""
 _MEASURED = ("agreement", "questions", "values", "log_likelihood", "less_scores", "chance")
 
 
@@ -51,10 +51,10 @@ def reference_card(
     """Returns the card of a reference model.
 
     Args:
-        ancestors: weights of the earlier stages, for the passes and the commands.
+        ancestors: weights of the earlier stages, for the passes and commands.
 
     Raises:
-        ValueError: `ancestors` are not those of the lineage, or `games` not those of the data.
+        ValueError: `ancestors` do not belong to the lineage, or the number of `games` differs from the data.
     """
     runs = [*_of_lineage(weights, ancestors), weights]
     card = {**weights.card, "config": _config(weights.card), "data": _data(weights.card["data"])}
@@ -77,8 +77,8 @@ def reference_card(
 
 
 def measured(path: Path, stage: str) -> dict[str, Any]:
-    """Reads the metrics of the one network of the stage in a file of kanachan-evaluate. Raises ValueError: it has no or
-    several networks of the stage."""
+    """Reads the metrics of the only network of the stage from a file of kanachan-evaluate. Raises ValueError if the
+    file has no network or several networks of the stage."""
     evaluation = json.loads(path.read_text(encoding="utf-8"))
     entries = [entry for entry in evaluation["weights"] if entry["stage"] == stage]
     if len(entries) != 1:
@@ -93,11 +93,11 @@ def measured(path: Path, stage: str) -> dict[str, Any]:
 
 
 def int8_divergence(run: str, shards: str, evaluation: Mapping[str, Any]) -> dict[str, Any]:
-    """Computes how far a run's network is from itself with int8 matrices, on the decisions of its evaluation.
+    """Computes the divergence between a run's network with int8 matrices and without, on the evaluation's decisions.
 
     Raises:
-        ValueError: int8 is not for this machine, the weights are not of imitation, or the shards are not those of the
-            evaluation.
+        ValueError: this machine cannot multiply int8, the weights are not of imitation, or the shards have another
+            number of decisions than the evaluation.
     """
     if not any(torch.cpu.get_capabilities().get(name, False) for name in _INT8_INSTRUCTIONS):
         raise ValueError("--int8: needs a CPU that multiplies int8 (VNNI, AMX): sums could overflow on others")
@@ -114,7 +114,7 @@ def int8_divergence(run: str, shards: str, evaluation: Mapping[str, Any]) -> dic
 
 
 def match(path: Path) -> dict[str, Any]:
-    """Reads the result of a match in a file of kanachan-arena."""
+    """Reads the result of a match from a file of kanachan-arena."""
     arena = json.loads(path.read_text(encoding="utf-8"))
     settings = {name: arena["match"][name] for name in ("format", "rules", "style", "room", "grades", "seed")}
     return {
@@ -128,7 +128,7 @@ def match(path: Path) -> dict[str, Any]:
 
 
 def _without_folders(player: str) -> str:
-    """Returns the specification of a player with the names of its files alone; names of shipped weights stay."""
+    """Returns a player's specification without the folders of its files; names of the package's weights are kept."""
     return player if player.startswith("reference") else player.rsplit("/", 1)[-1]
 
 
@@ -180,8 +180,8 @@ def _training(run: Weights) -> dict[str, Any]:
 
 
 def _commands(run: Weights) -> list[str]:
-    """Returns the commands that trained and calibrated a run: its settings that differ from those of its stage; and
-    before them the one that packed its data, if that was by file."""
+    """Returns the commands that trained and calibrated a run, with the settings that differ from its stage's defaults;
+    before them, the command that packed its data, if whole files were assigned to the splits."""
     config = _config(run.card)
     sources = _data(run.card["data"])["sources"]
     commands = []
@@ -192,14 +192,11 @@ def _commands(run: Weights) -> list[str]:
     if config["init"]:
         command += ["--init", config["init"]]
     usual = plain(stage_defaults(config["stage"], run.vocabulary))
-    for setting, value in RETIRED.items():
-        section, _, name = setting.partition(".")
-        usual[section][name] = value
     own = {config["stage"]} & {"reward", "policy"}
     for section in ("data", "model", "objective", "optim", "run", *own):
         for name, value in config.get(section, {}).items():
-            is_given = f"{section}.{name}" not in ("data.path", "data.exchange_suits")
-            if is_given and value != usual[section].get(name):
+            # ancestors may have settings that are gone
+            if name != "path" and value != usual[section].get(name, value):
                 command += [f"--{section}.{name}", value if isinstance(value, str) else json.dumps(value)]
     commands.append(shlex.join(command))
     if "calibration" in run.card:
@@ -208,7 +205,7 @@ def _commands(run: Weights) -> list[str]:
 
 
 def _games(weights: Weights, games: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    """Returns the number of games and their tables by date, for each split."""
+    """Returns, for each split, the number of games and their tables by date."""
     counted = weights.card["data"]["games"]
     for split in SPLITS:
         if len(games[split]) != counted[split]:
@@ -218,9 +215,9 @@ def _games(weights: Weights, games: Mapping[str, Sequence[str]]) -> dict[str, An
 
 def main() -> int:
     parser = argparse.ArgumentParser(
-        prog="launch/reference.py", description="Makes a reference model of the weights of a run."
+        prog="launch/reference.py", description="Makes a reference model from the weights of a run."
     )
-    parser.add_argument("run", help="weights file, or folder of a run that has ended")
+    parser.add_argument("run", help="weights file, or folder of a finished run")
     parser.add_argument("--evaluation", type=Path, required=True, help="JSON of kanachan-evaluate RUN SHARDS --json")
     parser.add_argument(
         "--ancestors", nargs="*", default=[], metavar="RUN", help="weights of the earlier stages, in any order"
@@ -228,9 +225,9 @@ def main() -> int:
     parser.add_argument(
         "--arena", type=Path, nargs="*", default=[], metavar="JSON", help="JSON of kanachan-arena --json"
     )
-    parser.add_argument("--games", type=Path, metavar="DIR", help="folder with the ids of the games of each split")
-    parser.add_argument("--int8", metavar="SHARDS", help="measures int8 matrices on the split of the evaluation there")
-    parser.add_argument("-o", "--output", type=Path, required=True, help="the file to write")
+    parser.add_argument("--games", type=Path, metavar="DIR", help="folder with the game ids of each split")
+    parser.add_argument("--int8", metavar="SHARDS", help="measure int8 matrices on the evaluation's split of SHARDS")
+    parser.add_argument("-o", "--output", type=Path, required=True, help="file to write")
     parser.add_argument("--force", action="store_true", help="replace the file, if it exists")
     arguments = parser.parse_args()
 

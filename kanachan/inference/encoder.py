@@ -1,5 +1,5 @@
-"""The encoder of a network as a `transformers` model. kanachan-export copies this module, and those that it imports,
-into the folder that it writes, so that the folder can be opened without this program.
+"""The encoder of a network as a `transformers` model. kanachan-export copies this module and its imports into the
+folder that it writes, so that the folder can be opened without this program.
 
 Shapes: B situations, O own tokens (padded), D width.
 """
@@ -19,7 +19,7 @@ from kanachan.models.transformer import Encoder
 
 
 class KanachanConfig(PretrainedConfig):  # type: ignore[no-untyped-call]
-    """Sizes of an encoder and its vocabulary, which must be given. `hidden_size` is another name of the width."""
+    """Sizes of an encoder, and its vocabulary, which must be given. `hidden_size` is another name for the width."""
 
     model_type = "kanachan_encoder"
     attribute_map = {"hidden_size": "width", "num_hidden_layers": "layers", "num_attention_heads": "heads"}
@@ -31,7 +31,6 @@ class KanachanConfig(PretrainedConfig):  # type: ignore[no-untyped-call]
         heads: int = ModelConfig.heads,
         feedforward: int = ModelConfig.feedforward,
         dropout: float = ModelConfig.dropout,
-        relative_suits: bool = False,  # folders of earlier versions do not have it
         vocabulary: str = "",
         fingerprint: str = "",
         actor_first: bool = False,
@@ -42,7 +41,6 @@ class KanachanConfig(PretrainedConfig):  # type: ignore[no-untyped-call]
         self.heads = heads
         self.feedforward = feedforward
         self.dropout = dropout
-        self.relative_suits = relative_suits
         self.vocabulary = vocabulary
         self.fingerprint = fingerprint
         self.actor_first = actor_first
@@ -50,8 +48,8 @@ class KanachanConfig(PretrainedConfig):  # type: ignore[no-untyped-call]
 
 
 class KanachanEncoder(PreTrainedModel):  # type: ignore[no-untyped-call]
-    """Encodes situations: `last_hidden_state` [B, O, D], of the situation, its seats and its tiles, and `pooler_output`
-    [B, D], the vector of the situation.
+    """Encodes situations: `last_hidden_state` [B, O, D] has vectors of the situation, its seats and its tiles;
+    `pooler_output` [B, D] is the vector of the situation.
 
     Raises ValueError if the folder was exported for a vocabulary that this version of the program does not have.
     """
@@ -62,8 +60,6 @@ class KanachanEncoder(PreTrainedModel):  # type: ignore[no-untyped-call]
 
     def __init__(self, config: KanachanConfig) -> None:
         super().__init__(config)
-        if not config.relative_suits:
-            raise ValueError("exported by an earlier version, whose networks know single suits: export it again")
         self.vocabulary = exported_vocabulary("encoder", config.vocabulary, config.fingerprint)
         sizes: dict[str, Any] = {each.name: getattr(config, each.name, each.default) for each in fields(ModelConfig)}
         self.encoder = Encoder(ModelConfig(**sizes), TokenLayout(self.vocabulary))
@@ -83,16 +79,16 @@ class KanachanEncoder(PreTrainedModel):  # type: ignore[no-untyped-call]
         seen: Tensor,
         return_dict: bool | None = None,
     ) -> BaseModelOutputWithPooling | tuple[Tensor, Tensor]:
-        """Computes the outputs for inputs as of `inputs_of`; `kanachan.data.batch.Batch` documents each."""
+        """Computes the outputs for inputs from `inputs_of`; `kanachan.data.batch.Batch` documents each input."""
         own_BOD = encoded(self.encoder, table, standing, tiles, numbers, events, groups, seen)
         if return_dict is False:
             return own_BOD, own_BOD[:, 0]
         return BaseModelOutputWithPooling(last_hidden_state=own_BOD, pooler_output=own_BOD[:, 0])
 
     def inputs_of(self, rows: Rows) -> dict[str, Tensor]:
-        """Converts decisions to the keyword arguments of `forward`, in their order, on the encoder's device: annotation
-        lines; or rows of a shard, as a list of mappings, a mapping from columns to lists (`dataset[:100]` of
-        `datasets`), or an Arrow record batch or table. Raises ValueError: a row is not a decision; gives its number,
-        from 1, and the reason."""
+        """Converts decisions to the keyword arguments of `forward`, in the same order, on the encoder's device.
+        Decisions are annotation lines, or rows of a shard: a list of mappings, a mapping from columns to lists
+        (`dataset[:100]` of `datasets`), or an Arrow record batch or table. Raises ValueError, with the number of the
+        row (from 1) and the reason, if a row is not a decision."""
         inputs = inputs_of_rows(rows, self.vocabulary, actor_first=self.config.actor_first)
         return {name: inputs[name].to(self.device) for name in SITUATION_INPUTS}

@@ -1,7 +1,7 @@
-"""The folder that kanachan-export writes for `transformers`: weights, configuration, code and a model card.
+"""Writes the folder of kanachan-export for `transformers`: weights, configuration, code and a model card.
 
-The code is a copy of the running program's: `transformers` opens the folder with `trust_remote_code=True` where this
-program is not installed.
+The code is a copy of the running program's code: with `trust_remote_code=True`, `transformers` opens the folder even if
+this program is not installed.
 """
 
 import ast
@@ -27,29 +27,29 @@ _AUTO_MAP = {"AutoConfig": f"{_CODE}.{KanachanConfig.__name__}", "AutoModel": f"
 
 def export_encoder(policy: Policy, folder: Path, name: str | None = None) -> int:
     """Writes the encoder of a network to a folder, which is made if it is missing; returns its number of parameters.
-    The model card opens it by `name`, if that is not the folder's."""
+    The example in the model card opens the encoder by `name`, by default the folder's name."""
     sizes = {key: size for key, size in policy.card["model"].items() if key != "decoder_layers"}
     config = KanachanConfig(
-        **sizes | {"relative_suits": True},
+        **sizes,
         vocabulary=policy.vocabulary.name,
         fingerprint=policy.vocabulary.fingerprint,
         actor_first=policy.actor_first,
         auto_map=_AUTO_MAP,
     )
     exported = KanachanEncoder(config)
-    disable_progress_bar()  # type: ignore[no-untyped-call]  # of writing one file
+    disable_progress_bar()  # type: ignore[no-untyped-call]  # for writing one file
     exported.encoder.load_state_dict(policy.network.encoder.state_dict(), strict=True)
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder, prefix=".kanachan-export.") as temporary:
         try:
             exported.save_pretrained(temporary)
-        except SafetensorError as error:  # of the disk
+        except SafetensorError as error:  # a disk error
             raise OSError(f"{folder}: the weights could not be written ({error})") from error
         for module, text in _copied_sources().items():
             Path(temporary, f"{module}.py").write_text(text, encoding="utf-8")
         Path(temporary, _ABOUT).write_text(_about(policy, name or folder.resolve().name), encoding="utf-8")
         write_card(Path(temporary, CARD_NAME), policy.card)
-        mode = Path(temporary, CARD_NAME).stat().st_mode  # of usual files; those of safetensors only the owner can read
+        mode = Path(temporary, CARD_NAME).stat().st_mode  # of usual files; only the owner can read safetensors files
         for file in Path(temporary).iterdir():
             file.chmod(mode)
             file.replace(folder / file.name)
@@ -57,7 +57,7 @@ def export_encoder(policy: Policy, folder: Path, name: str | None = None) -> int
 
 
 def _about(policy: Policy, name: str) -> str:
-    """Returns the text of README.md: what the folder holds, an example, and the model card."""
+    """Returns the text of README.md: the folder's contents, an example and the model card."""
     card = policy.card
     licence = card.get("licence") or card.get("license")
     sizes = ", ".join(f"{name} {value}" for name, value in card["model"].items() if name != "decoder_layers")
@@ -84,11 +84,11 @@ with torch.no_grad():
     situation = encoder(**encoder.inputs_of(lines)).pooler_output  # [decisions, width]
 ```
 
-Where kanachan is installed, `import kanachan.inference.huggingface` takes the place of `trust_remote_code=True`.
+Where kanachan is installed, use `import kanachan.inference.huggingface` instead of `trust_remote_code=True`.
 
 `encoder.inputs_of(rows)` takes annotation lines of `kanachan-annotate`, or rows of shards of `kanachan-pack`: a list of
 mappings, a mapping from columns to lists (`dataset[:100]` of `datasets`), or an Arrow record batch or table. Only the
-columns sparse, numeric, progression and actions are read. Give it some hundreds of decisions at a time.
+columns sparse, numeric, progression and actions are read. Give it a few hundred decisions at a time.
 
 | output | size | content |
 | --- | --- | --- |
@@ -103,8 +103,8 @@ Where `inputs["tiles"]` is 0, a row of `last_hidden_state` after the seats is pa
 
 {"".join(_section(title, lines) for title, lines in card_sections(card).items())}## Licence
 
-The code is kanachan's (MIT). The weights: {licence or "not stated in their card"}. `{CARD_NAME}` holds
-all that is known of their training.
+The code is kanachan's (MIT). The weights: {licence or "not stated in their card"}. `{CARD_NAME}` contains
+all that is known about their training.
 """
 
 
@@ -113,11 +113,10 @@ def _section(title: str, lines: Sequence[str]) -> str:
 
 
 def _copied_sources() -> dict[str, str]:
-    """Returns the text of the encoder's module, named `_CODE`, and of all modules of this program that it needs, by
-    name: files of one folder, which import each other relatively.
+    """Returns by name the text of the encoder's module (`_CODE`) and of all modules of this program that it needs:
+    files of one folder, which import each other relatively.
 
-    They import their own modules with `from package.module import names` alone, of which the test of an export makes
-    sure.
+    They import modules of this program only with `from package.module import names`; the test of an export ensures it.
     """
     sources: dict[str, str] = {}
     waiting = [encoder.__name__]
@@ -137,8 +136,8 @@ def _name_of_copy(module: str) -> str:
 
 
 def _names_of(modules: list[str]) -> str:
-    """Returns statements that name modules and import none: `transformers` before 5.11 copies to its cache what the
-    opened module names, and not what those modules need."""
+    """Returns statements that name modules without importing them: `transformers` before 5.11 copies to its cache only
+    modules that the opened module names, not their dependencies."""
     imports = "\n".join(f"    from .{module} import *" for module in modules)
     return f"\nfrom typing import TYPE_CHECKING\n\nif TYPE_CHECKING:\n{imports}\n"
 

@@ -17,15 +17,13 @@ from kanachan.models.reference import resolved
 CARD_KEY = "card"
 SIZES_OF_ENCODER = ("width", "layers", "heads", "feedforward")
 """fields of ModelConfig"""
-_SUITS = "encoder.suits.suit_N"
-"""tensor that networks with relative suits have, and those of earlier versions not"""
 FORMAT_VERSION = 2
 """2: decisions of a round share their events"""
 
 
 def weights_file(path: str | Path) -> Path:
-    """Returns the weights file of a path to it or to its run folder, or of a name (`kanachan.models.reference`). Raises
-    ValueError: there is no such file, or the folder holds none."""
+    """Returns the weights file for its path, its run folder or its name (`kanachan.models.reference`). Raises
+    ValueError if there is no such file or the folder has no weights."""
     given = resolved(path)
     if not given.is_dir():
         require_exists(given)
@@ -38,29 +36,28 @@ def weights_file(path: str | Path) -> Path:
 
 
 def vocabulary_of(path: str | Path) -> Vocabulary:
-    """Returns the vocabulary that weights are for; raises ValueError as `read_card`."""
+    """Returns the vocabulary of weights; raises ValueError like `read_card`."""
     return vocabulary_named(read_card(path)["vocabulary"])
 
 
 def file_hash(path: str | Path) -> str:
-    """Computes the SHA-256 of the weights file of a path or name, as lineages have it."""
+    """Computes the SHA-256 of the weights file of a path or name, as in lineages."""
     return hashlib.sha256(weights_file(path).read_bytes()).hexdigest()
 
 
 def weights_hash(path: str | Path) -> str:
-    """Computes a hash of the weights file of a path or name, 16 hexadecimal digits: games record it of their players.
-    Raises ValueError: there is no such file."""
+    """Computes a hash of the weights file of a path or name, 16 hexadecimal digits: games record this hash of their
+    players. Raises ValueError if there is no such file."""
     return file_hash(path)[:16]
 
 
 def read_card(path: str | Path) -> dict[str, Any]:
-    """Reads the card of the weights file of a path or name, and nothing else of it. Raises ValueError, which names it,
-    if it is missing, cut off, not a weights file of this program, or has another format version or vocabulary."""
+    """Reads only the card of the weights file of a path or name. Raises ValueError, naming the file, if it is missing,
+    cut off, not a weights file of this program, or has another format version or vocabulary."""
     file = weights_file(path)
     try:
         with safe_open(file, framework="np") as opened:
             text = (opened.metadata() or {}).get(CARD_KEY)
-            has_suits = _SUITS in opened.keys()
         card = json.loads(text) if text is not None else None
     except (SafetensorError, json.JSONDecodeError) as error:
         if file.suffix == ".ckpt":
@@ -78,26 +75,21 @@ def read_card(path: str | Path) -> dict[str, Any]:
             f"{file}: made for the vocabulary {card['vocabulary']} {card['fingerprint']}; this program has "
             f"{known_vocabularies()}"
         )
-    if card["stage"] != "reward" and not has_suits:
-        raise ValueError(
-            f"{file}: written by an earlier version, whose network knows single suits: train it again, or use that "
-            "version of the program"
-        )
     return card
 
 
 def other_version(version: object) -> str:
-    """Returns the error message of a file that does not have `FORMAT_VERSION`."""
+    """Returns the error message for a file whose format version is not `FORMAT_VERSION`."""
     return (
-        f"written in format version {version}, but this program has {FORMAT_VERSION}, with another network: train it "
+        f"written in format version {version}, but this program has {FORMAT_VERSION} with another network: train it "
         "again, or use the version of the program that wrote it"
     )
 
 
 def require_encoder_sizes(model: ModelConfig, theirs: Mapping[str, Any], path: str | Path) -> None:
-    """Raises ValueError, naming both sides, if the encoder of the weights at `path` has other sizes than `model`.
+    """Raises ValueError, naming both sizes, if the encoder of the weights at `path` differs in size from `model`.
 
-    It may have more blocks: a run of a shallower network begins with some of them (`kanachan.models.fewer_blocks`).
+    It may have more blocks: a run of a shallower network starts with some of them (`kanachan.models.fewer_blocks`).
     """
     differing = [name for name in SIZES_OF_ENCODER if getattr(model, name) != theirs[name]]
     if model.layers < theirs["layers"]:
@@ -108,5 +100,5 @@ def require_encoder_sizes(model: ModelConfig, theirs: Mapping[str, Any], path: s
             + ", ".join(f"model.{name} is {theirs[name]} there, {getattr(model, name)} here" for name in differing)
             + "; give "
             + " ".join(f"--model.{name} {str(theirs[name]).lower()}" for name in differing)
-            + ", or no sizes, which are then taken from there"
+            + ", or omit the sizes to inherit them"
         )

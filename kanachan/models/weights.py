@@ -1,5 +1,5 @@
 """The weights file: one safetensors file with all tensors of a network and, in its metadata, a card that
-describes them (stage, settings, vocabulary, data, lineage, metrics). All that follows training needs this file alone.
+describes them (stage, settings, vocabulary, data, lineage, metrics). All steps after training need only this file.
 
 The keys `encoder.*` have the same meaning in every stage; the next stage inherits them.
 """
@@ -18,22 +18,28 @@ from torch import Tensor, nn
 
 from annotate.runtime.files import replacing
 from annotate.vocabulary import Vocabulary, vocabulary_named
-from kanachan.config import RETIRED, ModelConfig, ObjectiveConfig, RewardConfig, StageName
+from kanachan.config import ModelConfig, ObjectiveConfig, RewardConfig, StageName
 from kanachan.models.card import CARD_KEY, FORMAT_VERSION, file_hash, read_card, weights_file
 from kanachan.models.learned_games import GAMES_KEY, LearnedGames
 from kanachan.models.reference import name_of
 
 CARD_NAME = "card.json"
 PRIOR_KEY = "prior"
-"""entry of the card of weights with a prior: the card of the reward predictor that it was, its hash and its name"""
+"""card entry of weights with a prior: the card of the reward predictor that was the prior, its hash and its name"""
 TEACHER_KEY = "teacher"
-"""entry of the card of weights that learned the probabilities of others: these, as in a lineage"""
+"""card entry of weights that learned the probabilities of a teacher: the teacher, described as in a lineage"""
+_RETIRED = {
+    ModelConfig: ("relative_suits",),
+    ObjectiveConfig: ("conservative",),
+    RewardConfig: ("network", "last_leads", "dropout", "grading"),
+}
+"""settings in cards of the package that have only one value now"""
 _Settings = TypeVar("_Settings", ModelConfig, ObjectiveConfig, RewardConfig)
 
 
 @dataclass(frozen=True)
 class Weights:
-    """A weights file that was read and checked. The settings raise ValueError, naming the file, for unknown ones."""
+    """A weights file that was read and checked. Its settings raise ValueError, naming the file, if some are unknown."""
 
     path: Path
     card: dict[str, Any]
@@ -92,7 +98,7 @@ def write_weights(path: Path, tensors: Mapping[str, Tensor], card: Mapping[str, 
 
 
 def write_card(path: Path, card: Mapping[str, Any]) -> None:
-    """Writes the card alone, as JSON for people and without keys of games; programs read the one inside the weights
+    """Writes only the card, as JSON for people and without the keys of games; programs read the card inside the weights
     file."""
     if GAMES_KEY in card:
         card = {**card, GAMES_KEY: {name: value for name, value in card[GAMES_KEY].items() if name != "keys"}}
@@ -101,7 +107,7 @@ def write_card(path: Path, card: Mapping[str, Any]) -> None:
 
 
 def read_weights(path: str | Path) -> Weights:
-    """Reads a weights file, or that of a run folder or of a name (`kanachan.models.reference`); raises ValueError as
+    """Reads the weights file of a path, a run folder or a name (`kanachan.models.reference`); raises ValueError like
     `read_card`."""
     file = weights_file(path)
     card = read_card(file)
@@ -119,9 +125,9 @@ def load_tensors(module: nn.Module, tensors: Mapping[str, Tensor], path: Path) -
 
 
 def interpolated(old: Weights, new: Weights, share: float) -> Mapping[str, Tensor]:
-    """Returns the tensors that are `share` of the way from `old` to `new`, or beyond it, of the kinds of `new`: a step
-    of training, shortened or lengthened. Heads of auxiliary targets that only `old` has are left out. Raises ValueError
-    if `old` lacks a tensor of `new`, or has it in another shape."""
+    """Returns tensors at `share` of the way from `old` to `new`, or beyond `new`, in the dtypes of `new`: a training
+    step, shortened or lengthened. Heads of auxiliary targets that only `old` has are left out. Raises ValueError if
+    `old` lacks a tensor of `new`, or has it in another shape."""
     shape_of = {name: tensor.shape for name, tensor in old.tensors.items()}
     if any(shape_of.get(name) != tensor.shape for name, tensor in new.tensors.items()):
         raise ValueError(f"{old.path} and {new.path} are networks of different sizes or heads")
@@ -134,8 +140,8 @@ def interpolated(old: Weights, new: Weights, share: float) -> Mapping[str, Tenso
 
 
 def lineage_of(weights: Weights) -> list[dict[str, Any]]:
-    """Returns the stages that led to these weights, theirs last: file hash, length and metrics of each, and the name of
-    weights of the package."""
+    """Returns the stages that led to these weights, their own last: file hash, length and metrics of each stage, and
+    the name if the package has the weights."""
     card = weights.card
     name = name_of(weights.path)
     own = {
@@ -161,18 +167,13 @@ def prior_card_of(weights: Weights) -> dict[str, Any]:
 
 
 def reward_settings(card: Mapping[str, Any], path: Path | str) -> RewardConfig:
-    """Returns the settings of the network in the card of a reward predictor; raises ValueError, naming the file, for
-    unknown ones."""
+    """Returns the network settings in the card of a reward predictor; raises ValueError, naming the file, if some are
+    unknown."""
     return _settings(RewardConfig, card["model"], path)
 
 
 def _settings(kind: type[_Settings], values: Mapping[str, Any], path: Path | str) -> _Settings:
-    for setting in ("reward.network", "reward.last_leads"):
-        name = setting.partition(".")[2]
-        if values.get(name, RETIRED[setting]) != RETIRED[setting]:
-            raise ValueError(f"{path}: made with {setting}={values[name]}, which is no more: train it again")
-    retired = {setting.partition(".")[2] for setting in RETIRED}  # training alone depends on the others
-    values = {name: value for name, value in values.items() if name not in retired}
+    values = {name: value for name, value in values.items() if name not in _RETIRED[kind]}
     unknown = set(values) - {setting.name for setting in fields(kind)}
     if unknown:
         raise ValueError(f"{path}: its card has settings unknown to this program: {', '.join(sorted(unknown))}")
@@ -180,12 +181,12 @@ def _settings(kind: type[_Settings], values: Mapping[str, Any], path: Path | str
 
 
 def commit_of_program() -> str | None:
-    """Returns the commit of the checkout of this file, with "-dirty" if files were changed; None elsewhere."""
+    """Returns the commit of the checkout of this file, with "-dirty" if files were changed; None outside a checkout."""
     root = Path(__file__).parents[2]
     if not (root / ".git").exists():
         return None
     command = ["git", "-C", str(root), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
     try:
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-    except (OSError, subprocess.CalledProcessError):  # no git here, or no commit yet: the card has none
+    except (OSError, subprocess.CalledProcessError):  # no git here, or no commit yet: the card has no commit
         return None

@@ -20,6 +20,7 @@ class BestCheckpoint(L.Callback):
     Args:
         write: writes a weights file, given its path, the tensors, the metrics of their validation and their step.
         patience: validations without a lower loss after which the run stops; None for never.
+        last_step: step at which the run ends otherwise.
     """
 
     def __init__(
@@ -27,9 +28,11 @@ class BestCheckpoint(L.Callback):
         path: Path,
         write: Callable[[Path, Mapping[str, Tensor], dict[str, float], int], None],
         patience: int | None,
+        last_step: int,
     ) -> None:
         self.path = path
         self.patience = patience
+        self.last_step = last_step
         self._write = write
         self._unwritten: dict[str, Tensor] | None = None
         self.metrics: dict[str, float] = {}
@@ -39,16 +42,14 @@ class BestCheckpoint(L.Callback):
         """step and metrics of the latest validation of this process"""
         self._fruitless = 0
 
-    @property
-    def state_key(self) -> str:
-        return "BestWeights"  # part of the checkpoint format, independent of the class name
-
     def state_dict(self) -> dict[str, Any]:
-        return {"metrics": self.metrics, "step": self.step, "fruitless": self._fruitless}
+        return {"metrics": self.metrics, "step": self.step, "fruitless": self._fruitless, "last": self.last_step}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         self.metrics, self.step = state_dict["metrics"], state_dict["step"]
         self._fruitless = state_dict["fruitless"]
+        if self.patience is not None and self._fruitless >= self.patience and state_dict["last"] != self.last_step:
+            self._fruitless = 0  # a run that has stopped early is trained further
         if self.step is not None and not (self.path.is_file() and read_card(self.path)["steps"] == self.step):
             self.metrics, self.step = {}, None  # a better step after the checkpoint has replaced the weights
 
@@ -81,6 +82,12 @@ class BestCheckpoint(L.Callback):
         self._fruitless += 1
         if self.patience is not None and self._fruitless >= self.patience:
             trainer.should_stop = True
+            if trainer.is_global_zero and trainer.global_step < self.last_step:
+                print(
+                    f"step {trainer.global_step}: no lower validation loss in {self._fruitless} validations "
+                    "(run.early_stopping): the run ends here",
+                    flush=True,
+                )
 
 
 def validation_metrics(trainer: L.Trainer) -> dict[str, float]:

@@ -13,7 +13,7 @@ import signal
 import sys
 import time
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from enum import IntEnum
 from hashlib import sha256
@@ -220,6 +220,7 @@ class CheckpointCallback(L.Callback):
         schedule: Schedule,
         lineage: list[dict[str, Any]],
         ancestors_games: LearnedGames,
+        others: Mapping[str, str],
         signals: StopSignals,
     ) -> None:
         self.path = folder / LAST_NAME
@@ -229,6 +230,8 @@ class CheckpointCallback(L.Callback):
         """stages before this one; stored in the checkpoint, so that a resumed run needs no --init"""
         self.ancestors_games = ancestors_games
         """games that these stages have learned from; stored likewise"""
+        self.others = dict(others)
+        """hashes of the weights that are used besides --init, by setting; a resumed run needs the same"""
         self.signals = signals
         self._asked: _Asked | None = None
         self._seconds = 60 * minutes
@@ -237,14 +240,17 @@ class CheckpointCallback(L.Callback):
         self._saved_step = 0
         self._loops_before_validation: dict[str, Any] | None = None
 
-    @property
-    def state_key(self) -> str:
-        return "Snapshots"  # part of the checkpoint format, independent of the class name
-
     def state_dict(self) -> dict[str, Any]:
-        return {"lineage": self.lineage, GAMES_KEY: self.ancestors_games.encode()}
+        return {"lineage": self.lineage, GAMES_KEY: self.ancestors_games.encode(), "others": self.others}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        for setting in sorted(self.others.keys() | state_dict["others"]):
+            before, now = (others.get(setting, "none") for others in (state_dict["others"], self.others))
+            if before != now:
+                raise ValueError(
+                    f"{setting}: the run was started with the weights {before}, now they are {now}: it cannot be "
+                    "resumed with others"
+                )
         self.lineage = state_dict["lineage"]
         self.ancestors_games = LearnedGames.of_card(state_dict, self.path)
 

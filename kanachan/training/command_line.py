@@ -36,7 +36,6 @@ from kanachan.training.run_folder import (
     LENGTH,
     MAY_CHANGE,
     SECTIONS,
-    convert_config,
     holds_run,
     load_config,
     require_same,
@@ -228,7 +227,6 @@ def _saved_file(resume: str | None) -> Path | None:
     file = Path(resume) / CONFIG_NAME
     if not file.is_file():
         raise ValueError(f"--resume {resume}: {file} does not exist, so this is not a run folder")
-    convert_config(file)
     return file
 
 

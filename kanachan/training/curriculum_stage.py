@@ -2,7 +2,6 @@
 
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from torch import Tensor
 
@@ -109,23 +108,6 @@ class StageModule(LoggedModule):
         if self.metrics.points and self.trainer.is_global_zero:
             unit = self.objective.value_unit if self.objective.has_value else "probability"
             log_reliability(self.trainer, self.metrics.points, unit, self.samples)
-
-    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        super().on_save_checkpoint(checkpoint)
-        checkpoint["teacher"] = self._teacher_hash
-
-    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        super().on_load_checkpoint(checkpoint)
-        before = checkpoint.get("teacher")  # checkpoints of earlier versions have none
-        if before != self._teacher_hash:
-            raise ValueError(
-                f"objective.teacher: the run was started with the weights {before}, now they are "
-                f"{self._teacher_hash}: it cannot be resumed with another teacher"
-            )
-
-    @property
-    def _teacher_hash(self) -> str | None:
-        return None if self._teacher is None else self._teacher.card["sha256"]
 
     def _work(self, model: ModelConfig, trains_encoder: bool, batch: Batch) -> FlopCount:
         work = count_flops(model, batch, trains_encoder=trains_encoder)

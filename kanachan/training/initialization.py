@@ -77,11 +77,22 @@ def initial_network(config: TrainConfig, vocabulary: Vocabulary, *, inherits: bo
     )
 
 
-def _games_of_others(config: TrainConfig) -> LearnedGames:
-    """Returns the games that the networks used in training, besides --init, have learned from."""
+def other_weights(config: TrainConfig) -> dict[str, str]:
+    """Returns the weights that are used in training besides --init, by setting."""
     objective, policy = config.objective, config.policy
-    names = (objective.prior, objective.reward, objective.teacher, policy.reward, policy.magnet)
-    learned = [read_weights(name).learned_games for name in names if name is not None]
+    given = {
+        "objective.prior": objective.prior,
+        "objective.reward": objective.reward,
+        "objective.teacher": objective.teacher,
+        "policy.reward": policy.reward,
+        "policy.magnet": policy.magnet,
+    }
+    return {setting: name for setting, name in given.items() if name is not None}
+
+
+def _games_of_others(config: TrainConfig) -> LearnedGames:
+    """Returns the games that these networks have learned from."""
+    learned = [read_weights(name).learned_games for name in other_weights(config).values()]
     return reduce(or_, learned, NONE)
 
 

@@ -250,8 +250,8 @@ class LoggedModule(L.LightningModule):
             added = counts["ready"] // checkpoint["batches_per_step"] * self.trainer.accumulate_grad_batches
             added -= counts["ready"]
             counts.update({name: count + added for name, count in counts.items()})
-        # each micro-batch has weight 1, and a step may have had more of them; in earlier versions the number was fixed
-        before = checkpoint.get("micro_batches_per_step", self._micro_batches_per_step)
+        # each micro-batch has weight 1, and a step may have had more of them
+        before = checkpoint["micro_batches_per_step"]
         share = self._micro_batches_per_step / before / self.trainer.world_size
         self._training.load_state_dict(checkpoint["training_sums"], share)
         self.skipped.load_state_dict(checkpoint["skipped"])

@@ -10,7 +10,6 @@ import yaml
 
 from annotate.runtime.files import replacing
 from kanachan.config import (
-    RETIRED,
     WEIGHTS_NAME,
     DataConfig,
     ModelConfig,
@@ -49,12 +48,13 @@ MAY_CHANGE = frozenset(
         *("run.recompute", "run.checkpoint_minutes", "run.wandb", "run.group", "run.tensorboard", "run.profile"),
         *("data.path", "data.verify", "data.micro_batch"),
         *("selfplay.backend", "selfplay.address", "selfplay.processes", "selfplay.device"),
-        "objective.teacher",  # the file may have moved; its hash is checked where it is read
+        # the files may have moved; the checkpoint has their hashes
+        *("objective.prior", "objective.reward", "objective.teacher", "policy.reward", "policy.magnet"),
     }
 )
 """settings that a resumed run may change: locations, devices and logging, but nothing that changes the results"""
 
-LENGTH = frozenset({"run.steps", "run.passes", "optim.cooldown", "selfplay.iterations"})
+LENGTH = frozenset({"run.steps", "run.passes", "run.early_stopping", "optim.cooldown", "selfplay.iterations"})
 """settings that --resume RUN may change too: the run is trained further"""
 
 
@@ -73,10 +73,8 @@ def load_config(path: Path) -> TrainConfig:
 
     Raises ValueError naming the file and the key if a key is unknown or missing.
     """
-    values = _converted(settings_in(path), path)
+    values = settings_in(path)
     try:
-        for name in ("reward", "policy", "selfplay"):
-            values.setdefault(name, {})  # older runs do not have them
         sections = {}
         for name, kind in SECTIONS.items():
             given = values.pop(name).items()
@@ -86,31 +84,6 @@ def load_config(path: Path) -> TrainConfig:
         raise ValueError(f"{path}: not a complete configuration of a run: {error}") from error
     require_stage(config.stage, trained_stages())
     return config
-
-
-def convert_config(path: Path) -> None:
-    """Converts the settings file of a run that an earlier version started."""
-    values = settings_in(path)
-    if (converted := _converted(values, path)) != values:
-        _write(converted, path)
-
-
-def _converted(values: dict[str, Any], path: Path) -> dict[str, Any]:
-    """Removes settings of earlier versions. Raises ValueError if one had a value that is no longer supported."""
-    values = {name: section for name, section in values.items() if name != "critic"}
-    if "exchange_suits" in (values.get("data") or {}):
-        values["data"] = {name: value for name, value in values["data"].items() if name != "exchange_suits"}
-        if values.get("stage") != "reward":  # no suits there; the first runs of other stages had absolute ones
-            values["model"] = {"relative_suits": False, **values["model"]}
-    for setting, only in RETIRED.items():
-        section, _, name = setting.partition(".")
-        if name not in (values.get(section) or {}):
-            continue
-        values[section] = {**values[section]}
-        value = values[section].pop(name)
-        if value != only and (section != "reward" or values.get("stage") == "reward"):
-            raise ValueError(f"{path}: a run with {setting}={value}, which is no more: start a new one")
-    return values
 
 
 def plain(config: Any) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_ty
 import yaml
 
 from annotate.vocabulary import VOCABULARIES, Vocabulary, vocabulary_named
-from kanachan.config import MODEL_SIZES, RETIRED
+from kanachan.config import MODEL_SIZES
 from kanachan.data.shard_folder import ROUNDS, splits_in
 from kanachan.models.card import vocabulary_of
 from kanachan.objectives.stages import trained_stages
@@ -152,8 +152,6 @@ def known_setting(name: str, prefix: str = "") -> Setting:
     settings = all_settings()
     if name in settings:
         return settings[name]
-    if name in RETIRED:
-        raise ValueError(f"unknown setting {prefix}{name}: it is always {RETIRED[name]} now")
     last = name.rpartition(".")[2]
     elsewhere = last.lower().replace("-", "_")
     usual = next((ours for ours, theirs in _ELSEWHERE.items() if elsewhere in theirs), None)

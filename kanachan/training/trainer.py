@@ -20,7 +20,7 @@ from annotate.runtime.garbage import no_search_of_what_is_there
 from annotate.runtime.signals import end_with_parent
 from annotate.runtime.terminal import is_out_of_memory
 from kanachan.config import WEIGHTS_NAME, RunConfig, TrainConfig
-from kanachan.models.card import read_card
+from kanachan.models.card import file_hash, read_card
 from kanachan.models.device import set_up_kernels
 from kanachan.objectives.stages import OTHER_KINDS
 from kanachan.training import curriculum_stage
@@ -41,6 +41,7 @@ from kanachan.training.data_source import DataSource, SourceData
 from kanachan.training.deepspeed import ZERO_STAGES, ZeroStrategy
 from kanachan.training.devices import Devices, devices_of
 from kanachan.training.ema import EMA
+from kanachan.training.initialization import other_weights
 from kanachan.training.learner import StageKind
 from kanachan.training.logged_module import LoggedModule
 from kanachan.training.loggers import MetricsFile
@@ -55,6 +56,7 @@ from kanachan.training.throughput import matrix_flops_per_second
 from kanachan.training.wandb_run import finish_wandb, wandb_group, wandb_logger, wandb_mode
 from kanachan.training.weights_writer import WeightsWriter
 
+_LENGTHS = ("steps", "passes", "early_stopping")
 _LEAST_STEPS_WITH_PEAK = 40  # shorter runs do not measure the peak speed of their device
 
 
@@ -78,7 +80,7 @@ def _has_ended(config: TrainConfig, out: Path) -> bool:
     if not (out / WEIGHTS_NAME).is_file():
         return False
     ended = read_card(out / WEIGHTS_NAME)["config"]
-    is_as_long = all(ended["run"][name] == getattr(config.run, name) for name in ("steps", "passes"))
+    is_as_long = all(ended["run"][name] == getattr(config.run, name) for name in _LENGTHS)
     return is_as_long and ended["optim"].get("cooldown") == config.optim.cooldown
 
 
@@ -137,10 +139,18 @@ class _Run:
             save_config(config, self.out / CONFIG_NAME)  # also for a resumed run: devices or paths may differ
         loggers = self._loggers(mode) if self.is_zero else []
         intervals = (config.run.checkpoint_minutes, self.interval)
-        ancestry = (self.learner.lineage, self.learner.ancestors_games)
-        checkpoints = CheckpointCallback(self.out / CHECKPOINTS, *intervals, self.schedule, *ancestry, self.signals)
+        checkpoints = CheckpointCallback(
+            self.out / CHECKPOINTS,
+            *intervals,
+            self.schedule,
+            self.learner.lineage,
+            self.learner.ancestors_games,
+            {setting: file_hash(name) for setting, name in other_weights(config).items()},
+            self.signals,
+        )
         writer = WeightsWriter(config, self.data, checkpoints, self.learner.card)
-        best = BestCheckpoint(self.out / CHECKPOINTS / BEST_NAME, writer.write_best, config.run.early_stopping)
+        best_path, patience = self.out / CHECKPOINTS / BEST_NAME, config.run.early_stopping
+        best = BestCheckpoint(best_path, writer.write_best, patience, self.steps)
         batch, micro_batch = config.data.sizes
         choices: dict[str, object] = {"data.batch": batch, "data.micro_batch": micro_batch, "run.strategy": name}
         choices["run.precision"] = config.run.precision

@@ -41,7 +41,6 @@ REFUSALS = [
     ("rank", "--optim.clip x", "optim.clip: a number expected, got 'x'"),
     ("rank", "--objective.baseline nan", "objective.baseline: a number expected, got 'nan'"),
     ("rank", "--model.layers 1001", "model.layers must be at most 1,000, not 1001"),
-    ("rank", "--model.relative_suits false", "unknown setting --model.relative_suits: it is always True now"),
     ("rank", "--run.steps", "--run.steps: a value is missing"),
     ("rank", "--config /no.yaml", "--config /no.yaml: no such file or folder"),
     ("rank", "--objective.rank_points [x]", "objective.rank_points: a list of numbers such as [90,45,0,-135] expected"),

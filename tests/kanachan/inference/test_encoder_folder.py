@@ -1,9 +1,7 @@
 """The folder that is written for `transformers`: it opens where this program is not installed, and explains itself."""
 
-import json
 import os
 import resource
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -15,7 +13,6 @@ from annotate.annotation import format_line
 from kanachan.cli.export import main
 from kanachan.data.columns import columns_of_annotations
 from kanachan.data.shards import open_shards
-from kanachan.inference.encoder import KanachanEncoder
 from kanachan.inference.policy import Policy
 from kanachan.models.transformer import attention_backend
 from tests.support.examples import run_example
@@ -62,15 +59,6 @@ def test_a_process_without_this_program_gets_the_summary_vectors_of_the_network(
             encoded_XD = policy.network.encoder(batch.table_BS, batch.standing_BP2, batch.numeric_BN, backend)
         torch.testing.assert_close(found[name], backend.summary(encoded_XD), rtol=0, atol=1e-6)
     assert (tmp_path / "found.pt.saved" / "modeling_kanachan.py").exists(), "a fine-tuned encoder keeps its code"
-
-
-def test_a_folder_of_an_earlier_version_is_refused(exported: Path, tmp_path: Path) -> None:
-    folder = Path(shutil.copytree(exported, tmp_path / "encoder"))
-    config = json.loads((folder / "config.json").read_text())
-    assert config.pop("relative_suits") is True
-    (folder / "config.json").write_text(json.dumps(config))
-    with pytest.raises(ValueError, match="whose networks know single suits: export it again"):
-        KanachanEncoder.from_pretrained(folder)
 
 
 def test_the_example_of_the_model_card_runs(exported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

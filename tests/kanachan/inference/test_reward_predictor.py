@@ -1,7 +1,5 @@
 """Predictions of a trained reward predictor at rounds and at decisions."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
@@ -12,11 +10,9 @@ from kanachan.data.columns import columns_of_annotations
 from kanachan.data.round_state import RoundState
 from kanachan.inference import reward_predictor
 from kanachan.inference.reward_predictor import RewardPredictor
-from kanachan.models.weights import read_weights, write_weights
 from kanachan.objectives.reward import build_reward_predictor
 from tests.support.random_annotations import random_annotations
 from tests.support.random_rounds import random_rounds
-from tests.support.tiny_rewards import written_reward
 
 ROUNDS = random_rounds(games=20, seed=0)
 COLUMNS = columns_of_annotations(random_annotations(50, seed=1), FOUR_PLAYERS)
@@ -53,11 +49,3 @@ def test_a_decision_at_the_start_of_a_round_is_predicted_as_the_round() -> None:
     seat_B = torch.from_numpy(COLUMNS.seat)
     expected = of_rounds.order_log_probability[torch.arange(50), seat_B]
     assert torch.allclose(of_decisions.order_log_probability, expected, atol=1e-5)
-
-
-def test_a_recurrent_network_of_an_earlier_version_is_refused_in_a_line(tmp_path: Path) -> None:
-    weights = read_weights(written_reward(tmp_path / "reward.safetensors"))
-    card = {**weights.card, "model": {**weights.card["model"], "network": "gru", "last_leads": True}}
-    write_weights(tmp_path / "gru.safetensors", weights.tensors, card)
-    with pytest.raises(ValueError, match=r"gru\.safetensors: made with reward\.network=gru, which is no more"):
-        RewardPredictor.load(tmp_path / "gru.safetensors")

@@ -54,6 +54,10 @@ def test_a_file_cut_off_is_refused_by_name(length: int, tmp_path: Path) -> None:
         read_weights(path)
 
 
+def test_the_settings_of_a_network_are_those_that_it_was_trained_with(tmp_path: Path) -> None:
+    assert read_weights(tiny_weights.written(tmp_path, dropout=0.5)).model.dropout == 0.5
+
+
 def test_lineage_lists_the_stages_in_order_with_the_hash_of_each_file(tmp_path: Path) -> None:
     first = lineage_of(read_weights(written(tmp_path / "a", "imitation", steps=3, metrics={"loss": 1.0})))
     second = lineage_of(read_weights(written(tmp_path / "b", "rank", lineage=first)))

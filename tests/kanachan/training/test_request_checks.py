@@ -86,7 +86,6 @@ def test_a_run_that_is_probably_not_meant_is_warned_of(
     [
         ("rank", ["--objective.keep_decoder", "true"], "keep_decoder=True needs --init"),
         ("policy", ["--init", "{deep}", "--model.layers", "2"], "needs all of its 3 encoder blocks"),
-        ("rank", ["--init", "{single}"], "written by an earlier version, whose network knows single suits"),
         ("imitation", ["--objective.teacher", "{rank}"], "of stage rank, which has no probabilities of actions"),
         ("imitation", ["--objective.teacher", "nowhere"], "nowhere: no such file or folder"),
         ("rank", ["--init", "{deep}", "--model.width", "32"], "model.width is 16 there, 32 here"),
@@ -103,29 +102,8 @@ def test_weights_that_do_not_fit_are_refused(
     paths = {"deep": str(written(tmp_path / "deep", layers=3)), "rank": str(written(tmp_path / "rank", "rank"))}
     gone = read_weights(written(tmp_path / "gone"))
     write_weights(gone.path, gone.tensors, {**gone.card, "stage": "critic"})
-    single = read_weights(written(tmp_path / "single"))
-    write_weights(single.path, {name: t for name, t in single.tensors.items() if "suit" not in name}, single.card)
-    paths |= {"gone": str(gone.path), "single": str(single.path)}
+    paths |= {"gone": str(gone.path)}
     reward = ["--policy.reward", "reward"] if stage == "policy" else []
     with pytest.raises(SystemExit):
         asked(data, stage, *(argument.format(**paths) for argument in arguments), *reward)
     assert words in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(("stage", "knows_single"), [("imitation", True), ("imitation", False), ("reward", True)])
-def test_a_run_that_knows_single_suits_is_refused(
-    stage: str, knows_single: bool, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Of the versions whose settings had `exchange_suits`; a reward predictor knows no suits."""
-    save_config(asked(data, stage, "-o", str(tmp_path)).config, tmp_path / "config.yaml")
-    text = (tmp_path / "config.yaml").read_text().replace("  actor_first:", "  exchange_suits: true\n  actor_first:")
-    text = text if knows_single else text.replace("model:\n", "model:\n  relative_suits: true\n")
-    (tmp_path / "config.yaml").write_text(text)
-    (tmp_path / "checkpoints").mkdir()
-    (tmp_path / "checkpoints" / "last.ckpt").touch()
-    if knows_single and stage == "imitation":
-        with pytest.raises(SystemExit):
-            requested(["--resume", str(tmp_path)])
-        assert "a run with model.relative_suits=False, which is no more" in capsys.readouterr().err
-    else:
-        assert requested(["--resume", str(tmp_path)]).resume

@@ -147,7 +147,7 @@ def test_a_run_is_not_resumed_with_another_reward_predictor(
     assert run("rank", rule_games, tmp_path / "run", *given, "--run.steps", "2") == 0
     written_reward(reward, seed=1)
     assert train.main(["--resume", str(tmp_path / "run"), "--run.steps", "3"]) != 0
-    assert "was started with labels=" in capsys.readouterr().err
+    assert "objective.reward: the run was started with the weights" in capsys.readouterr().err
 
 
 def test_soft_labels_that_are_certain_have_the_loss_of_the_outcome() -> None:

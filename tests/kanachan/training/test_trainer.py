@@ -13,6 +13,7 @@ import torch
 import yaml
 from torch._dynamo.utils import counters
 
+from kanachan.cli import train
 from kanachan.config import RunConfig, StageName
 from kanachan.models.learned_games import GAMES_KEY
 from kanachan.models.weights import lineage_of, read_weights
@@ -20,6 +21,7 @@ from kanachan.objectives.stages import STAGES
 from kanachan.training.checkpointing import read_checkpoint
 from kanachan.training.devices import devices_of
 from kanachan.training.run_folder import load_config
+from tests.support.tiny_rewards import written_reward
 from tests.support.tiny_runs import CONFIGS, LOSSES, all_rows_of, losses_of, rows_of, run
 
 pytestmark = pytest.mark.usefixtures("threads")
@@ -105,6 +107,35 @@ def test_a_run_that_stops_early_ends_with_its_best_weights(shards: Path, tmp_pat
     assert card["steps"] == 1 + losses.index(min(losses)) == len(losses) - 2
     best, final = read_weights(out / "checkpoints" / "best.safetensors"), read_weights(out)
     assert all(torch.equal(best.tensors[name], tensor) for name, tensor in final.tensors.items())
+
+
+def test_a_run_that_has_stopped_early_says_so_and_can_be_trained_further(
+    shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "run"
+    still = ("--optim.learning_rate", "1e-12", "--run.validation_interval", "32", "--run.early_stopping", "2")
+    assert run("rank", shards, out, *still, "--run.steps", "100") == 0
+    stopped = len(rows_of(out))
+    assert (
+        "no lower validation loss in 2 validations (run.early_stopping): the run ends here" in capsys.readouterr().out
+    )
+    assert train.main(["--resume", str(out), "--run.steps", "200"]) == 0
+    longer = len(rows_of(out))
+    assert train.main(["--resume", str(out), "--run.steps", "200", "--run.early_stopping", "4"]) == 0
+    assert stopped < longer < len(rows_of(out))
+
+
+def test_a_prior_may_move_while_a_run_is_interrupted_but_not_change(
+    shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, prior = tmp_path / "run", written_reward(tmp_path / "prior.safetensors")
+    assert run("rank", shards, out, "--objective.prior", str(prior), "--run.steps", "2") == 0
+    prior.rename(moved := tmp_path / "moved.safetensors")
+    other = written_reward(tmp_path / "other.safetensors", seed=1)
+    longer = ["--resume", str(out), "--run.steps", "3", "--objective.prior"]
+    assert train.main([*longer, str(other)]) == 1
+    assert "objective.prior: the run was started with the weights" in capsys.readouterr().err
+    assert train.main([*longer, str(moved)]) == 0
 
 
 @pytest.mark.parametrize("log_every", [1, 20])
