@@ -36,7 +36,7 @@ class HeldOut:
     """The decisions on which networks are evaluated, and the baselines, which see only scores and round."""
 
     columns: Columns
-    """as annotated, sorted by length"""
+    """as annotated, sorted so that rows of similar length are together"""
     train_shards: Shards | None
     """data to which baselines are fitted when needed; None: no baselines are fitted"""
     vocabulary: Vocabulary

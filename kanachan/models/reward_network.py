@@ -31,7 +31,7 @@ class RewardOutput(NamedTuple):
     order_XSO: Tensor
     """logits of the orders (`SeatOrders`), place 0 being the seat"""
     grading_XSK: Tensor
-    """the seat's grading points: logits of bins, or points divided by a scale"""
+    """the seat's grading points: logits of bins"""
 
 
 class RewardNetwork(nn.Module):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from annotate.runtime.files import MISSING
 from kanachan.config import WEIGHTS_NAME
+from kanachan.extras import require
 from kanachan.training.metric_names import AXIS, BY_STAGE, METRICS_NAME, PANELS
 from kanachan.training.run_folder import CONFIG_NAME
 
@@ -149,10 +150,8 @@ def _part(column: str, columns: Sequence[str]) -> str:
 def draw_picture(runs: Sequence[Run], path: Path, kind: str) -> None:
     """Writes the curves as a picture. `kind`: the format, png, svg or pdf. Raises ValueError if matplotlib is
     not installed."""
-    try:
-        from matplotlib.figure import Figure
-    except ModuleNotFoundError:
-        raise ValueError("a picture needs matplotlib: pip install matplotlib") from None
+    require("pictures", ("matplotlib",), "a picture")
+    from matplotlib.figure import Figure
 
     panels = panels_of(runs)
     rows = -(-len(panels) // _COLUMNS)

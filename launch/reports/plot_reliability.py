@@ -10,15 +10,16 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
-
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING, Any
 
 from annotate.runtime.files import replacing
 from annotate.runtime.terminal import run_cleanly
+from kanachan.extras import require
 from kanachan.objectives.networks import objective_class
 from kanachan.objectives.stages import STAGES
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _PROBABILITIES = {
     "best action": "probability of the top-1 action",
@@ -57,6 +58,9 @@ def draw(evaluation: Path, out: Path) -> None:
         raise ValueError(f"{evaluation}: holds no network that kanachan-evaluate --json has measured")
     columns = min(_COLUMNS, len(panels))
     rows = -(-len(panels) // columns)
+    require("pictures", ("matplotlib",), "a picture")
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=(columns * _INCHES, rows * _INCHES), layout="constrained")
     for number, (title, what, found) in enumerate(panels, start=1):
         drawn = {_name(network, found): network["reliability"][what] for network in found}
@@ -84,7 +88,7 @@ def _name(network: dict[str, Any], others: list[dict[str, Any]]) -> str:
     return f"after {lineage[-1]}" if lineage else "from scratch"
 
 
-def _panel(axes: Axes, title: str, networks: dict[str, list[dict[str, Any]]]) -> None:
+def _panel(axes: "Axes", title: str, networks: dict[str, list[dict[str, Any]]]) -> None:
     values = [bin_["predicted"] for bins in networks.values() for bin_ in bins]
     values += [bin_["actual"]["value"] for bins in networks.values() for bin_ in bins]
     axes.plot([min(values), max(values)], [min(values), max(values)], color="0.8", linewidth=1, zorder=0)
