@@ -19,7 +19,7 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(scope="session")
 def shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Decisions made up at random, which no test changes."""
+    """Random decisions; no test changes them."""
     from tests.support.tiny_runs import pack_decisions  # heavy, and not every test trains
 
     return pack_decisions(tmp_path_factory.mktemp("decisions"))
@@ -27,7 +27,7 @@ def shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def games(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of six short games of rule-based players, which no test changes."""
+    """A folder of six short games of rule-based players; no test changes it."""
     from annotate.simulation.simulate import simulate
 
     folder = tmp_path_factory.mktemp("simulated") / "games"
@@ -37,7 +37,7 @@ def games(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def threads() -> Iterator[None]:
-    """Restores the number of threads after runs, which compute in one thread for equal bits everywhere."""
+    """Restores the number of threads after runs: they compute in one thread, for equal bits everywhere."""
     import torch
 
     before = torch.get_num_threads()

@@ -1,4 +1,4 @@
-"""Lines written, parsed, and refused by the name of what is wrong."""
+"""Lines are written and parsed; wrong ones are refused, and the error names what is wrong."""
 
 import pytest
 
@@ -52,7 +52,7 @@ def with_field(number: int, text: str) -> str:
         (with_field(2, "0,0,0,0,0"), "a decision of kanachan-3p; kanachan-4p is expected here"),
     ],
 )
-def test_a_line_of_the_wrong_form_is_refused_by_name(line: str, message: str) -> None:
+def test_a_line_of_the_wrong_form_is_refused_with_the_reason(line: str, message: str) -> None:
     with pytest.raises(ValueError) as caught:
         parse_line(line, V)
     assert str(caught.value) == message
@@ -96,13 +96,13 @@ def without(token: int) -> tuple[int, ...]:
         ({"results": (*RESULTS[:9], 4, *RESULTS[10:])}, "field 6 (results): rank 4 is not in 0 ... 3"),
     ],
 )
-def test_a_value_that_cannot_be_is_refused_by_field_and_value(fields: dict, message: str) -> None:
+def test_an_impossible_value_is_refused_with_its_field_and_value(fields: dict, message: str) -> None:
     with pytest.raises(ValueError) as caught:
         check(altered(GOOD, **fields), V)
     assert str(caught.value) == message
 
 
-def test_a_line_is_of_the_vocabulary_that_has_as_many_numbers() -> None:
+def test_the_vocabulary_of_a_line_follows_from_its_number_of_numeric_elements() -> None:
     assert vocabulary_of_line(LINE) is V
     assert vocabulary_of_line(f"{LINE}\t0,1\n") is V
     with pytest.raises(ValueError, match=r"field 2 \(numeric\) must have 6 or 5 elements, not 3"):

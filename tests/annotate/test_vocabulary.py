@@ -45,7 +45,7 @@ DOCUMENTED_FOR_THREE = """
 
 
 @pytest.mark.parametrize(("vocabulary", "table"), [(V, PRINTED), (THREE_PLAYERS, DOCUMENTED_FOR_THREE)])
-def test_blocks_stand_where_they_are_documented(vocabulary: Vocabulary, table: str) -> None:
+def test_blocks_are_where_they_are_documented(vocabulary: Vocabulary, table: str) -> None:
     rows = [row.split() for line in table.strip().splitlines() for row in line.split("|")]
     for field, name, first, last in rows:
         block = getattr(vocabulary, field)[name]
@@ -87,14 +87,16 @@ FORMULAS = [
 
 
 @pytest.mark.parametrize("field, name, indices, token", FORMULAS)
-def test_a_token_is_what_the_printed_formula_gives(field: str, name: str, indices: tuple[int, ...], token: int) -> None:
+def test_a_token_is_the_value_of_the_printed_formula(
+    field: str, name: str, indices: tuple[int, ...], token: int
+) -> None:
     block = FIELDS[field][name]
     assert block.token(*indices) == token
     assert block.indices(token) == indices
 
 
 @pytest.mark.parametrize("field", FIELDS.values(), ids=FIELDS)
-def test_every_token_belongs_to_one_block_and_can_be_told_back(field: Field) -> None:
+def test_every_token_belongs_to_one_block_and_is_rebuilt_from_its_description(field: Field) -> None:
     for token in range(field.size):
         name, values = field.describe(token)
         assert field[name].token(*values.values()) == token
@@ -119,7 +121,7 @@ def test_chows_are_numbered_as_printed(suit: int) -> None:
     assert list(CHI_TILES[30 * suit : 30 * suit + 30]) == printed
 
 
-def test_the_fingerprint_is_the_vocabularys_and_no_accident() -> None:
+def test_the_fingerprints_of_the_vocabularies_are_unchanged() -> None:
     # a change here makes every shard and every weights file unreadable: see shards.py and checkpoint.py
     assert V.fingerprint == "5033eb78ab78f9bc"
     assert THREE_PLAYERS.fingerprint == "ade5443108c7ce08"
@@ -139,7 +141,7 @@ def test_a_vocabulary_is_known_as_long_as_its_tokens_mean_the_same() -> None:
     assert known_vocabularies() == f"kanachan-4p {V.fingerprint}, kanachan-3p {THREE_PLAYERS.fingerprint}"
 
 
-def test_a_vocabulary_goes_to_another_process_as_its_name() -> None:
+def test_a_vocabulary_is_pickled_as_its_name() -> None:
     pickled = pickle.dumps(FOUR_PLAYERS)
     assert pickle.loads(pickled) is FOUR_PLAYERS
     assert len(pickled) < 200

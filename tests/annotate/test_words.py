@@ -34,11 +34,11 @@ def chi(called: str, *hand: str) -> int:
         (ACTION["ron"].token(2), "ron from the left"),
     ],
 )
-def test_an_action_is_told_in_the_words_of_mjai(token: int, words: str) -> None:
+def test_an_action_is_described_in_the_words_of_mjai(token: int, words: str) -> None:
     assert describe_action(token, V) == words
 
 
-def test_every_action_has_words_of_its_own() -> None:
+def test_no_two_actions_have_the_same_description() -> None:
     assert len({describe_action(token, V) for token in range(V.action.size)}) == V.action.size
 
 
@@ -82,7 +82,7 @@ def annotation() -> Annotation:
     )
 
 
-def test_a_decision_is_told_whole() -> None:
+def test_a_decision_is_described_in_full() -> None:
     check(annotation(), V)
     assert describe(annotation(), V).split("\n") == [
         "game made-up, Gold Room, East and South",

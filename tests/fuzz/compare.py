@@ -1,4 +1,4 @@
-"""The annotations of one round against the content of the file, by a plain reading; see tests.fuzz.plain_reading."""
+"""Compares the annotations of one round with the file, by a plain reading; see tests.fuzz.plain_reading."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -21,11 +21,11 @@ class _Moment:
     numbers: list[tuple[int, ...]]
     """honba, deposits, scores: before and after a riichi is paid"""
     drawn: tuple[int, Tile] | None = None
-    """by whom"""
+    """who drew, and which tile"""
 
 
 def disagreement(recorded: RecordedRound, lines: Sequence[Annotation]) -> str | None:
-    """What a round's annotations have otherwise than the file; None if nothing."""
+    """Where a round's annotations differ from the file; None if nowhere."""
     if not recorded.is_whole:
         return None
     recorded.moves = list(_paid_in_time(recorded.moves))
@@ -46,7 +46,7 @@ def disagreement(recorded: RecordedRound, lines: Sequence[Annotation]) -> str | 
 
 
 def _paid_in_time(moves: Sequence[Move]) -> Iterator[Move]:
-    """The moves with each riichi paid after its discard, as the rules have it, wherever the file records it."""
+    """The moves, with each riichi paid after its discard as the rules say, wherever the file records the payment."""
     paid = [move.seat for move in moves if move.kind == "paid"]
     due = -1
     for move in moves:
@@ -135,7 +135,7 @@ def _wrong_choice(
     if block.name in V.progression.blocks:
         event = V.progression[block.name].token(seat, *block.indices(action))
         is_call = block.name in _CALLS
-        # what was pressed may not have come about: another seat's claim did
+        # the pressed call may not have been carried out: another seat's claim was
         hidden = is_call and (recorded.winners or rest and V.progression.block_of(rest[0]).name in _CALLS)
         return None if rest and rest[0] == event or hidden else f"seat {seat} chose {action}, recorded {list(rest[:1])}"
     if block.name == "skip":

@@ -22,7 +22,7 @@ _CUTS = st.one_of(st.just(1), st.integers(0, 400))
 
 
 def _places(root: Tree) -> list[tuple[Any, Any]]:
-    """What holds a value, and its key there, of every value of a tree."""
+    """For every value of a tree, its container and its key there."""
     found, waiting = [], [root]
     for holder in waiting:
         for key in holder if isinstance(holder, dict) else range(len(holder)):
@@ -52,7 +52,7 @@ def _change(root: list[Tree], draw: Any) -> None:
     if not places:
         return
     choice = places
-    if not draw(st.integers(0, 2)):  # a field first, so that those that stand seldom are damaged as well
+    if not draw(st.integers(0, 2)):  # a field first, so that rare fields are damaged as well
         of_field: dict[str, list[tuple[Any, Any]]] = {}
         for holder, key in places:
             of_field.setdefault(key if isinstance(holder, dict) else "", []).append((holder, key))
@@ -72,7 +72,7 @@ def _change(root: list[Tree], draw: Any) -> None:
         del holder[key]
     elif kind == "double" and isinstance(holder, list):
         holder.insert(other, copy.deepcopy(value))
-    elif kind == "swap all" and not isinstance(value, (dict, list)):  # everywhere: the record may stay a possible one
+    elif kind == "swap all" and not isinstance(value, (dict, list)):  # everywhere: the record may stay possible
         second = draw(st.sampled_from(alike))
         for h, k in places:
             if type(h[k]) is type(value) and h[k] in (value, second):
@@ -91,7 +91,7 @@ def damaged_trees(draw: Any, trees: Sequence[Tree]) -> Tree:
 
 @st.composite
 def damaged_bytes(draw: Any, data: bytes) -> bytes:
-    """Bytes of which some are changed, lost, doubled or made up."""
+    """The bytes, some of them changed, lost, doubled or made up."""
     for _ in range(draw(st.integers(1, 3))):
         place, length = draw(st.integers(0, len(data))), draw(_CUTS)
         span = data[place : place + length]
@@ -132,7 +132,7 @@ APART: dict[str, Taken] = {
     "Mahjong Soul": (json.loads, message),
     "Mahjong Soul as JSON": JSON,
 }
-"""by format; the trees of Mahjong Soul's messages are their JSON"""
+"""by format; the tree of a message of Mahjong Soul is its JSON"""
 
 
 @st.composite
@@ -142,5 +142,5 @@ def damaged_records(draw: Any, format_: str, trees: Sequence[Tree]) -> bytes:
         try:
             return write(draw(damaged_trees(trees)))
         except (AttributeError, KeyError, TypeError, ValueError):
-            pass  # protobuf has no place for such a value
+            pass  # protobuf cannot hold such a value
     return draw(damaged_bytes(write(draw(st.sampled_from(trees)))))

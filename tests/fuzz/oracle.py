@@ -1,4 +1,4 @@
-"""What must hold whatever a file holds: no fault, no hang, and every annotation right or the round reported."""
+"""What must be true of every file: no fault, no hang, and each annotation is right or its round is reported."""
 
 import codecs
 import copy
@@ -14,9 +14,9 @@ from annotate.vocabulary import FOUR_PLAYERS
 from tests.fuzz.compare import disagreement
 from tests.fuzz.plain_reading import RecordedRound, rounds_of_mjai, rounds_of_mjlog
 
-_TIME_LIMIT_S = 10.0  # of computing
+_TIME_LIMIT_S = 10.0  # of CPU time
 PLAIN_READERS = {"mjlog": rounds_of_mjlog, "mjai": rounds_of_mjai}
-"""of the other formats only faults, hangs and refusals without a reason are looked for"""
+"""in other formats, only faults, hangs and refusals without a reason are looked for"""
 
 
 class Hang(BaseException):
@@ -25,12 +25,12 @@ class Hang(BaseException):
 
 @dataclass
 class Outcome:
-    """What became of one file."""
+    """The result of one file."""
 
     refusal: str | None = None
     left_out: list[str] = field(default_factory=list)
     rounds: int = 0
-    """that were replayed"""
+    """the number of replayed rounds"""
     lines: list[str] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
 

@@ -1,7 +1,7 @@
-"""What a damaged file holds, by a second and plain reading; compared with the annotations that were made of it.
+"""A second, plain reading of a damaged file, to compare with the annotations that were made from it.
 
-Nothing is checked here while reading: only records that annotations came of are read, and what the program took over
-must be what the file holds.
+Nothing is checked here while reading: only records that gave annotations are read, and everything that the program
+took from them must be in the file.
 """
 
 import json
@@ -53,11 +53,11 @@ class RecordedRound:
     """by winner: whose tile it was"""
     is_over: bool = False
     is_declared: bool = False
-    """riichi, and the discard has not come"""
+    """riichi is declared, and its discard has not come yet"""
     after: list[int] | None = None
     """the scores after the round, where they are recorded"""
     is_whole: bool = True
-    """tells its dealer, scores and deposits, which may also follow from the rounds before"""
+    """whether it states its dealer, scores and deposits, which may also follow from the rounds before"""
 
 
 def _json(text: str | bytes) -> Any:
@@ -74,13 +74,13 @@ def _physical(tile: int) -> Tile:
 
 
 def rounds_of_mjlog(data: bytes) -> list[RecordedRound]:
-    """A round with an element that cannot be read is left out, unless it stands after the end."""
+    """A round with an element that cannot be read is left out, unless it comes after the end."""
     rounds: list[RecordedRound] = []
     for part in re.split(rb"(?=<INIT\b)", data)[1:]:
         parser: Any = ElementTree.XMLPullParser(["start"])
         elements = []
         with suppress(ElementTree.ParseError):
-            parser.feed(b"<mjloggm>" + part.replace(b":", b"_"))  # it would be a namespace's
+            parser.feed(b"<mjloggm>" + part.replace(b":", b"_"))  # a colon would mean a namespace
             for _, element in parser.read_events():
                 elements.append(element)
         for end in range(len(elements), 1, -1):
@@ -128,7 +128,7 @@ def _round_of_mjlog(elements: Sequence[Any]) -> RecordedRound:
         elif tag == "DORA":
             found.dora.append(_physical(int(at["hai"])))
         elif tag == "REACH" and int(at["step"]) == 1:
-            late = found.moves[-1] if found.moves[-1:] else None  # the discard may stand before it
+            late = found.moves[-1] if found.moves[-1:] else None  # the discard may come before it
             if late is not None and late.kind == "discard" and late.seat == int(at["who"]):
                 late.is_riichi = True
             else:

@@ -1,6 +1,6 @@
 """Damaged records: nothing may crash or hang, and no annotation may be wrong.
 
-`KANACHAN_FUZZ=100000 pytest tests/fuzz` tries so many, other ones every time; otherwise they are the same.
+`KANACHAN_FUZZ=100000 pytest tests/fuzz` tries so many, different ones every time; without it, they are always the same.
 """
 
 import copy
@@ -51,7 +51,7 @@ fuzzed = settings(
 
 @cache
 def trees(format_: str) -> list[Any]:
-    """A whole game, two rounds of it, and rounds with something rare in them, taken apart."""
+    """A whole game, two rounds of it, and some rare rounds, taken apart."""
     rules: Rules = "mjsoul" if format_.startswith("Mahjong Soul") else "tenhou"
     whole = simulated(2, rules=rules)
     made = [whole, replace(whole, rounds=whole.rounds[:2])]
@@ -69,7 +69,7 @@ def originals(format_: str) -> list[bytes]:
 
 
 @pytest.mark.parametrize("format_", APART)
-def test_damaged_records_do_no_harm_and_what_is_annotated_is_right(format_: str) -> None:
+def test_damaged_records_do_no_harm_and_their_annotations_are_right(format_: str) -> None:
     whole = {tuple(examine(Record("name", 0, data), format_).lines) for data in originals(format_)}
     seen = Counter[str]()
 
@@ -84,7 +84,7 @@ def test_damaged_records_do_no_harm_and_what_is_annotated_is_right(format_: str)
 
     examined()
     print(seen)
-    # some of everything, or it would be no test
+    # every outcome must occur, or this would test nothing
     assert min(seen[name] for name in ("refused", "left_out", "changed", "unchanged")) > NUM_EXAMPLES // 40, seen
 
 
@@ -96,7 +96,7 @@ def test_any_bytes_are_refused_with_a_reason(format_: str, data: bytes) -> None:
     assert examine(Record("name", 0, start + data), format_).failures == []
 
 
-def test_damaged_events_at_a_table_are_refused_and_nothing_worse() -> None:
+def test_damaged_events_at_a_table_cause_nothing_worse_than_a_refusal() -> None:
     whole = rounds_of(simulate_game(V, 11, 4, style=0, annotated=False).events)
     kinds, numbers = st.sampled_from(("delete", "double", "swap", "actor", "pai")), st.integers(0, 10**6)
     refused = Counter[bool]()
@@ -126,7 +126,7 @@ def test_damaged_events_at_a_table_are_refused_and_nothing_worse() -> None:
 
 
 @pytest.mark.parametrize("format_", PLAIN_READERS)
-def test_records_that_are_not_damaged_are_annotated_as_a_plain_reading_has_them(format_: str) -> None:
+def test_annotations_of_undamaged_records_agree_with_a_plain_reading(format_: str) -> None:
     for data in originals(format_):
         outcome = examine(Record("name", 0, data), format_, writes_hidden=True)
         assert (outcome.failures, outcome.left_out) == ([], []) and outcome.rounds >= 1
@@ -134,7 +134,7 @@ def test_records_that_are_not_damaged_are_annotated_as_a_plain_reading_has_them(
 
 @pytest.mark.records
 @pytest.mark.parametrize(("folder", "format_"), [("tenhou/houou-4p-2021", "mjlog"), ("mjai", "mjai")])
-def test_real_records_are_annotated_as_a_plain_reading_has_them(folder: str, format_: str) -> None:
+def test_annotations_of_real_records_agree_with_a_plain_reading(folder: str, format_: str) -> None:
     for path in real_records(folder)[::200]:
         outcome = examine(Record(path.name, 0, path.read_bytes()), format_)
         assert (outcome.failures, outcome.left_out) == ([], []) and outcome.rounds > 3

@@ -1,5 +1,5 @@
 """A training run of two processes is killed, stopped, starved of disk and robbed of its checkpoint, again and again: in
-the end its weights are those of an undisturbed run, bit for bit."""
+the end its weights equal the weights of an undisturbed run, bit for bit."""
 
 import random
 import resource
@@ -56,7 +56,7 @@ def damage(path: Path, fault: str, rng: random.Random) -> None:
 
 
 def wait_for_all(out: Path) -> None:
-    """Until no process of the run is left: the first one may be the one that was killed."""
+    """Waits until no process of the run is left: the killed one may be the first, and the others still run."""
     deadline = time.monotonic() + _MOST_SECONDS
     while any(str(out) in " ".join(p.info["cmdline"] or ()) for p in psutil.process_iter(["cmdline"])):
         assert time.monotonic() < deadline, "a process of the run has stayed behind"
@@ -65,7 +65,7 @@ def wait_for_all(out: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("strategy", ["ddp", "zero3"])
-def test_a_run_that_is_hurt_again_and_again_ends_as_an_undisturbed_one(strategy: str, tmp_path: Path) -> None:
+def test_a_run_that_is_disturbed_again_and_again_ends_like_an_undisturbed_one(strategy: str, tmp_path: Path) -> None:
     shards, rng, log, out = pack_decisions(tmp_path), random.Random(0), tmp_path / "log", tmp_path / "hurt"
     assert start(shards, tmp_path / "whole", strategy, log).wait() == 0, log.read_text()
     for fault in FAULTS:

@@ -30,7 +30,7 @@ def test_the_fit_finds_the_coefficients_that_made_the_outcomes() -> None:
     assert program("danger").fit(feature_NF, dealt_in_N) == pytest.approx(true_F, abs=0.05)
 
 
-def test_the_fit_of_who_wins_finds_the_coefficients_too() -> None:
+def test_the_fit_of_the_winner_finds_its_coefficients_too() -> None:
     rng = np.random.default_rng(0)
     feature_WOF = rng.normal(size=(100_000, 5, 3)).astype(np.float32)
     true_F = np.array([1.2, -0.4, 0.3])
@@ -59,7 +59,7 @@ def test_the_report_has_both_coefficients_and_a_table(tmp_path: Path) -> None:
             assert first <= mean <= beyond and 0 <= happened <= (number > 0)
 
 
-def test_the_chance_of_a_discard_is_that_of_dealing_in_to_anybody() -> None:
+def test_the_chance_of_a_discard_is_the_chance_of_dealing_in_to_anybody() -> None:
     none = np.zeros((1, 1)), np.zeros(1, bool), np.zeros((1, 1, 1), np.float32), np.zeros(1, np.int64)
     pairs = (np.zeros((3, 1)), np.array([False, True, False]), np.array([7, 7, 2]))
     chance_D, dealt_in_D = program("danger")._by_discard(

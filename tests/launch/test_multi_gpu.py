@@ -22,7 +22,7 @@ STEPS = 60
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Path:
-    """A folder with an environment whose commands are those of this checkout, and with Slurm's commands next to it."""
+    """A folder with an environment that has the commands of this checkout, and with Slurm's commands next to it."""
     venv, slurm = tmp_path / "venv" / "bin", tmp_path / "slurm" / "bin"
     write_program(venv / "kanachan-train", run_module("kanachan.cli.train"))
     write_program(venv / "kanachan-annotate", "#!/bin/sh\n")
@@ -76,7 +76,7 @@ def wait_for(path: Path, process: subprocess.Popen[str]) -> None:
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="only Linux lists processes in /proc")
 @pytest.mark.slow
-def test_a_run_of_which_a_process_was_killed_is_restarted(machine: Path, shards: Path) -> None:
+def test_a_run_is_restarted_when_one_of_its_processes_was_killed(machine: Path, shards: Path) -> None:
     run = machine / "run"
     script = multi_gpu(machine, *settings(shards, run), "--run.devices", "2")
     wait_for(run / "checkpoints" / "last.ckpt", script)
@@ -90,7 +90,7 @@ def test_a_run_of_which_a_process_was_killed_is_restarted(machine: Path, shards:
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="only Linux lists processes in /proc")
-def test_the_processes_that_the_first_one_has_started_end_with_it(machine: Path, shards: Path) -> None:
+def test_the_other_processes_end_with_the_first_one(machine: Path, shards: Path) -> None:
     run = machine / "run"
     endless = ("--run.steps", "1000000", "--run.devices", "2", "--run.accelerator", "cpu")
     command = [machine / "venv" / "bin" / "kanachan-train", *arguments("imitation", shards, run, *endless)]
@@ -107,7 +107,7 @@ CHECKPOINT = "mkdir -p run/checkpoints; touch run/checkpoints/last.ckpt; "
 
 
 def make_train(machine: Path, body: str) -> None:
-    """Installs a short program in the place of kanachan-train, which lists its calls."""
+    """Installs a short program instead of kanachan-train; it lists its calls."""
     write_program(machine / "venv" / "bin" / "kanachan-train", f'#!/bin/bash\necho "$@" >>calls\n{body}\n')
 
 
@@ -172,7 +172,7 @@ def test_a_job_that_is_stopped_is_requeued_until_there_are_weights(machine: Path
     assert (machine / "calls").read_text() == 4 * "--run.accelerator gpu --stage rank --run.out run --resume auto\n"
 
 
-def test_a_longer_run_that_is_stopped_is_not_taken_for_the_one_that_has_ended(machine: Path) -> None:
+def test_a_stopped_run_with_weights_of_an_earlier_run_has_not_ended(machine: Path) -> None:
     make_train(machine, "mkdir -p run; touch -d '1 hour ago' run/weights.safetensors; " + CHECKPOINT)
     stopped = train_job(machine, "run", "--", "--stage", "rank")
     assert (stopped.returncode, calls_of_scontrol(machine)) == (0, ["requeue 77"]), stopped.stderr

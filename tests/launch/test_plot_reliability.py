@@ -1,4 +1,4 @@
-"""launch/reports/plot_reliability.py: a picture of kanachan-evaluate's output, or an error in one line."""
+"""launch/reports/plot_reliability.py: a picture of kanachan-evaluate's output."""
 
 import sys
 from pathlib import Path
@@ -15,7 +15,7 @@ pytest.importorskip("matplotlib", reason="the extra `pictures` is not installed"
 
 
 def draw(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
-    monkeypatch.setattr(sys, "argv", ["reliability.py", *map(str, arguments)])
+    monkeypatch.setattr(sys, "argv", ["plot_reliability.py", *map(str, arguments)])
     return int(program("plot_reliability").main())
 
 
@@ -26,5 +26,5 @@ def test_networks_of_all_stages_become_one_picture(tmp_path: Path, monkeypatch: 
     assert evaluate([*networks, str(shards), "--json", str(evaluation), "--bootstrap", "5"]) == 0
     assert draw(monkeypatch, evaluation, "-o", png) == draw(monkeypatch, evaluation, "-o", svg) == 0
     assert png.read_bytes().startswith(b"\x89PNG") and svg.read_bytes().startswith(b"<?xml")
-    # its text is in comments
+    # the SVG has its text in comments
     assert b"starts of rounds" in svg.read_bytes() and b"scores and round only" in svg.read_bytes()

@@ -28,14 +28,14 @@ def games_of_three(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def trained(work: Path, files: dict[str, list[int]]) -> None:
-    """Writes what a complete quickstart leaves."""
+    """Writes the files that a complete quickstart leaves."""
     (work / "runs").mkdir(parents=True)
     (work / "runs" / "evaluation.txt").write_text("old")
     (work / "annotations.txt.zst").write_text("old")
     (work / "made-from.json").write_text(json.dumps(files))
 
 
-def test_the_same_records_by_another_path_are_the_same(games: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_records_are_recognised_by_any_path(games: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(games.parent)
     assert quickstart.files_of(["games"]) == quickstart.files_of([f"{games}/*"]) == quickstart.files_of([str(games)])
 
@@ -72,7 +72,7 @@ def test_too_few_games_are_not_trained_on(games: Path, tmp_path: Path, capfd: py
 
 
 @pytest.mark.slow
-def test_games_of_three_are_reviewed_by_weights_of_three_and_others_beside_them_are_left_out(
+def test_three_player_games_are_reviewed_by_three_player_weights_and_other_games_are_left_out(
     games: Path, games_of_three: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     mixed = tmp_path / "mixed"
@@ -87,7 +87,7 @@ def test_games_of_three_are_reviewed_by_weights_of_three_and_others_beside_them_
     assert "2 games of 3 players: at least 30" in printed
 
 
-def test_the_game_to_review_is_the_first_whole_one_of_as_many_players(
+def test_the_reviewed_game_is_the_first_complete_one_with_that_number_of_players(
     games: Path, games_of_three: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "a.json").write_text("{}")

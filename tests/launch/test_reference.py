@@ -30,7 +30,7 @@ def made(monkeypatch: pytest.MonkeyPatch, *arguments: str | Path) -> int:
 
 @pytest.fixture(scope="module")
 def evaluated(shards: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """The weights of a tiny run, and its evaluation together with that of a second stage on its encoder."""
+    """The weights of a tiny run, and an evaluation of it together with a second stage that uses its encoder."""
     folder = tmp_path_factory.mktemp("evaluated")
     assert run("imitation", shards, folder / "imitation", "--run.steps", "5") == 0
     assert run("rank", shards, folder / "rank", "--run.steps", "5", "--init", str(folder / "imitation")) == 0
@@ -69,7 +69,7 @@ def test_the_card_of_a_later_stage_has_the_training_of_the_whole_lineage(
     assert card["evaluation"]["verdict"]["measure"] == "nats" and card["licence"] == "MIT"
 
 
-def test_a_reference_model_that_was_trained_further_keeps_its_own_training_in_the_card(
+def test_a_reference_model_that_was_trained_further_keeps_its_earlier_training_in_the_card(
     shards: Path, evaluated: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     weights, evaluation = evaluated

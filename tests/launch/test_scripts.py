@@ -80,7 +80,7 @@ def test_a_wrong_call_is_refused_before_anything_is_installed(command: str, mess
     assert not (tmp_path / "venv").exists()
 
 
-def test_a_python_that_is_too_old_is_refused_by_name(tmp_path: Path) -> None:
+def test_a_python_that_is_too_old_is_refused_with_its_version(tmp_path: Path) -> None:
     old = write_program(tmp_path / "old-python", '#!/bin/sh\n[ "$1" = --version ] && echo "Python 3.9.2" || exit 1\n')
     done = run(f"source {LAUNCH}/setup.sh; set_up", tmp_path, PYTHON=str(old), KANACHAN_VENV=str(tmp_path / "venv"))
     assert done.returncode == 1
@@ -88,7 +88,7 @@ def test_a_python_that_is_too_old_is_refused_by_name(tmp_path: Path) -> None:
     assert not (tmp_path / "venv").exists()
 
 
-def test_the_versions_of_python_that_the_package_names_are_taken_and_no_others(tmp_path: Path) -> None:
+def test_setup_accepts_exactly_the_python_versions_that_the_package_names(tmp_path: Path) -> None:
     classifiers = (re.fullmatch(r"Programming Language :: Python :: 3\.(\d+)", c) for c in PROJECT["classifiers"])
     named = {int(found[1]) for found in classifiers if found}
     for minor in range(9, 20):
@@ -113,7 +113,9 @@ def test_the_experiment_resumes_where_it_was_interrupted(tmp_path: Path) -> None
     command = (
         f"{LAUNCH}/curriculum.sh {shards} --imitation-steps 3 --later-steps 2 -- --config {ROOT}/configs/debug.yaml"
     )
-    stopped = run(f"{command} --objective.sigma 1", tmp_path)  # the second stage refuses it, the first even sooner
+    stopped = run(
+        f"{command} --objective.sigma 1", tmp_path
+    )  # the second stage would refuse it; the first already does
     assert stopped.returncode != 0
     first = run(command, tmp_path)
     assert first.returncode == 0, first.stderr

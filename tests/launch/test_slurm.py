@@ -14,7 +14,7 @@ from tests.support.launched import run_module, sbatch, write_program
 
 @pytest.fixture
 def cluster(games: Path, tmp_path: Path) -> Path:
-    """A folder with games, and an environment whose commands are those of this checkout."""
+    """A folder with games, and an environment that has the commands of this checkout."""
     (tmp_path / "games").symlink_to(games)
     for command, module in (("kanachan-annotate", "kanachan.cli.annotate"), ("kanachan-pack", "kanachan.cli.pack")):
         write_program(tmp_path / "venv" / "bin" / command, run_module(module))
@@ -29,7 +29,7 @@ def task(cluster: Path, number: int, *, first: int, last: int, count: int) -> su
 
 
 @pytest.mark.slow
-def test_the_tasks_of_an_array_are_merged_to_what_one_process_packs(cluster: Path) -> None:
+def test_the_merged_tasks_of_an_array_give_the_shards_of_one_process(cluster: Path) -> None:
     for number in (4, 5):
         done = task(cluster, number, first=4, last=5, count=2)
         assert done.returncode == 0, done.stderr

@@ -31,7 +31,7 @@ def test_the_file_of_a_stage_names_the_stage_and_a_folder_of_its_own(stage: str)
 
 
 def drawn() -> Iterator[dict[str, Any]]:
-    """Settings that the sweep may draw: all first ones, all last ones, and all first ones but for one."""
+    """Settings that the sweep may draw: all first values, all last values, and all first values except for one."""
     parameters: dict[str, dict[str, Any]] = yaml.safe_load(SWEEP.read_text())["parameters"]
     values = {
         name: parameter.get("values") or [parameter[key] for key in ("value", "min", "max") if key in parameter]
@@ -45,7 +45,7 @@ def drawn() -> Iterator[dict[str, Any]]:
 
 
 def received(settings: dict[str, Any], folder: Path) -> list[str]:
-    """What the program of the sweep is started with, as wandb's agent makes the command of the file and the settings
+    """The arguments that the sweep gives to its program: wandb's agent makes the command from the file and the settings
     that it has drawn."""
     from wandb.sdk.launch.sweeps.utils import create_sweep_command, create_sweep_command_args  # takes a second
 
@@ -64,7 +64,7 @@ def received(settings: dict[str, Any], folder: Path) -> list[str]:
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.splitlines()
 
 
-def test_all_that_the_sweep_may_draw_is_accepted(tmp_path: Path) -> None:
+def test_all_settings_that_the_sweep_may_draw_are_accepted(tmp_path: Path) -> None:
     for settings in drawn():
         config = requested([*received(settings, tmp_path), "--data.path", str(tmp_path)]).config
         for name, value in settings.items():

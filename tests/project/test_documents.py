@@ -1,4 +1,4 @@
-"""What README.md and the pages of docs/ name exists: commands, options, paths, modules, links."""
+"""Everything that README.md and the pages of docs/ name exists: commands, options, paths, modules, links."""
 
 import re
 import shlex
@@ -15,7 +15,7 @@ from tests.support.paths import ROOT
 README = ROOT / "README.md"
 LOGS = ("CHANGELOG.md", "LOG.md")
 PAGES = [README, *sorted(page for page in (ROOT / "docs").glob("*.md") if page.name not in LOGS)]
-"""without the logs, which name what is gone"""
+"""without the logs, which name things that no longer exist"""
 SCRIPTS: dict[str, str] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
 OTHERS = {*"cd codespell export git mypy pip pytest python3 ray ruff wandb .venv/bin/pip".split()}
 """programs that are not ours"""
@@ -58,7 +58,7 @@ def with_hyphen(command: list[str]) -> list[str]:
 
 @cache
 def help_of(command: str) -> str:
-    """What `command --help` prints; for a script its text, which has the options."""
+    """The output of `command --help`; for a script its text, which has the options."""
     if command.startswith("launch/"):
         path = ROOT / command
         return "".join(p.read_text(encoding="utf-8") for p in [path, *path.with_suffix("").glob("*.py")])
@@ -107,7 +107,7 @@ def test_commands_and_their_options_exist() -> None:
 def require_command(page: str, name: str, *given: str) -> None:
     arguments = list(given)
     if name == "sbatch":
-        while arguments[0].startswith("-"):  # sbatch's own
+        while arguments[0].startswith("-"):  # options of sbatch itself
             arguments = arguments[1:]
         name, *arguments = arguments
     if name == ".venv/bin/python":
@@ -118,7 +118,7 @@ def require_command(page: str, name: str, *given: str) -> None:
     program = name
     for argument in arguments:
         if argument == "--":
-            program = "kanachan-train"  # the scripts pass on what follows
+            program = "kanachan-train"  # the scripts pass on the rest
         elif argument.startswith("-") and argument != "--help":
             assert names_option(help_of(program), argument), f"{page}: {name} {argument}"
 

@@ -18,7 +18,7 @@ from tests.support.tiny_weights import written
 
 
 class Trap:
-    """Makes a file when it is unpickled."""
+    """Makes a folder when it is unpickled."""
 
     def __init__(self, sprung: Path) -> None:
         self.sprung = sprung
@@ -44,7 +44,9 @@ def write_torch(path: Path, trap: Trap) -> None:
     torch.save({"global_step": 1, "format_version": 2, "state_dict": {"weight": torch.zeros(3), "trap": trap}}, path)
 
 
-def test_resuming_runs_nothing(shards: Path, tmp_path: Path, sprung: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_resuming_runs_no_code_of_a_checkpoint(
+    shards: Path, tmp_path: Path, sprung: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     out = tmp_path / "run"
     stop_when_there(out / "checkpoints" / "last.ckpt")
     endless = ("--run.steps", "100000", "--run.checkpoint_minutes", "0")
@@ -67,7 +69,7 @@ def stop_when_there(path: Path) -> None:
 
 
 @pytest.mark.parametrize("write", [write_pickle, write_torch])
-def test_weights_run_nothing(
+def test_weights_run_no_code(
     write: object, shards: Path, tmp_path: Path, sprung: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "weights.safetensors"
@@ -79,7 +81,7 @@ def test_weights_run_nothing(
     assert not sprung.exists()
 
 
-def test_a_card_runs_nothing(shards: Path, tmp_path: Path, sprung: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_card_runs_no_code(shards: Path, tmp_path: Path, sprung: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The card is data: unknown settings in it are refused by name."""
     folder = written(tmp_path).parent
     content = (folder / "weights.safetensors").read_bytes()
@@ -95,7 +97,7 @@ def test_a_card_runs_nothing(shards: Path, tmp_path: Path, sprung: Path, capsys:
     assert not sprung.exists()
 
 
-def test_a_configuration_runs_nothing(
+def test_a_configuration_runs_no_code(
     shards: Path, tmp_path: Path, sprung: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "hostile.yaml"
@@ -106,8 +108,8 @@ def test_a_configuration_runs_nothing(
     assert not sprung.exists()
 
 
-def test_a_shard_runs_nothing(shards: Path, tmp_path: Path, sprung: Path) -> None:
-    """Arrow once unpickled the type of a column out of its metadata."""
+def test_a_shard_runs_no_code(shards: Path, tmp_path: Path, sprung: Path) -> None:
+    """Arrow used to unpickle the type of a column from its metadata."""
     table = pa.ipc.open_stream((shards / "train-00000.arrow").read_bytes()).read_all()
     trap = {
         b"ARROW:extension:name": b"arrow.py_extension_type",

@@ -24,7 +24,7 @@ LEVELS_OF_KANACHAN = (
     {"cli"},
     {"__main__"},
 )
-"""A package imports from those before it; only config has the sections of policy_config, on its level."""
+"""A package imports from lower levels only, except that config has the sections of policy_config, on its own level."""
 LEVELS_OF_ANNOTATE = (
     {"blocks", "runtime"},
     {"vocabulary"},
@@ -49,7 +49,7 @@ def test_only_the_engine_imports_riichienv() -> None:
     assert importers and all(name.startswith("annotate.game.engine.") for name in importers), importers
 
 
-def test_a_vocabulary_is_passed_and_none_is_the_default() -> None:
+def test_a_vocabulary_is_always_passed_and_has_no_default() -> None:
     named = [m for m in MODULES if "FOUR_PLAYERS" in {n.id for n in ast.walk(parse(m)) if isinstance(n, ast.Name)}]
     assert named == ["annotate.vocabulary"]
 
@@ -60,7 +60,7 @@ def package(module: str) -> str:
 
 
 def arrows(top_package: str) -> dict[tuple[str, str], list[str]]:
-    """The imports from one package to another: by package and package, the modules that import."""
+    """The imports between packages: by importing and imported package, the modules that import."""
     found: dict[tuple[str, str], list[str]] = {}
     for module in MODULES:
         if top(module) != top_package or module.endswith("__init__"):
@@ -94,7 +94,7 @@ def test_every_package_has_its_level() -> None:
     assert {".".join(name.split(".")[:2]) for name in MODULES if not name.endswith("__init__")} == known
 
 
-def test_the_product_imports_nothing_of_the_tests_and_no_private_name() -> None:
+def test_the_product_imports_no_tests_and_no_private_names() -> None:
     for path, source in SOURCES.items():
         tree = ast.parse(source)
         assert "tests" not in {top(name) for name in imports_of(tree)}, path
@@ -103,14 +103,14 @@ def test_the_product_imports_nothing_of_the_tests_and_no_private_name() -> None:
         assert [alias.name for node in ours for alias in node.names if alias.name.startswith("_")] == [], path
 
 
-def test_no_module_imports_itself_by_way_of_others() -> None:
+def test_there_are_no_import_cycles() -> None:
     imported = {module: {name for name in imports_of_module(module) if name in MODULES} for module in MODULES}
     while ends := {module for module, names in imported.items() if not names}:
         imported = {module: names - ends for module, names in imported.items() if module not in ends}
     assert imported == {}
 
 
-def test_what_serves_a_model_reaches_neither_lightning_nor_deepspeed() -> None:
+def test_modules_that_serve_a_model_reach_neither_lightning_nor_deepspeed() -> None:
     assert [m for m in SERVING if {"lightning", "deepspeed"} & {top(name) for name in reached_from(m)}] == []
 
 
@@ -118,7 +118,7 @@ def test_a_module_is_named_for_its_job() -> None:
     assert [module for module in MODULES if NO_NAMES & set(module.split("."))] == []
 
 
-def test_a_package_file_is_empty() -> None:
+def test_init_files_are_empty() -> None:
     version = 'from importlib.metadata import version\n\n__version__ = version("kanachan")\n'
     found = {name: path.read_text() for name, path in MODULES.items() if name.endswith("__init__")}
     assert {name: text for name, text in found.items() if text} == {"kanachan.__init__": version}
@@ -146,7 +146,7 @@ def test_importing_only_defines() -> None:
             assert not is_statement and not is_call, f"{module}: {ast.unparse(node)[:80]}"
 
 
-def test_reading_records_needs_nothing_heavy() -> None:
+def test_reading_records_needs_no_heavy_packages() -> None:
     reading = [name for name in MODULES if top(name) == "annotate"]
     assert [module for module in reading if HEAVY & {top(name) for name in reached_from(module)}] == []
 
@@ -157,7 +157,7 @@ def commands() -> list[str]:
 
 
 @pytest.mark.parametrize("module", [name for name in commands() if name in MODULES])
-def test_a_command_imports_nothing_heavy_before_its_arguments_are_valid(module: str) -> None:
+def test_a_command_imports_no_heavy_packages_before_its_arguments_are_valid(module: str) -> None:
     reached, waiting = set[str](), [module]
     while waiting:
         tree = parse(waiting.pop())

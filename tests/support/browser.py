@@ -16,7 +16,7 @@ _WAIT_S = 30.0
 
 
 class Browser:
-    """One page of a browser that runs."""
+    """One page of a running browser."""
 
     def __init__(self, commands: int, replies: int) -> None:
         self._commands, self._replies = commands, replies
@@ -24,9 +24,9 @@ class Browser:
         self._last_id = 0
         self._session: str | None = None
         self.complaints: list[str] = []
-        """what the console showed as errors or warnings, and exceptions that nobody caught"""
+        """errors and warnings of the console, and uncaught exceptions"""
         self.requests: list[str] = []
-        """what the page tried to load, embedded data aside"""
+        """the addresses that the page tried to load, without embedded data"""
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
@@ -55,7 +55,7 @@ class Browser:
         )
 
     def run(self, expression: str) -> Any:
-        """The value of a JavaScript expression, which must be one of JSON."""
+        """The value of a JavaScript expression; it must be a JSON value."""
         result = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in result, result
         return result["result"].get("value")
@@ -67,7 +67,7 @@ class Browser:
         self.call("Input.dispatchKeyEvent", type="keyUp", key=key)
 
     def click(self, selector: str) -> None:
-        """Clicks into the middle of an element, which is scrolled into view."""
+        """Scrolls an element into view and clicks its middle."""
         x, y = self.run(
             f"(() => {{ const element = document.querySelector({json.dumps(selector)});"
             " element.scrollIntoView({block: 'center'});"
@@ -78,7 +78,7 @@ class Browser:
             self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
 
     def call(self, method: str, **parameters: Any) -> Any:
-        """The result of a method of the protocol; what happens meanwhile is noted."""
+        """The result of a method of the protocol; events that arrive meanwhile are noted."""
         self._last_id += 1
         message = {"id": self._last_id, "method": method, "params": parameters}
         if self._session is not None:

@@ -1,5 +1,5 @@
-"""Processes of kanachan-train that start at once, forked from one that has imported what they need. They have an
-environment of their own and may be killed, as any other.
+"""Processes of kanachan-train that start at once, forked from a process that has already imported all they need. They
+have their own environment and may be killed, like any other process.
 """
 
 import os
@@ -22,7 +22,7 @@ _MOST_SECONDS = 300
 @dataclass(frozen=True)
 class Run:
     argv: list[str]
-    """of kanachan-train"""
+    """arguments of kanachan-train"""
     stop_after: int | None = None
     """rows of metrics.csv after which the process of rank 0 sends itself SIGTERM"""
 
@@ -37,7 +37,7 @@ def made_by_one(argv: list[str], log: Path) -> BaseProcess:
 
 
 def made_by_two(runs: Sequence[Run], folder: Path) -> str:
-    """Runs by two processes, one run after the other; returns what the first process has printed.
+    """Makes runs with two processes, one run after the other; returns the output of the first process.
 
     Args:
         folder: for their output, in 0.log and 1.log.
@@ -60,7 +60,7 @@ def started_by(runs_of_ranks: Sequence[Sequence[Run]], folder: Path) -> list[Bas
 
 
 def ended(ranks: Sequence[BaseProcess], folder: Path) -> tuple[list[str], list[int | None]]:
-    """Waits for processes; returns what each has printed, and their statuses."""
+    """Waits for processes; returns the output of each, and their exit statuses."""
     for process in ranks:
         process.join(_MOST_SECONDS)
     printed = [(folder / f"{rank}.log").read_text() for rank in range(len(ranks))]

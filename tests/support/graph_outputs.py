@@ -1,4 +1,4 @@
-"""The graph of which kanachan-export makes an ONNX file, as torch computes it: the exporter takes ten seconds."""
+"""The graph from which kanachan-export makes an ONNX file, computed by torch: the exporter takes ten seconds."""
 
 import torch
 from torch import Tensor
@@ -10,7 +10,7 @@ from kanachan.inference.situation_inputs import inputs_of_rows
 
 
 def graph_outputs(policy: Policy, rows: Rows) -> dict[str, Tensor]:
-    """Returns the outputs, by name, for the inputs that a file would get."""
+    """Returns the outputs, by name, for the inputs that an ONNX file would get."""
     graph = PolicyGraph(policy).eval()
     with torch.inference_mode():
         outputs = graph(**inputs_of_rows(rows, policy.vocabulary, actor_first=policy.actor_first))

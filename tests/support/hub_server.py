@@ -1,4 +1,4 @@
-"""A stand-in of the Hugging Face Hub on this machine: repositories of models are made, written and read."""
+"""A stand-in for the Hugging Face Hub on this machine: repositories of models are made, written and read."""
 
 import base64
 import json

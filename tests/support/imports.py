@@ -15,7 +15,7 @@ PROGRAMS = sorted((ROOT / "launch").rglob("*.py"))
 
 
 def imports_of(tree: ast.AST) -> Iterator[str]:
-    """The modules that the statements of `tree` import, anywhere in it; those only for type checkers aside."""
+    """The modules that the statements of `tree` import, anywhere in it, except imports only for type checkers."""
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
             continue
@@ -44,7 +44,7 @@ def imports_of_module(module: str) -> tuple[str, ...]:
 
 
 def reached_from(module: str) -> set[str]:
-    """All modules, ours and others', that importing and using `module` may import."""
+    """All modules, ours and others, that importing and using `module` may import."""
     reached, waiting = set[str](), [module]
     while waiting:
         for name in imports_of_module(waiting.pop()):

@@ -19,7 +19,7 @@ sys.exit(main())
 """
 """kanachan-annotate, saving after every record"""
 _MOST_SECONDS = 240
-"""that a run may take to end; a process that it leaves behind would keep its output open for ever"""
+"""until a run must have ended; a process that it leaves behind would keep its output open for ever"""
 
 
 def start(*arguments: object) -> subprocess.Popen[str]:
@@ -30,7 +30,7 @@ def start(*arguments: object) -> subprocess.Popen[str]:
 def stop_when(
     is_time: Callable[[], bool], *arguments: object, by: signal.Signals = signal.SIGKILL
 ) -> subprocess.CompletedProcess[str]:
-    """Sends a signal as soon as `is_time`, if the run has not ended before."""
+    """Sends a signal as soon as `is_time` is true, if the run has not ended before."""
     process = start(*arguments)
     while process.poll() is None and not is_time():
         time.sleep(0.001)
@@ -40,7 +40,7 @@ def stop_when(
 
 
 def size_of(paths: Sequence[Path]) -> int:
-    """Bytes in files that may not be there."""
+    """The size of files in bytes; some may not exist."""
     total = 0
     for path in paths:
         try:

@@ -27,7 +27,7 @@ def run_module(module: str) -> str:
 
 
 def program(name: str, folder: Path = LAUNCH / "reports") -> ModuleType:
-    """Imports launch/reports/`name`.py, or that of another folder."""
+    """Imports launch/reports/`name`.py, or the file of that name in another folder."""
     spec = importlib.util.spec_from_file_location(f"launch_{name}", folder / f"{name}.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)

@@ -24,7 +24,7 @@ Requests = dict[tuple[GameKey, int, int], ActRequest]
 
 
 class Watched:
-    """A player, with its requests and its actions."""
+    """A player whose requests and actions are recorded."""
 
     def __init__(self, player: Agent) -> None:
         self.player = player

@@ -1,4 +1,4 @@
-"""What a seat sees of a game at an mjai table, and what `annotate.game.seat_view` makes of it."""
+"""The events that a seat sees at an mjai table, and the turns that `annotate.game.seat_view` makes of them."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -49,6 +49,6 @@ def at_the_table(
 def as_decided(
     seat: int, decisions: Iterable[Annotation | Decision], vocabulary: Vocabulary = V
 ) -> list[tuple[Any, ...]]:
-    """The same of decisions that were taken while the whole game was seen."""
+    """The same for decisions that were taken while the whole game was seen."""
     own = vocabulary.sparse["seat"].token(seat)
     return [d.observation for d in decisions if own in d.observation.sparse]

@@ -50,7 +50,7 @@ def packed(batch: Batch) -> Batch:
 
 
 def relative(found: Tensor, expected: Tensor) -> float:
-    """Returns the norm of the difference over the norm of what is expected."""
+    """Returns the norm of the difference divided by the norm of the expected tensor."""
     return float((found - expected).norm() / expected.norm())
 
 

@@ -1,4 +1,4 @@
-"""Computing on one device only: what would have a CPU wait for a GPU, on `meta`, whose tensors have no contents."""
+"""Refuses operations that would make a CPU wait for a GPU; tested on `meta`, whose tensors have no contents."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from torch.utils._pytree import tree_leaves
 
 
 class CopiesRefused(TorchDispatchMode):
-    """Refuses operations between tensors of several devices, single numbers excepted: for a copy a CPU waits too."""
+    """Refuses operations between tensors of several devices, except single numbers: a CPU waits for a copy, too."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         found = func(*args, **(kwargs or {}))
@@ -21,7 +21,7 @@ class CopiesRefused(TorchDispatchMode):
 
 
 class ListsRefused(TorchFunctionMode):
-    """Refuses lists as indices and as contents of tensors, which torch copies to the device out of sight."""
+    """Refuses lists as indices and as contents of tensors: torch silently copies them to the device."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         found = func(*args, **(kwargs or {}))

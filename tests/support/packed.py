@@ -20,7 +20,7 @@ def packed(
     rows_per_shard: int = 1_000_000,
     is_hidden: bool = False,
 ) -> Path:
-    """Shards of so many random decisions, in as many shards as `rows_per_shard` makes of them; with hidden hands."""
+    """Shards of so many random decisions per split, `rows_per_shard` in each; `is_hidden`: with hidden hands."""
     sources = {}
     for seed, (split, n) in enumerate({"train": train, "validation": validation, "test": test}.items()):
         if n:

@@ -1,4 +1,4 @@
-"""Rounds of game records by plain loops, for comparison with those in shards."""
+"""Rounds of game records by plain loops, for comparison with the rounds in shards."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -22,7 +22,7 @@ def as_plain(rounds: RoundColumns) -> Plain:
 
 
 def rounds_of_records(games: Iterable[Game], room: int, grades: tuple[int, ...]) -> Plain:
-    """The rounds that records of whole games hold, with a room and grades for those that have none."""
+    """The rounds that records of whole games hold, with a room and grades for games that have none."""
     rows = []
     for game in games:
         game_room, game_grades = room if game.room is None else game.room, game.grades or grades

@@ -22,7 +22,7 @@ def num_saves(folder: Path) -> int:
 
 
 def played_folder(folder: Path, *players: str, games: int = 4, fractions: str = "0.5,0.5,0") -> Path:
-    """Plays short games into shards: of rule-based players if none are given."""
+    """Plays short games into shards: with rule-based players if no players are given."""
     options = ("-n", str(games), "-o", str(folder), "-j", "1", "--style", "east", "--fractions", fractions)
     assert selfplay([*(players or ("rule",)), *options]) == 0
     return folder

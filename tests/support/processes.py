@@ -1,4 +1,4 @@
-"""Waiting for processes, and for what they do."""
+"""Waiting for processes and for their effects."""
 
 import time
 from collections.abc import Callable

@@ -13,8 +13,8 @@ _WALL = [tile for tile in range(NUM_TILES) for _ in range(HAND_SLOT_FIRST[tile +
 def random_annotations(n: int, seed: int, games: int = 8) -> list[Annotation]:
     """`n` decisions of `games` games, game after game; the same for the same arguments.
 
-    Sparse features number about 29, events 1 to 90, candidates 2 to about 20. Who sits where, grades and the end of the
-    game are one for all decisions of a game; ranks follow scores; hands are canonical sets of slots.
+    A decision has about 29 sparse features, 1 to 90 events, and 2 to about 20 candidates. Seats, grades and the end of
+    the game are the same for all decisions of a game; ranks follow scores; hands are canonical sets of slots.
     """
     rng = random.Random(f"{seed}/{games}")
     headers = [_Game(rng, f"game-{seed}-{number}") for number in range(games)]
@@ -29,7 +29,7 @@ def seat_of(annotation: Annotation) -> int:
 
 
 def altered(annotation: Annotation, **fields: Any) -> Annotation:
-    """The annotation with other fields, those of its observation included."""
+    """The annotation with other fields; these may also be fields of its observation."""
     seen = {name: fields.pop(name) for name in Observation._fields if name in fields}
     return annotation._replace(observation=annotation.observation._replace(**seen), **fields)
 
@@ -138,7 +138,7 @@ def _deltas(rng: random.Random) -> list[int]:
 
 
 def with_hidden(annotations: list[Annotation], seed: int) -> list[Annotation]:
-    """The same decisions with a hidden field: three hands of 1 to 13 tiles, and of every other one some of the wall."""
+    """The same decisions with a hidden field: three hands of 1 to 13 tiles, and in every other one some of the wall."""
     rng = random.Random(seed)
     return [annotation._replace(hidden=_hidden(rng, has_wall=i % 2 == 0)) for i, annotation in enumerate(annotations)]
 

@@ -1,4 +1,4 @@
-"""Rounds in which something rare happens, by name: what is done, and the hands and the wall that make it possible."""
+"""Rounds in which something rare happens, by name: the script, and the hands and the wall that make it possible."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -180,7 +180,7 @@ ROUNDS_OF_THREE: dict[str, tuple[str, Sequence[str], dict[str, Any]]] = {
     ),
     "a tsumo of three": ("1 tsumo", ["", "123p456p789s2255z", ""], {"draws": "6z5z"}),
 }
-"""likewise, of three players"""
+"""the same for three players"""
 
 
 def events_of(name: str, rules: Rules) -> tuple[list[Event], list[Decision]]:

@@ -1,4 +1,4 @@
-"""Pages of kanachan-review with their data, and what tests ask of them."""
+"""Pages of kanachan-review with their data, and questions that tests ask about them."""
 
 import json
 from pathlib import Path

@@ -38,7 +38,7 @@ def review_of_all_stages(folder: Path) -> Reviewed:
 
 
 def review_with(reviewed: Reviewed, folder: Path, *arguments: str, record: Path | None = None) -> dict[str, Any]:
-    """Reviews the same game again, or another record, with the imitation alone; returns the data."""
+    """Reviews the same game again, or another record, with only the imitation network; returns the data."""
     data = folder / "out.json"
     command = [str(record or reviewed.record), reviewed.weights["imitation"], "-o", str(folder / "out.html"), "--force"]
     assert main([*command, "--json", str(data), *arguments]) == 0

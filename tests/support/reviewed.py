@@ -1,4 +1,4 @@
-"""Records to review, and what a seat saw, by a plain walk through their events."""
+"""Records to review, and the tiles that a seat saw, by a plain walk through the events."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -73,7 +73,7 @@ def rounds_of(events: Sequence[Event]) -> Iterator[list[Event]]:
 
 
 def seen_in(events: Sequence[Event], seat: int) -> dict[int, list[Seen]]:
-    """Returns what `seat` saw in a round, by the number of discards, calls and Norths set aside so far."""
+    """Returns the tiles that `seat` saw in a round, by the number of discards, calls and Norths set aside so far."""
     start = events[0]
     hand = list(start["tehais"][seat])
     rivers: list[list[tuple[str, bool, bool]]] = [[] for _ in start["tehais"]]

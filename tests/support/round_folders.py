@@ -1,4 +1,4 @@
-"""Folders of shards that hold rounds alone, of games made up at random, and reward predictors trained on them."""
+"""Folders of shards that hold only rounds, of games made up at random, and reward predictors trained on them."""
 
 from pathlib import Path
 

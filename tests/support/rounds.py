@@ -3,8 +3,8 @@
 Tiles are written as in the specification: "123m05p1z" is 1m 2m 3m, a red and an ordinary 5p, and East; "." is any tile.
 A script is one move after another, "seat kind [tiles]" separated by ";": `0 discard 5m; 1 pon; 1 discard 9s; 2 ron`.
 Kinds are cut (the drawn tile), discard (from the hand where possible), riichi, ankan, kakan, kita, tsumo, kyushu,
-skip, chi (the hand's two tiles), pon, kan, ron. A seat without a move in the script cuts the drawn tile, and skips what
-may be claimed.
+skip, chi (the hand's two tiles), pon, kan, ron. A seat without a move in the script cuts the drawn tile, and skips
+every claim.
 """
 
 import json
@@ -31,7 +31,7 @@ _CLAIMS = ("skip", "chi", "pon", "kan", "ron")
 DULL = ("147m258p369s1234z", "258m369p147s1567z", "369m147p258s2345z", "147m258p369s2367z")
 """four hands without a pair or two neighbours: nothing can be called on the first tiles"""
 DULL_3 = ("19m147p258s12345z", "19m258p147s12567z", "19m369p369s13467z")
-"""three of three players"""
+"""three such hands for three players"""
 FIRST_LIVE = 52  # place in the wall of the first tile drawn
 
 
@@ -54,7 +54,7 @@ def wall_of_deal(
     vocabulary: Vocabulary = V,
 ) -> list[int]:
     """A wall (physical tiles, in the order of the deal) that deals `hands` by seat and gives `draws` in turn, the
-    indicators, and the tiles drawn after kans. What is left open is filled at random, the same every time."""
+    indicators, and the tiles drawn after kans. Other places are filled at random, the same every time."""
     pool = unseen_tiles(vocabulary)
     num_seats, num_tiles = vocabulary.num_seats, vocabulary.num_tile_ids
     places: dict[int, int] = {}
@@ -252,7 +252,7 @@ def events_of_round(log: Sequence[Event]) -> list[Event]:
 
 
 def _end_of(last: Round) -> tuple[int, ...]:
-    """The scores after a round; if its payments are damaged, those before it."""
+    """The scores after a round; if its payments are damaged, the scores before it."""
     before, after = last.events[0], final_scores(last.events)
     is_whole = sum(after) == sum(before["scores"]) + 1000 * before["kyotaku"]
     return after if is_whole else final_scores([{**before, "kyotaku": 0}])

@@ -1,9 +1,9 @@
-"""What Slurm's srun does, for tests: two tasks on this machine, and the signal that is due before the time is over.
+"""Slurm's srun for tests: two tasks on this machine, and the signal that is due before the time is over.
 
     SLURM_JOB_ID=… SRUN_SIGNAL_AT=ROWS srun [--options] PROGRAM … --run.out RUN …
 
-With SRUN_SIGNAL_AT, SIGUSR1 is sent to all tasks when RUN/metrics.csv has so many rows. The status is the highest of
-the tasks'.
+With SRUN_SIGNAL_AT, SIGUSR1 is sent to all tasks when RUN/metrics.csv has so many rows. The exit status is the highest
+status of the tasks.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Decisions of three players in shards: of games that rule-based players have played."""
+"""Decisions of three players, also in shards, from games that rule-based players have played."""
 
 from pathlib import Path
 

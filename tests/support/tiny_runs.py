@@ -35,7 +35,7 @@ def pack_decisions(folder: Path) -> Path:
 
 
 def arguments(stage: StageName, shards: Path, out: Path, *more: str) -> list[str]:
-    """20 steps of the tiny model with dropout, and without a measured peak, unless `more` overrides it."""
+    """For 20 steps of the tiny model with dropout, and without a measured peak, unless `more` overrides it."""
     return [
         *("--stage", stage, "--config", str(CONFIGS / "debug.yaml"), "--data.path", str(shards)),
         *("--run.out", str(out), "--run.threads", "1"),

@@ -25,7 +25,7 @@ def written(
 ) -> Path:
     """The weights file of a network of `stage` in `folder`, as kanachan-train would leave it there.
 
-    With `prior`, the path of a reward predictor, it has learned to differ from that.
+    With `prior`, the path of a reward predictor, the network has learned to differ from it.
     """
     torch.manual_seed(seed)
     model = replace(MODEL_SIZES["tiny"], layers=layers, dropout=dropout)
@@ -41,7 +41,7 @@ def written(
             load_prior(network, prior)
     config = {"data": {"actor_first": actor_first}}
     card = make_card(stage, model, settings, vocabulary, config=config, steps=20, samples=320, lineage=[], **about)
-    card |= {"commit": None, "versions": {}}  # the same file at every commit, on which games of it depend
+    card |= {"commit": None, "versions": {}}  # the same file at every commit: games played with it depend on it
     folder.mkdir(parents=True, exist_ok=True)
     write_weights(folder / "weights.safetensors", network.state_dict(), card)
     return folder / "weights.safetensors"

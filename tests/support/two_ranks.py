@@ -1,4 +1,4 @@
-"""The interface of a trainer that sums over processes need, without processes."""
+"""The part of a trainer's interface that sums over processes need, without processes."""
 
 import threading
 from types import SimpleNamespace

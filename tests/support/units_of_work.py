@@ -12,11 +12,11 @@ from annotate.runtime.signals import StopRequest
 
 @dataclass(frozen=True)
 class Squares:
-    """A stream that squares numbers; some of them cost it dearly, once or always.
+    """A stream that squares numbers; at some of them it fails or loses its process, once or always.
 
     Args:
-        folder: remembers what has happened.
-        fails, kills: numbers at which it raises, or ends its process, and the one that has forked it if `with_server`.
+        folder: records what has happened.
+        fails, kills: numbers at which it raises, or kills its process, and if `with_server` also the fork server.
     """
 
     folder: Path

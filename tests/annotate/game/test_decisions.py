@@ -30,7 +30,7 @@ def test_every_seat_that_may_claim_a_tile_decides() -> None:
     assert [(d.seat, choice(d)) for d in played.decisions[1:3]] == [(1, "chi 45p"), (2, "pon")]
 
 
-def test_all_decide_on_the_same_situation_whatever_the_others_answer() -> None:
+def test_an_observation_does_not_depend_on_what_the_other_seats_answer() -> None:
     one = play_round("0 discard 3p; 1 chi 45p; 2 pon", ["3p", "45p", "33p", ""]).decisions[1:3]
     two = play_round("0 discard 3p; 1 skip; 2 skip", ["3p", "45p", "33p", ""]).decisions[1:3]
     assert [d.observation for d in one] == [d.observation for d in two]
@@ -46,14 +46,14 @@ def test_all_decide_on_the_same_situation_whatever_the_others_answer() -> None:
         ("ron", "chi/pon/kan pon/chi ron/pon ron", "ron"),
     ],
 )
-def test_a_call_of_another_seat_hides_what_it_goes_before(outcome: str, hidden: str, known: str) -> None:
+def test_another_seats_claim_hides_the_choices_that_it_overrides(outcome: str, hidden: str, known: str) -> None:
     assert [options for options in hidden.split("/") if options and not hides(options, outcome)] == []
     assert [options for options in known.split("/") if hides(options, outcome)] == []
     assert outcome == "pass" or not hides("chi kan pon ron", outcome, outcome)  # it was carried out
 
 
 @pytest.mark.parametrize("chosen", ["chi", "skip"])
-def test_a_choice_that_is_known_is_hidden_from_a_record_like_an_unknown_one(chosen: str) -> None:
+def test_a_choice_known_in_play_is_hidden_from_a_record_like_an_unknown_one(chosen: str) -> None:
     assert hides("chi", "pon", chosen) and not hides("ron", "ron", "skip")
 
 
@@ -66,7 +66,7 @@ def test_in_play_the_choices_that_a_record_would_hide_are_marked() -> None:
     ]
 
 
-def test_in_play_a_passed_ron_beside_a_win_is_not_marked_but_a_passed_call_is() -> None:
+def test_in_play_at_anothers_ron_a_passed_call_is_marked_but_a_passed_ron_is_not() -> None:
     played = play_round("0 discard 3p; 1 skip; 2 skip; 3 ron", THREE_WINNERS)
     assert [(options(d), d.is_preempted) for d in played.decisions[1:]] == [
         ({"chi 24p", "chi 45p", "ron", "skip"}, True),
@@ -75,7 +75,7 @@ def test_in_play_a_passed_ron_beside_a_win_is_not_marked_but_a_passed_call_is() 
     ]
 
 
-def test_every_action_is_of_a_kind_that_reports_name() -> None:
+def test_reports_name_the_kind_of_every_action() -> None:
     actions: dict[str, Field] = {name: vocabulary.action for name, vocabulary in VOCABULARIES.items()}
     kinds = {kind_of(token, VOCABULARIES[name]) for name, field in actions.items() for token in range(field.size)}
     assert kinds == set(KINDS)

@@ -26,7 +26,7 @@ def rank_tokens(scores: list[int]) -> list[int]:
     return [token for first in (289, 309, 329, 349) for token in seen.sparse if first <= token < first + 4]
 
 
-def test_a_whole_field_is_as_the_specification_prints_it() -> None:
+def test_the_sparse_and_numeric_fields_are_as_the_specification_prints_them() -> None:
     start = start_of_round(oya=2, wind="S", honba=1, kyotaku=2, scores=(30000, 20000, 26000, 22000))
     played = play_round("", DULL, "6z", dora="0p", start=start, writer=writer_of(3, 0, (9, 10, 11, 12)))
 
@@ -44,7 +44,7 @@ def test_the_hand_is_a_canonical_set_of_slots(hand: str) -> None:
     assert hand_tokens(decision.observation.sparse) == slots(hand)
 
 
-def test_a_claim_is_decided_without_a_drawn_tile_and_so_is_the_discard_after_it() -> None:
+def test_a_call_and_the_discard_after_it_are_decided_without_a_drawn_tile() -> None:
     played = play_round("0 discard 3p; 1 pon; 1 discard 9m", ["3p", "33p9m"])
     for decision, num_tiles in ((played.when(1, "pon"), 13), (played.of(1)[1], 11)):
         assert not sparse(decision, "drawn")
@@ -72,25 +72,23 @@ def test_seats_are_absolute_and_the_seat_token_tells_whose_turn_it_is(oya: int) 
         ([-100, 50100, 25000, 25000], [289 + 3, 309 + 0, 329 + 1, 349 + 2]),
     ],
 )
-def test_ranks_follow_the_scores_of_the_moment_and_ties_go_to_the_lower_seat(
-    scores: list[int], ranks: list[int]
-) -> None:
+def test_ranks_follow_the_current_scores_and_ties_go_to_the_lower_seat(scores: list[int], ranks: list[int]) -> None:
     assert rank_tokens(scores) == ranks
 
 
-def test_a_north_round_is_refused_by_name() -> None:
+def test_a_north_round_is_refused() -> None:
     with pytest.raises(ValueError, match="wind 3 is not in the specification"):
         play_round("", DULL, start=start_of_round(wind="N"))
 
 
-def test_indicators_stand_in_the_order_they_were_turned() -> None:
+def test_dora_indicators_keep_the_order_in_which_they_were_turned() -> None:
     played = play_round("0 ankan 1m; 0 ankan 9s", ["1111m9999s"], dora="7z0s7z", rinshan="5z6z")
     last = played.of(0)[2]
     assert dora_of(last) == ["7z", "0s", "7z"]
     assert [token for token in last.observation.sparse if 18 <= token <= 202] == [18 + 36, 55 + 20, 92 + 36]
 
 
-def test_scores_and_deposits_are_those_of_the_decision_and_not_later_ones() -> None:
+def test_scores_and_deposits_are_as_they_stood_at_the_decision() -> None:
     start = start_of_round(honba=3, kyotaku=1)
     played = play_round("0 riichi 8m; 1 skip", ["123m456p789s1122z", "79m88m"], "8m", start=start)
 

@@ -1,4 +1,4 @@
-"""The hidden field: against hands and walls followed through the events."""
+"""The hidden field, compared with hands and walls that are followed through the events."""
 
 import gzip
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ KANS = ("daiminkan", "ankan", "kakan")
 
 
 def hands_after(events: Sequence[Event], num_public: int) -> tuple[list[list[str]], int, bool]:
-    """The concealed hands after so many discards and calls; how many of them are kans, and whether the last one is."""
+    """The concealed hands after `num_public` discards and calls; how many are kans, and whether the last one is."""
     hands, calls = Hands(events[0]), list[str]()
     for event in events[1:]:
         if len(calls) == num_public:
@@ -59,7 +59,7 @@ def require_hidden(annotation: Annotation, recorded: Round) -> None:
 
 
 def require_hidden_of_game(game: Game) -> int:
-    """All annotations of a game whose rounds all replay; how many there are."""
+    """Checks all annotations of a game whose rounds all replay; returns their number."""
     num_annotations = 0
     for round_ in game.rounds:
         report = annotate_game(game_of(round_, rules=game.rules), writes_hidden=True)
@@ -98,7 +98,7 @@ def test_the_seven_fields_are_the_same_with_and_without_the_hidden_one() -> None
 
 @pytest.fixture(scope="module")
 def lines(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """Lines with the hidden field, of the handmade game."""
+    """The lines of the handmade game, with the hidden field."""
     record = HANDMADE_RECORDS / "handmade.jsonl"
     path = tmp_path_factory.mktemp("lines") / "lines.gz"
     assert annotate([str(record), "-o", str(path), "--hidden"]) == 0
@@ -123,7 +123,7 @@ def test_the_command_writes_and_explains_the_hidden_field(lines: list[str], tmp_
         ("0\t1", "7 tab-separated fields expected, 9 found"),
     ],
 )
-def test_a_wrong_hidden_field_is_named(lines: list[str], hidden: str, message: str) -> None:
+def test_an_error_says_what_is_wrong_with_a_hidden_field(lines: list[str], hidden: str, message: str) -> None:
     line = "\t".join([*lines[0].split("\t")[:7], hidden])
     with pytest.raises(ValueError) as caught:
         parse_line(line, V)
@@ -131,13 +131,13 @@ def test_a_wrong_hidden_field_is_named(lines: list[str], hidden: str, message: s
 
 
 @pytest.mark.records
-def test_hands_and_walls_of_real_games_are_hidden_as_they_were() -> None:
+def test_the_hidden_field_of_real_games_holds_their_hands_and_walls() -> None:
     paths = real_records("tenhou/houou-4p-2021")[::100] + real_records("tenhou/houou-4p-2020")[::300]
     games = [game for path in paths for game in read_games(str(path))]
     assert sum(map(require_hidden_of_game, games)) > 2000
 
 
-def test_a_simulated_games_record_tells_its_walls() -> None:
+def test_the_record_of_a_simulated_game_contains_its_walls() -> None:
     game = game_of_events(simulate_game(V, 1, style=0, annotated=False).events)
     assert all(round_.wall is not None for round_ in game.rounds)
     assert require_hidden_of_game(game) > 100
@@ -151,7 +151,7 @@ def test_a_simulated_games_record_tells_its_walls() -> None:
         ([], '"kanachan" must be an object'),
     ],
 )
-def test_a_wall_that_cannot_be_is_refused_by_its_line(part: Any, message: str) -> None:
+def test_an_impossible_wall_is_refused_with_its_line(part: Any, message: str) -> None:
     start, *rest = play_round("", DULL).events
     with pytest.raises(ValueError) as caught:
         game_of_events([{"type": "start_game"}, {**start, "kanachan": part}, *rest, {"type": "end_game"}])

@@ -24,7 +24,7 @@ def test_a_recorded_jade_game_gets_its_recorded_points(rank: int, score: int, gr
     assert mjsoul_delta(rank, score, JADE, grade, SOUTH, 4) == delta
 
 
-def test_hundreds_of_points_are_rounded_up_on_both_sides_of_zero() -> None:
+def test_points_are_rounded_up_to_thousands_on_both_sides_of_zero() -> None:
     without_bonus = [mjsoul_delta(2, score, THRONE, 14, SOUTH, 4) + 5 for score in (24000, 24100, 25000, 25100, 26000)]
     assert without_bonus == [-1, 0, 0, 1, 1]
 
@@ -40,13 +40,13 @@ def test_hundreds_of_points_are_rounded_up_on_both_sides_of_zero() -> None:
         (50000, 0, 3, SOUTH, [0] * 3),  # a room of three players whose points are not known
     ],
 )
-def test_each_rank_has_its_points_of_mahjong_soul(
+def test_each_rank_gets_its_points_on_mahjong_soul(
     score: int, room: int, grade: int, style: int, deltas: list[int]
 ) -> None:
     assert [mjsoul_delta(rank, score, room, grade, style, len(deltas)) for rank in range(len(deltas))] == deltas
 
 
-def test_rooms_of_three_players_whose_points_are_not_known_are_told() -> None:
+def test_three_player_rooms_with_unknown_points_are_recognised() -> None:
     assert [has_mjsoul_points(room, SOUTH, 3) for room in range(5)] == [False, False, True, True, True]
     assert [len(penalty) for penalty in MJSOUL[4].penalty] == [15, 15]  # every grade below the highest, by style
 
@@ -58,7 +58,7 @@ def test_rooms_of_three_players_whose_points_are_not_known_are_told() -> None:
         (EAST, {16: -90, 10: -30, 9: -20, 8: -10, 7: 0}),
     ],
 )
-def test_the_last_place_of_a_tenhou_game_loses_by_dan(style: int, by_dan: dict[int, int]) -> None:
+def test_last_place_on_tenhou_loses_points_by_dan(style: int, by_dan: dict[int, int]) -> None:
     assert {dan: tenhou_delta(3, dan, "tokujou", style, 4) for dan in by_dan} == by_dan
 
 
@@ -72,15 +72,15 @@ def test_the_last_place_of_a_tenhou_game_loses_by_dan(style: int, by_dan: dict[i
         (14, "tokujou", EAST, [70, 0, -70]),
     ],
 )
-def test_each_rank_has_its_points_of_tenhou(dan: int, table: str, style: int, deltas: list[int]) -> None:
+def test_each_rank_gets_its_points_on_tenhou(dan: int, table: str, style: int, deltas: list[int]) -> None:
     assert [tenhou_delta(rank, dan, table, style, len(deltas)) for rank in range(len(deltas))] == deltas
 
 
-def test_tenhous_dan_have_grades_in_pairs_first_and_one_by_one_from_shodan() -> None:
+def test_tenhous_dan_and_tables_have_grades_and_rooms_of_mahjong_soul() -> None:
     expected = [0, 0, 1, 1, 2, 2, 3, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 14, 15]
     assert [tenhou_grade(dan) for dan in range(21)] == expected
     assert [tenhou_room(table) for table in ("ippan", "joukyuu", "tokujou", "houou")] == [0, 1, 2, 4]
 
 
-def test_of_equal_scores_the_lower_seat_stands_first() -> None:
+def test_of_equal_scores_the_lower_seat_ranks_first() -> None:
     assert ranks_of((20000, 30000, 20000, 30000)) == (2, 0, 3, 1)

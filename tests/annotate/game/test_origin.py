@@ -1,4 +1,4 @@
-"""Who played a game, when and where, as records of every format have it."""
+"""Who played a game, when and where, as records of every format state it."""
 
 import json
 from pathlib import Path
@@ -63,7 +63,7 @@ def test_mjai_has_the_names_of_start_game() -> None:
     assert origin.platform is None and origin.link() is None
 
 
-def test_names_that_cannot_be_shown_do_not_refuse_a_record() -> None:
+def test_a_record_with_names_that_cannot_be_shown_is_not_refused() -> None:
     assert players_of(["a\u202eb", "  ", None, 7], 4)[0] == Player("a\ufffdb")
     assert players_of("abcd", 4) == players_of(None, 4) == players_of([None] * 4, 4) == ()
     assert players_of(["a"] * 4, 4, rates=["nan", "x", "1e99", "1500.5"])[3].rate == 1500.5

@@ -1,4 +1,4 @@
-"""Events of a round are corrected where a record states them wrongly, and whatever follows a record can follow them."""
+"""Events that a record states wrongly are corrected, so that all code that follows a round can follow them."""
 
 import pytest
 
@@ -10,7 +10,7 @@ from tests.support.rounds import DULL, game_of, play_round
 
 
 @pytest.mark.parametrize("script", ["0 discard 1m", "0 riichi 5z"])
-def test_a_first_discard_of_the_dealer_that_is_marked_as_drawn_is_from_the_hand(script: str) -> None:
+def test_a_dealers_first_discard_that_is_wrongly_marked_as_drawn_is_from_the_hand(script: str) -> None:
     hands = ["123m456p789s1125z" if "riichi" in script else DULL[0], *DULL[1:]]
     recorded = play_round(script, hands, "2z" if "riichi" in script else "5z").round
     place = next(i for i, event in enumerate(recorded.events) if event["type"] == "dahai")
@@ -23,7 +23,7 @@ def test_a_first_discard_of_the_dealer_that_is_marked_as_drawn_is_from_the_hand(
         hands_after.follow(event)
 
 
-def test_a_round_drawn_with_nobody_tenpai_is_read_with_such_a_mark() -> None:
+def test_a_drawn_round_with_nobody_tenpai_is_read_in_spite_of_such_a_mark() -> None:
     recorded = play_round("", DULL, "5z").round
     wrong = [*recorded.events]
     wrong[2] = {**wrong[2], "pai": "1m", "tsumogiri": True}
@@ -33,7 +33,7 @@ def test_a_round_drawn_with_nobody_tenpai_is_read_with_such_a_mark() -> None:
     assert found[0] == found[1]
 
 
-def test_a_fault_of_this_program_costs_the_round_and_says_which(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fault_of_this_program_leaves_out_the_round_and_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     recorded = play_round("0 kyushu", ["19m19p19s1234z258p"], "5m").round
 
     def fail(*arguments: object) -> None:

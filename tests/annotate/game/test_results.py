@@ -37,7 +37,7 @@ def round_of_terminals(*seats: int, oya: int = 0):
 @pytest.mark.parametrize(
     "winner, target, seen",
     [
-        # from each seat: 0 the own tsumo, 1 ... 3 one of the right, across, left
+        # from each seat: 0 its own tsumo, 1 ... 3 a tsumo of the right, across, left
         (0, 0, [0, 3, 2, 1]),
         (1, 1, [1, 0, 3, 2]),
         (2, 2, [2, 1, 0, 3]),
@@ -54,13 +54,15 @@ def round_of_terminals(*seats: int, oya: int = 0):
         # three players: 1, 2 tsumo of the next and of the previous seat
         (0, 0, [0, 2, 1]),
         (2, 2, [2, 1, 0]),
-        # 3, 4 won from them, 5, 6 dealt in to them, 7, 8 ron of the next off the previous seat, and the other way round
+        # 3, 4 won from them, 5, 6 dealt in to them, 7, 8 ron of the next on the previous seat, and the other way round
         (0, 1, [3, 6, 7]),
         (0, 2, [4, 8, 5]),
         (1, 0, [5, 4, 8]),
     ],
 )
-def test_a_win_is_told_by_winner_and_discarder_as_a_seat_sees_them(winner: int, target: int, seen: list[int]) -> None:
+def test_the_code_of_a_win_gives_winner_and_discarder_relative_to_the_seat(
+    winner: int, target: int, seen: list[int]
+) -> None:
     assert codes(win(winner, target), num_seats=len(seen)) == seen
 
 
@@ -75,14 +77,14 @@ def test_every_seat_can_tell_from_its_result_who_has_won_and_who_dealt_in(num_se
         assert [dealt_in_to(code, num_seats) for code in seen] == dealt_in
 
 
-def test_draws_of_three_seats_come_last() -> None:
+def test_among_three_players_the_codes_of_draws_come_last() -> None:
     draw = {"type": "ryukyoku", "reason": "exhaustive_draw", "deltas": [2000, -1000, -1000]}
     assert codes(draw, num_seats=3) == [10, 9, 9]
     assert codes({**draw, "reason": "kyushu_kyuhai"}, num_seats=3) == [11, 11, 11]
     assert [relative_winner(code, 3) for code in (9, 10, 11)] == [None] * 3
 
 
-def test_of_several_winners_each_sees_the_own_win_and_the_rest_the_first_after_the_discarder() -> None:
+def test_of_several_winners_each_sees_its_own_win_and_the_rest_see_the_first_after_the_discarder() -> None:
     assert codes(win(3, 2), win(1, 2)) == [15, 4, 7, 6]  # 3 comes first after 2
     assert codes(win(1, 2), win(3, 2)) == [15, 4, 7, 6]
     assert codes(win(0, 3), win(1, 3), win(2, 3)) == [6, 5, 4, 7]
@@ -120,19 +122,19 @@ def test_tenpai_at_an_exhaustive_draw_is_known_even_when_nothing_is_paid(seats: 
     assert [part[0] for part in round_part(played.events)] == expected
 
 
-def test_a_hand_that_waits_for_nothing_but_its_own_four_tiles_is_not_tenpai() -> None:
+def test_a_hand_that_waits_only_for_a_tile_it_holds_four_times_is_not_tenpai() -> None:
     played = play_round("", ["1111m234p567p888s", DULL[1], DULL[2], "47m258p369s12367z"])
     assert played.events[-1]["deltas"] == [0, 0, 0, 0]
     assert [part[0] for part in round_part(played.events)] == [16] * NUM_SEATS
 
 
-def test_the_round_delta_holds_the_stick_of_a_riichi() -> None:
+def test_the_round_delta_includes_the_stick_of_a_riichi() -> None:
     played = play_round("0 riichi 8m", [TENPAI, *DULL[1:]], "8m")
     changes = played.events[-1]["deltas"]
     assert round_delta(played.events, NUM_SEATS) == [changes[0] - 1000, *changes[1:]]
 
 
-def test_the_round_delta_holds_sticks_and_honba_of_the_winner() -> None:
+def test_the_round_delta_of_the_winner_includes_sticks_and_honba() -> None:
     start = start_of_round(honba=2, kyotaku=3)
     played = play_round("0 discard 3p; 1 ron; 3 ron", THREE_WINNERS, start=start)
     assert round_delta(played.events, NUM_SEATS) == [-4600, 5600, 0, 2000]
@@ -159,12 +161,12 @@ def test_final_scores_give_leftover_deposits_to_the_first_seat() -> None:
     assert final_scores([start, riichi(0), riichi(1), DRAW]) == (22000, 32000, 24000, 22000)
 
 
-def test_leftover_deposits_go_to_the_lower_of_two_first_seats() -> None:
+def test_leftover_deposits_go_to_the_lower_of_two_seats_tied_for_first() -> None:
     start = start_of_round(kyotaku=1, scores=(24000, 25000, 25000, 25000))
     assert final_scores([start, {**DRAW, "deltas": [0, 0, 0, 0]}]) == (24000, 26000, 25000, 25000)
 
 
-def test_ranks_and_scores_are_those_of_the_end_of_the_game_and_ties_go_to_the_lower_seat() -> None:
+def test_ranks_and_scores_are_final_and_ties_go_to_the_lower_seat() -> None:
     assert game_part((25000, 30000, 25000, 20000), (1, 2, 3, 4)) == [
         (1, 0, 2, 3, 1, 25000, 1),
         (1, 0, 2, 3, 0, 30000, 2),

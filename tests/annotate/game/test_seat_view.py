@@ -1,4 +1,4 @@
-"""The table as one seat sees it is that of a full record: the same turns, options and tokens."""
+"""The table as one seat sees it agrees with the full record: the same turns, options and tokens."""
 
 from pathlib import Path
 
@@ -25,7 +25,7 @@ SEATS = range(V.num_seats)
 
 @pytest.mark.parametrize("rules", ["mjsoul", "tenhou"])
 @pytest.mark.parametrize("name", ROUNDS)
-def test_each_seat_has_the_decisions_of_a_round_that_all_see(name: str, rules: Rules) -> None:
+def test_a_seats_view_gives_the_same_decisions_as_the_full_record(name: str, rules: Rules) -> None:
     events, decisions = events_of(name, rules)
     for seat in SEATS:
         assert at_the_table(seat, events, writer_of(), rules) == as_decided(seat, decisions)
@@ -33,7 +33,7 @@ def test_each_seat_has_the_decisions_of_a_round_that_all_see(name: str, rules: R
 
 @pytest.mark.parametrize("rules", ["mjsoul", "tenhou"])
 @pytest.mark.parametrize("name", ROUNDS_OF_THREE)
-def test_each_seat_of_three_has_the_decisions_of_a_round_that_all_see(name: str, rules: Rules) -> None:
+def test_a_seats_view_among_three_players_gives_the_same_decisions_as_the_full_record(name: str, rules: Rules) -> None:
     script, hands, more = ROUNDS_OF_THREE[name]
     played = play_three(script, hands, rules=rules, **more)
     for seat in range(V3.num_seats):
@@ -43,7 +43,7 @@ def test_each_seat_of_three_has_the_decisions_of_a_round_that_all_see(name: str,
 
 @pytest.mark.parametrize("rules", ["mjsoul", "tenhou"])
 @pytest.mark.parametrize(("vocabulary", "numbers"), [(V, (0, 1)), (V3, (0, 1, 2, 3))])
-def test_whole_games_give_the_tokens_that_were_written_while_they_were_played(
+def test_a_seats_view_of_a_game_gives_the_tokens_that_were_written_during_play(
     vocabulary: Vocabulary, numbers: tuple[int, ...], rules: Rules
 ) -> None:
     grades = (6, 7, 8, 8)[: vocabulary.num_seats]
@@ -56,7 +56,7 @@ def test_whole_games_give_the_tokens_that_were_written_while_they_were_played(
 
 
 @pytest.mark.parametrize("name", ROUNDS)
-def test_every_option_can_be_said_as_mjai_and_is_understood(name: str) -> None:
+def test_every_option_can_be_written_as_mjai_and_read_back(name: str) -> None:
     events, _ = events_of(name, "mjsoul")
     for seat in SEATS:
         for _, event, turn in turns(seat, events):
@@ -78,7 +78,7 @@ def seen_as_record(said: Event) -> Event:
     return said if said["type"] in ("none", "ryukyoku") else seen_event(said, V.num_seats)
 
 
-def test_open_tiles_of_others_are_not_looked_at() -> None:
+def test_a_seats_view_ignores_the_concealed_tiles_of_other_seats() -> None:
     (events, *_) = rounds_of(simulate_game(V, 11, 2, style=0, annotated=False).events)
     masked = at_the_table(1, events, writer_of())
     table = SeatTable.of_start("mjsoul", events[0], 1, V)
@@ -88,7 +88,7 @@ def test_open_tiles_of_others_are_not_looked_at() -> None:
     ]
 
 
-def test_after_its_own_reach_a_seat_may_only_discard_what_leaves_it_tenpai() -> None:
+def test_after_its_own_reach_a_seat_may_only_discard_a_tile_that_leaves_it_tenpai() -> None:
     events, _ = events_of("riichi, to the end", "mjsoul")
     (declared,) = [turn for _, event, turn in turns(0, events) if event["type"] == "reach"]
     assert {words(token) for token in declared.options} >= {"riichi 8m"}
@@ -101,7 +101,7 @@ def test_a_seat_that_has_passed_a_win_is_furiten_until_its_next_discard() -> Non
     assert furiten == [("dahai", 0, False), ("tsumo", 1, True), ("dahai", 2, False)]
 
 
-def test_a_seat_that_waits_for_what_it_has_discarded_is_furiten() -> None:
+def test_a_seat_that_waits_for_a_tile_it_has_discarded_is_furiten() -> None:
     played = play_round("0 discard 1z", [TENPAI, *DULL[1:]], "1z")
     drawn = [table.is_furiten for table, event, _ in turns(0, played.events) if event["type"] == "tsumo"]
     assert drawn[:3] == [False, True, True]
@@ -120,12 +120,12 @@ def some_round() -> list[Event]:
         (lambda events: [*events, events[1]], "after the end"),
     ],
 )
-def test_an_event_that_cannot_follow_is_refused(change, message: str) -> None:
+def test_an_event_that_is_impossible_at_that_point_is_refused(change, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         list(turns(0, change(some_round())))
 
 
-def test_a_hidden_tile_of_its_own_is_refused() -> None:
+def test_a_seats_own_draw_must_not_be_hidden() -> None:
     events = some_round()
     seat = events[1]["actor"]
     with pytest.raises(ValueError, match="is not a tile that can be seen"):
@@ -133,7 +133,7 @@ def test_a_hidden_tile_of_its_own_is_refused() -> None:
 
 
 def played_again(recorded: Round, rules: Rules, writer: ObservationEncoder) -> list[list[tuple]]:
-    """By seat, what it decides where the whole record is seen; with the decisions that the record does not show."""
+    """By seat, its decisions where the whole record is seen; with the decisions that the record does not show."""
     vocabulary = writer.vocabulary
     table = Table.of_round(
         rules,

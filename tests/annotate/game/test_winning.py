@@ -1,4 +1,4 @@
-"""Yaku, han, fu and points of wins, against the payments of the round."""
+"""Yaku, han, fu and points of wins, compared with the payments of the round."""
 
 import pytest
 
@@ -40,7 +40,7 @@ def test_rounds_without_a_winner_have_no_wins(games: list[Game]) -> None:
             assert bool(wins[recorded.name]) == (recorded.events[-1]["type"] == "hora")
 
 
-def test_han_are_those_of_open_hands_and_the_hidden_dora_are_the_rest() -> None:
+def test_open_hands_have_fewer_han_and_the_hidden_dora_are_the_remaining_han() -> None:
     yaku = (Yaku(27, "Honitsu", ""), Yaku(31, "Dora", ""), Yaku(32, "Aka Dora", ""))
     win = Win(0, yaku, 5, 30, False)
     assert win.han_of_yaku(is_open=True, dora=2, red=1, norths=0) == [2, 2, 1]
@@ -50,7 +50,7 @@ def test_han_are_those_of_open_hands_and_the_hidden_dora_are_the_rest() -> None:
     assert riichi.han_of_yaku(is_open=False, dora=1, red=0, norths=0) == [1, 2, 1]
 
 
-def test_thirteen_han_count_as_one_yakuman_and_two_yakuman_twice() -> None:
+def test_thirteen_or_more_han_are_paid_as_one_yakuman_and_two_yakuman_as_two() -> None:
     counted = Win(0, (Yaku(29, "Chinitsu", ""),), 14, 30, False)
     assert counted.num_yakuman == 0 and counted.points(is_dealer=False, is_tsumo=False, num_seats=4) == 32000
     double = Win(0, (Yaku(37, "Dai Sangen", ""), Yaku(39, "Tsuu iisou", "")), 26, 0, True)

@@ -32,7 +32,7 @@ def test_addresses_of_both_platforms_name_a_game(text: str, platform: str, log: 
 @pytest.mark.parametrize(
     "text", ["https://tenhou.net/0/", f"https://example.org/?log={LOG}", f"https://tenhou.net/?paipu={UUID}"]
 )
-def test_other_addresses_are_refused_with_those_that_are_known(text: str) -> None:
+def test_other_addresses_are_refused_and_the_known_ones_are_listed(text: str) -> None:
     with pytest.raises(ValueError, match="not the address of a replay; known are https://tenhou.net"):
         parse_address(text)
 
@@ -55,7 +55,7 @@ def test_the_file_is_found_by_the_name_of_the_game(tmp_path: Path) -> None:
         (f"https://game.mahjongsoul.com/?paipu={UUID}_a12345_2", "store the record"),
     ],
 )
-def test_addresses_that_name_no_record_say_what_to_do(text: str, message: str) -> None:
+def test_errors_about_addresses_that_name_no_record_say_what_to_do(text: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         parse_address(text)
 
@@ -77,13 +77,11 @@ def test_addresses_that_hold_a_record_are_recognised(text: str) -> None:
         ('https://tenhou.net/5/?tw=0#json={"title":["a&tw=2",""]}&ts=0', 0),
     ],
 )
-def test_the_seat_is_a_parameter_of_an_address_or_in_the_name_that_tenhous_client_gives(
-    text: str, seat: int | None
-) -> None:
+def test_the_seat_is_read_from_an_address_or_from_a_file_name_of_tenhous_client(text: str, seat: int | None) -> None:
     assert seat_in(text) == seat
 
 
-def test_the_player_in_an_address_of_mahjong_soul_has_the_seat_of_the_record() -> None:
+def test_a_seat_is_found_by_the_player_in_an_address_of_mahjong_soul() -> None:
     log = "260522-2793b6c3-992e-424b-9205-11a121e9ac00"
     players = tuple(Player(account=number) for number in (5, 16_329_130, None, 7))
     for text, seat in ((f"{log}_a64445483", 1), (f"{log}_a64445484", None), (f"{log}_a1", None), (log, None)):

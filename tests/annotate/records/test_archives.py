@@ -1,4 +1,4 @@
-"""Records in archives: read member by member, as if they lay in a folder; damaged and hostile ones."""
+"""Records in archives: read member by member, as from a folder; damaged and hostile archives."""
 
 import gzip
 import io
@@ -73,7 +73,7 @@ def test_members_are_records_in_the_archives_order_whatever_its_name(pack: Pack,
 
 
 @every_kind
-def test_hidden_files_and_other_suffixes_are_left_alone(pack: Pack, tmp_path: Path) -> None:
+def test_hidden_files_and_other_suffixes_are_skipped(pack: Pack, tmp_path: Path) -> None:
     others = [".b.json", "./.c/d.json", "__MACOSX/._e.json", "f.txt", "g/h"]
     path = pack(tmp_path / "archive", {"./a.json": MJAI, **dict.fromkeys(others, b"")})
     assert names_and_problems(path) == [("!./a.json", None)]
@@ -87,7 +87,7 @@ def test_an_archive_without_records_says_so(pack: Pack, tmp_path: Path) -> None:
 
 
 @every_kind
-def test_one_member_can_be_named_as_reports_name_it(pack: Pack, tmp_path: Path) -> None:
+def test_one_member_can_be_given_by_the_name_that_reports_use(pack: Pack, tmp_path: Path) -> None:
     path = pack(tmp_path / "wow!.zip", {**FILES, "readme.txt": MJAI})
     for name in ("b/2.jsonl", "readme.txt"):
         (record,) = records_of(find_records([f"{path}!{name}"]))
@@ -137,7 +137,7 @@ def test_an_archive_in_an_archive_is_refused_by_name(pack: Pack, tmp_path: Path)
     assert read_record(good)
 
 
-def test_a_zip_member_with_a_wrong_checksum_costs_only_itself(tmp_path: Path) -> None:
+def test_only_the_zip_member_with_a_wrong_checksum_is_lost(tmp_path: Path) -> None:
     path = tmp_path / "archive.zip"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
         for name in "abc":
@@ -150,7 +150,7 @@ def test_a_zip_member_with_a_wrong_checksum_costs_only_itself(tmp_path: Path) ->
     assert bad is not None and "damaged in the archive (Bad CRC-32" in bad
 
 
-def test_a_zip_member_that_wants_a_password_is_named(tmp_path: Path) -> None:
+def test_a_zip_member_with_a_password_is_named(tmp_path: Path) -> None:
     path = zip_of(tmp_path / "archive.zip", {"a.json": MJAI})
     data = bytearray(path.read_bytes())
     data[data.index(b"PK\x03\x04") + 6] |= 1
@@ -162,7 +162,7 @@ def test_a_zip_member_that_wants_a_password_is_named(tmp_path: Path) -> None:
 
 @every_kind
 @pytest.mark.parametrize("share", [0.5, 0.9])
-def test_an_archive_that_is_cut_off_gives_what_it_can_and_says_so(pack: Pack, share: float, tmp_path: Path) -> None:
+def test_a_cut_off_archive_gives_the_readable_members_and_says_so(pack: Pack, share: float, tmp_path: Path) -> None:
     path = pack(tmp_path / "archive", {f"{n}.json": random.Random(n).randbytes(3000) for n in range(200)})
     path.write_bytes(path.read_bytes()[: int(share * path.stat().st_size)])
     *whole, (name, problem) = names_and_problems(path)
@@ -185,7 +185,7 @@ def test_a_damaged_header_of_a_tar_is_not_taken_for_its_end(tmp_path: Path) -> N
 
 
 @every_kind
-def test_a_member_beyond_the_bound_is_refused(pack: Pack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_member_beyond_the_size_limit_is_refused(pack: Pack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(archives, "LARGEST_MEMBER", 1 << 20)
     path = pack(tmp_path / "archive", {"bomb.json": bytes((1 << 20) + 1), "a.json": MJAI})
     (_, problem), good = names_and_problems(path)
@@ -193,7 +193,9 @@ def test_a_member_beyond_the_bound_is_refused(pack: Pack, tmp_path: Path, monkey
     assert good == ("!a.json", None)
 
 
-def test_a_record_that_expands_beyond_the_bound_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_record_that_expands_beyond_the_size_limit_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(reading, "LARGEST_RECORD", 1 << 20)
     for name, compressed in (
         ("a.gz", gzip.compress(bytes(1 << 22))),
@@ -205,7 +207,7 @@ def test_a_record_that_expands_beyond_the_bound_is_refused(tmp_path: Path, monke
 
 
 @every_kind
-def test_a_damaged_member_is_named_and_costs_only_itself(
+def test_only_the_damaged_members_are_lost_and_they_are_named(
     pack: Pack, games: Files, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     first, second = games

@@ -24,7 +24,7 @@ def plainly_found(folder: Path) -> list[str]:
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """300 files in folders whose names sort differently with and without what follows a slash."""
+    """300 files in folders whose names sort differently by themselves than in whole paths."""
     rng = random.Random(0)
     for number in range(300):
         path = tmp_path / "tree"
@@ -40,7 +40,7 @@ def test_files_come_in_the_order_of_their_whole_paths(tree: Path) -> None:
     assert list(find_files([str(tree)])) == plainly_found(tree)
 
 
-def test_a_link_to_a_file_that_is_met_too_is_not_a_second_file(tree: Path) -> None:
+def test_a_link_to_a_file_that_is_also_found_adds_no_second_file(tree: Path) -> None:
     real = plainly_found(tree)[0]
     (tree / "雀.json").symlink_to(real)
     assert list(find_files([str(tree), real])) == plainly_found(tree)[:-1]
@@ -53,7 +53,7 @@ def test_folders_behind_links_are_counted_and_not_entered(tree: Path) -> None:
     assert passed_over[LINKED_FOLDER] == 1
 
 
-def test_a_link_to_itself_is_a_record_that_cannot_be_read_and_hides_no_other(tree: Path) -> None:
+def test_a_link_to_itself_is_a_record_that_cannot_be_read_and_hides_no_other_record(tree: Path) -> None:
     found = plainly_found(tree)
     (tree / "0.json").symlink_to("0.json")
     problems = {record.name: record.problem for record in records_of(find_files([str(tree)]))}
@@ -72,7 +72,7 @@ def test_a_folder_that_vanishes_is_a_record_with_a_problem(tree: Path) -> None:
 
 
 @pytest.mark.parametrize("of", [1, 2, 3, 5])
-def test_every_record_is_of_one_shard_and_members_of_archives_count_one_by_one(tree: Path, of: int) -> None:
+def test_every_record_is_in_one_shard_and_members_of_archives_count_one_by_one(tree: Path, of: int) -> None:
     with zipfile.ZipFile(tree / "m.zip", "w") as archive:
         for number in range(11):
             archive.writestr(f"{number}.json", "{}")
@@ -83,13 +83,13 @@ def test_every_record_is_of_one_shard_and_members_of_archives_count_one_by_one(t
     assert shards == [names[i::of] for i in range(of)]
 
 
-def test_a_file_of_another_shard_is_not_opened_if_its_name_is_that_of_a_record(tmp_path: Path) -> None:
+def test_a_file_of_another_shard_that_is_named_like_a_record_is_not_opened(tmp_path: Path) -> None:
     (tmp_path / "1.mjlog").touch()
     os.mkfifo(tmp_path / "0.json.gz")  # opening it would wait for ever
     assert [os.path.basename(r.name) for r in records_of(find_files([str(tmp_path)]), Shard(2, 2))] == ["1.mjlog"]
 
 
-def test_files_that_are_passed_over_are_counted_by_suffix_unless_hidden(tmp_path: Path) -> None:
+def test_skipped_files_are_counted_by_suffix_unless_hidden(tmp_path: Path) -> None:
     (tmp_path / "sub").mkdir()
     names = "a.mjlog b.mjlog c.json n.TXT README .hidden.txt sub/d.txt sub/e.xml sub/f.pdf"
     for name in names.split():

@@ -1,4 +1,4 @@
-"""Mahjong Soul's records contain the same games as mjai does, and what else they contain is used."""
+"""Mahjong Soul's records contain the same games as mjai, and the further information in them is used."""
 
 import base64
 import copy
@@ -21,7 +21,7 @@ from tests.support.writers.majsoul_writer import document, message, read_majsoul
 
 Json = Any
 VERSIONS = (0, 210715)
-SEEDS = (1, 57)  # between them every kind of call, and claims that another's hid
+SEEDS = (1, 57)  # together they have every kind of call, and claims that another's hid
 
 
 @cache
@@ -53,7 +53,7 @@ def content(recorded: Json) -> Json:
 
 
 def records(recorded: Json, name: str) -> list[Json]:
-    """The data of all messages of a kind, of a document of the later version."""
+    """The data of all messages of a kind, in a document of the later version."""
     results = [action["result"] for action in content(recorded)["actions"] if "result" in action]
     return [result["data"] for result in results if result["name"] == f".lq.{name}"]
 
@@ -101,7 +101,7 @@ def test_json_may_be_spelled_in_many_ways(version: int, key_of: Any, prefix: str
     assert read_majsoul_json(other) == read_majsoul_json(recorded)
 
 
-def test_json_may_hold_what_is_wrapped_as_base64() -> None:
+def test_json_may_hold_wrapped_messages_as_base64() -> None:
     recorded = document(rare("two winners"))
     expected, details = read_majsoul_json(recorded), content(recorded)
 
@@ -132,7 +132,7 @@ def test_json_may_leave_out_names_and_wrappings() -> None:
 
 
 @pytest.mark.parametrize("name", ["a pre-empted chi", "a pre-empted pon"])
-def test_a_pressed_call_that_another_seat_pre_empted_is_that_call_and_not_a_skip(name: str) -> None:
+def test_a_pressed_call_that_another_seat_pre_empted_is_read_as_that_call(name: str) -> None:
     made = rare(name)
     hidden = next(d for d in made.decisions if d.is_preempted)
     report = annotated(read_majsoul_json(document(made)))
@@ -155,7 +155,7 @@ def test_a_pressed_call_that_another_seat_pre_empted_is_that_call_and_not_a_skip
         ({"type": 77}, False),
     ],
 )
-def test_only_what_was_offered_counts_as_pressed(cpg: Json, is_known: bool) -> None:
+def test_only_offered_choices_count_as_pressed(cpg: Json, is_known: bool) -> None:
     recorded = document(rare("a pre-empted chi"))
     inputs = [action["user_input"] for action in content(recorded)["actions"] if "user_input" in action]
     next(pressed for pressed in inputs if "cpg" in pressed and pressed["seat"] == 1)["cpg"] = cpg
@@ -163,7 +163,7 @@ def test_only_what_was_offered_counts_as_pressed(cpg: Json, is_known: bool) -> N
     assert (report.num_unknown, report.left_out) == (int(not is_known), [])
 
 
-def test_an_input_to_no_offer_or_of_another_kind_is_ignored() -> None:
+def test_an_input_without_an_offer_or_of_another_kind_is_ignored() -> None:
     recorded = document(rare("a pre-empted chi"), inputs=False)
     expected = annotated(read_majsoul_json(recorded))
     for other in (
@@ -177,7 +177,7 @@ def test_an_input_to_no_offer_or_of_another_kind_is_ignored() -> None:
 
 
 @pytest.mark.parametrize("type_of_input", [2, 3])
-def test_a_choice_that_the_player_did_not_send_is_the_servers_and_is_left_out(type_of_input: int) -> None:
+def test_a_choice_that_the_player_did_not_send_is_left_out_as_the_servers(type_of_input: int) -> None:
     recorded = document(game_of_seed(SEEDS[0]))
     expected = annotated(read_majsoul_json(recorded))
     actions = content(recorded)["actions"]
@@ -189,7 +189,7 @@ def test_a_choice_that_the_player_did_not_send_is_the_servers_and_is_left_out(ty
     assert report.num_rounds == expected.num_rounds
 
 
-def test_a_computer_player_sends_nothing_and_decides_all_the_same() -> None:
+def test_choices_of_a_computer_player_count_although_it_sends_nothing() -> None:
     recorded = document(game_of_seed(SEEDS[0]))
     expected = annotated(read_majsoul_json(recorded))
     actions = content(recorded)["actions"]
@@ -202,7 +202,7 @@ def test_a_computer_player_sends_nothing_and_decides_all_the_same() -> None:
 
 
 @pytest.mark.parametrize("name", ["closed kans", "a kan in riichi", "four kans of two seats", "nagashi mangan"])
-def test_the_wall_may_be_told_whole_or_without_what_was_dealt(name: str) -> None:
+def test_the_wall_may_be_recorded_whole_or_without_the_dealt_tiles(name: str) -> None:
     made = rare(name)
     games = [read_majsoul(message(document(made, whole_walls=whole, inputs=False))) for whole in (True, False)]
     assert games[0] == games[1]
@@ -221,7 +221,7 @@ def test_a_wall_of_another_length_is_not_used() -> None:
         assert lines(game) == lines(rare("closed kans").game)
 
 
-def test_a_wall_that_is_not_the_rounds_leaves_it_out() -> None:
+def test_a_round_whose_wall_does_not_fit_is_left_out() -> None:
     recorded = document(rare("closed kans"))
     (start,) = records(recorded, "RecordNewRound")
     start["paishan"] = start["paishan"][-2:] + start["paishan"][2:-2] + start["paishan"][:2]
@@ -246,7 +246,7 @@ def test_the_real_ranked_game_replays_whole() -> None:
 
 
 @pytest.mark.records
-def test_the_real_game_of_a_room_with_rules_of_its_own_is_refused() -> None:
+def test_the_real_game_of_a_room_with_its_own_rules_is_refused() -> None:
     (path,) = [path for path in real_records("majsoul") if path.name.startswith("paipu_200610")]
     with pytest.raises(ValueError, match="other rules than ranked games, which is not supported: init_point 200000"):
         read_games(str(path))

@@ -74,14 +74,14 @@ def test_a_message_that_no_game_can_have_is_named(name: str, values: Json, probl
         ("GameEndResult", {"players": []}, "actions[4].result: a record of an unknown kind, '.lq.GameEndResult'"),
     ],
 )
-def test_a_message_that_cannot_stand_there_is_named(name: str, data: Json, problem: str) -> None:
+def test_a_message_that_cannot_be_in_that_place_is_named(name: str, data: Json, problem: str) -> None:
     recorded = short()
     recorded["data"]["data"]["actions"][4]["result"] = {"name": f".lq.{name}", "data": data}
     assert problem in refused(lambda: read_majsoul_json(recorded))
     assert problem in refused(lambda: read_majsoul(message(recorded)))
 
 
-def test_messages_before_the_first_round_and_after_the_last_cost_nothing_else() -> None:
+def test_messages_before_the_first_round_or_after_the_last_leave_the_rounds_intact() -> None:
     actions = short()["data"]["data"]["actions"]
     discard = next(a for a in actions if "result" in a and a["result"]["name"] == ".lq.RecordDiscardTile")
     for changed, problem in (
@@ -103,7 +103,7 @@ def test_a_ron_before_any_discard_is_refused() -> None:
     assert "a win on a discard before any discard" in refused(lambda: read_majsoul_json(recorded))
 
 
-def test_a_riichi_that_was_declared_or_paid_alone_leaves_the_round_out() -> None:
+def test_a_round_with_a_riichi_that_was_only_declared_or_only_paid_is_left_out() -> None:
     declared, paid = short(), short()
     result_of(paid, "RecordDiscardTile")["data"]["is_liqi"] = False
     del result_of(declared, "RecordChiPengGang")["data"]["liqi"]
@@ -138,7 +138,7 @@ def test_a_riichi_that_was_declared_or_paid_alone_leaves_the_round_out() -> None
         ("data.data.actions.2.user_input.cpg", {"index": {}}, "user_input.cpg.index: {}: "),
     ],
 )
-def test_json_of_another_shape_is_refused_by_the_place(path: str, value: Json, problem: str) -> None:
+def test_json_of_another_shape_is_refused_with_the_place(path: str, value: Json, problem: str) -> None:
     recorded = short()
     holder, key = place(recorded, path)
     holder[key] = value

@@ -1,4 +1,4 @@
-"""What Mahjong Soul's records contain about the game as a whole, and what is refused."""
+"""The information in Mahjong Soul's records about the game as a whole, and records that are refused."""
 
 from collections.abc import Callable
 from functools import cache
@@ -63,7 +63,7 @@ def test_room_and_style_follow_from_the_mode_of_a_ranked_game(mode_id: int, room
     "level, grade",
     [(10101, 0), (10103, 2), (10201, 3), (10303, 8), (10402, 10), (10503, 14), (10601, 15), (10701, 15), (10720, 15)],
 )
-def test_a_level_is_a_grade(level: int, grade: int) -> None:
+def test_a_level_gives_a_grade(level: int, grade: int) -> None:
     recorded = altered("head.accounts.0.level.id", level)
     seat = recorded["head"]["accounts"][0]["seat"]
     grades = read_majsoul_json(recorded).grades
@@ -88,7 +88,7 @@ def in_a_room(rule: Json, category: int = 1, mode: Json | None = None) -> Json:
 
 @pytest.mark.parametrize("rule", [{}, ROOM, {**ROOM, "fanfu": 1}, {**ROOM, **CONTEST}])
 @pytest.mark.parametrize("category", [1, 4])
-def test_a_game_by_the_usual_rules_that_is_not_ranked_has_no_room_grades_and_grading(rule: Json, category: int) -> None:
+def test_an_unranked_game_by_the_usual_rules_has_no_room_grades_or_grading_points(rule: Json, category: int) -> None:
     game = read_majsoul_json(in_a_room(rule, category))
     assert (game.room, game.grades, game.grading_deltas, game.style) == (None, None, None, 0)
     assert game.final_scores == made().final_scores
@@ -111,7 +111,7 @@ def test_a_game_by_other_rules_is_refused_and_the_rules_named(rule: Json, proble
     assert text == f"a game by other rules than ranked games, which is not supported: {problem}"
 
 
-def test_rules_that_are_not_known_are_seen_in_protobuf_too() -> None:
+def test_unknown_rules_are_noticed_in_protobuf_too() -> None:
     text = refused(lambda: read_majsoul(message(in_a_room({**ROOM, "of_tomorrow": 1}))))
     assert text.endswith("not supported: number 99 (not known here)")
     assert read_majsoul(message(in_a_room({**ROOM, "of_tomorrow": 0}))).room is None
@@ -122,7 +122,7 @@ def test_a_ranked_game_keeps_its_rules_whatever_settings_a_later_client_adds() -
         assert read().room == 3
 
 
-def test_a_dealt_deal_is_refused() -> None:
+def test_a_game_with_a_prearranged_deal_is_refused() -> None:
     mode = {"mode": 1, "detail_rule": ROOM, "testing_environment": {"paixing": 3}}
     for read in both(in_a_room({}, mode=mode)):
         assert refused(read).endswith("not supported: paixing 3")
@@ -141,7 +141,7 @@ def test_games_of_three_players_in_a_room_are_refused() -> None:
         (altered("data.data.actions.4.result", {"name": ".lq.RecordBaBei", "data": {"seat": 1}}), "with 4 players"),
     ],
 )
-def test_what_is_of_three_players_in_a_game_of_four_is_named(recorded: Json, problem: str) -> None:
+def test_parts_of_a_three_player_game_in_a_game_of_four_are_named(recorded: Json, problem: str) -> None:
     for read in both(recorded):
         assert problem in refused(read)
 
@@ -164,7 +164,7 @@ def test_what_is_of_three_players_in_a_game_of_four_is_named(recorded: Json, pro
         (altered("error", {"code": 1203}), "the server responded with error 1203: no game was sent"),
     ],
 )
-def test_a_head_that_tells_too_little_or_too_much_is_refused(recorded: Json, problem: str) -> None:
+def test_a_head_with_missing_or_impossible_values_is_refused(recorded: Json, problem: str) -> None:
     for read in both(recorded):
         assert problem in refused(read)
 
@@ -178,7 +178,7 @@ def test_a_game_without_its_result_is_read_and_said_to_be_incomplete() -> None:
 
 
 @pytest.mark.parametrize("name", ["two winners", "nagashi mangan"])
-def test_other_scores_after_a_round_leave_the_round_out(name: str) -> None:
+def test_a_round_whose_recorded_scores_differ_is_left_out(name: str) -> None:
     recorded = document(made(name))
     actions = recorded["data"]["data"]["actions"]
     data = actions[-1]["result"]["data"]

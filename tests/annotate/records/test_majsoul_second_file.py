@@ -1,4 +1,4 @@
-"""Mahjong Soul captures whose game stands in a second file, at the address in data_url."""
+"""Mahjong Soul captures whose game is in a second file, at the address in data_url."""
 
 import gzip
 import json

@@ -67,7 +67,7 @@ def test_end_kyoku_may_be_missing() -> None:
     assert len(game.rounds[1].events) == 3
 
 
-def test_what_simulation_writes_into_start_game_is_read() -> None:
+def test_the_header_that_simulation_writes_into_start_game_is_read() -> None:
     header = {"rules": "mjsoul", "room": 3, "grades": [9, 9, 9, 10], "style": 1, "id": "sim/1"}
     game = read({**START_GAME, "kanachan": header}, start_kyoku("S", 4), DRAW, END_GAME)
     assert (game.id, game.rules, game.style, game.room, game.grades) == ("sim/1", ("mjsoul",), 1, 3, (9, 9, 9, 10))
@@ -75,7 +75,7 @@ def test_what_simulation_writes_into_start_game_is_read() -> None:
     assert game.grading_deltas == (2 + 15 + 110, 2 + 5 + 55, -1 - 5, -1 - 15 - 180)
 
 
-def test_a_plain_record_leaves_open_what_it_does_not_tell() -> None:
+def test_a_plain_record_leaves_rules_room_and_grades_open() -> None:
     game = read(START_GAME, start_kyoku("S", 4), DRAW, END_GAME)
     assert (game.rules, game.room, game.grades, game.grading_deltas) == (("tenhou", "mjsoul"), None, None, None)
 
@@ -99,13 +99,13 @@ def test_the_style_follows_from_where_the_game_could_end(
     assert read(START_GAME, start_kyoku(bakaze, kyoku, scores=scores), DRAW, END_GAME).style == style
 
 
-def test_a_south_round_that_an_east_game_does_not_come_to_makes_it_a_longer_one() -> None:
+def test_a_south_round_that_no_east_game_reaches_shows_a_longer_game() -> None:
     for scores, honba, style in (((31000, 23000), 0, 1), ((31000, 23000), 1, 0), ((29000, 25000), 0, 0)):
         start = start_kyoku("S", 2, scores=[*scores, 23000, 23000], honba=honba)
         assert read(START_GAME, start, DRAW, END_GAME).style == style
 
 
-def test_games_without_an_id_get_distinct_ones_that_do_not_change() -> None:
+def test_games_without_an_id_get_distinct_and_stable_ids() -> None:
     one, other = (text(START_GAME, start_kyoku(), move, DRAW, END_GAME) for move in (TSUMO, {**TSUMO, "pai": "5m"}))
     both = [game.id for game in all_readable(mjai_games(one + other, "file"))]
     assert both == [all_readable(mjai_games(part, "file"))[0].id for part in (one, other)]
@@ -119,7 +119,7 @@ def test_an_id_that_would_break_a_line_is_refused(given: str) -> None:
 
 
 def outcomes(*lines: str) -> list[str | int]:
-    """Of each game in a file, its problem or the number of its rounds."""
+    """For each game in a file, its problem or the number of its rounds."""
     found = mjai_games("".join(lines), "file")
     return [game.problem if isinstance(game, Unreadable) else len(game.rounds) for game in found]
 
@@ -138,13 +138,13 @@ GOOD = text(START_GAME, start_kyoku(), DRAW, END_GAME)
         (text({**START_GAME, "kanachan": {"id": ""}}, start_kyoku(), DRAW), "the game from line 5: start_game: id ''"),
     ],
 )
-def test_a_game_that_cannot_be_read_costs_no_other(bad: str, problem: str) -> None:
+def test_a_game_that_cannot_be_read_does_not_affect_the_others(bad: str, problem: str) -> None:
     first, second, third = outcomes(GOOD, bad, GOOD)
     assert (first, third) == (1, 1)
     assert str(second).startswith(problem)
 
 
-def test_games_of_files_that_were_put_together_without_a_line_feed_are_read() -> None:
+def test_games_of_files_joined_without_a_line_feed_are_read() -> None:
     assert outcomes(GOOD[:-1], GOOD[:-1], GOOD) == [1, 1, 1]
     named = text({**START_GAME, "names": ["}{", "b", "c", "d"]}, start_kyoku(), DRAW, END_GAME)
     assert outcomes(named[:-1], named) == [1, 1]
@@ -154,12 +154,12 @@ def test_games_of_files_that_were_put_together_without_a_line_feed_are_read() ->
     assert first.final_scores is None and str(first.lost[0]).startswith("line 4: not JSON")
 
 
-def test_a_damaged_start_of_a_game_does_not_cost_the_one_before() -> None:
+def test_a_damaged_start_of_a_game_does_not_affect_the_game_before() -> None:
     assert outcomes(GOOD, GOOD[1:]) == [1, "line 5: not JSON: Extra data: line 1 column 7 (char 6)"]
     assert outcomes(text(START_GAME, TSUMO), GOOD) == ["line 2: tsumo: outside of a round", 1]
 
 
-def test_what_stands_after_a_game_changes_neither_it_nor_its_id() -> None:
+def test_lines_after_a_game_change_neither_it_nor_its_id() -> None:
     (alone,) = all_readable(mjai_games(GOOD, "file"))
     assert list(mjai_games(GOOD + text(TSUMO), "file")) == [alone, Unreadable("line 5: tsumo: after end_game")]
 
@@ -170,7 +170,7 @@ def test_a_file_cut_off_within_a_line_keeps_whole_rounds() -> None:
     assert (len(game.rounds), game.incomplete) == (1, "the file is cut off; the record stops in East 2-0")
 
 
-def test_a_file_cut_off_after_a_win_might_lack_a_second_winner() -> None:
+def test_a_last_round_that_might_lack_a_second_winner_is_not_kept() -> None:
     assert all_readable(mjai_games(text(START_GAME, start_kyoku(), RON), "file"))[0].rounds == ()
     assert len(all_readable(mjai_games(text(START_GAME, start_kyoku(), DRAW), "file"))[0].rounds) == 1
 
@@ -227,7 +227,7 @@ def test_lines_out_of_place_are_refused(lines: str, reason: str) -> None:
         all_readable(mjai_games(lines, "file"))
 
 
-def test_an_event_that_says_a_thing_twice_is_refused() -> None:
+def test_an_event_with_a_field_twice_is_refused() -> None:
     line = json.dumps({"type": "tsumo", "actor": 0, "pai": "1m"})
     text = "\n".join([json.dumps(START_GAME), json.dumps(start_kyoku()), f'{line[:-1]}, "pai": "2m"}}'])
     with pytest.raises(ValueError, match="line 3: not JSON: an object has 'pai' twice"):
@@ -242,7 +242,7 @@ SECOND = start_kyoku(kyoku=2, scores=[26500, 26500, 23500, 23500])
     [{"type": "chi", "actor": 1}, {**TSUMO, "pai": "0m"}, {"type": "kita", "actor": 0}],
     ids=["fields that are missing", "no tile", "not of four players"],
 )
-def test_a_fault_within_a_round_costs_that_round_and_says_which(fault: Event) -> None:
+def test_a_fault_within_a_round_loses_only_that_round_and_names_it(fault: Event) -> None:
     third = start_kyoku(kyoku=3)
     game = read(START_GAME, start_kyoku(), DRAW, END_KYOKU, SECOND, fault, DRAW, END_KYOKU, third, DRAW, END_GAME)
     assert [round_.name for round_ in game.rounds] == ["East 1-0", "East 3-0"]
@@ -256,7 +256,7 @@ def test_an_error_of_the_server_ends_the_game_after_its_whole_rounds() -> None:
     assert game.incomplete == "line 7: error: late; the record stops in East 2-0"
 
 
-def test_messages_that_are_no_part_of_a_game_are_passed_over() -> None:
+def test_messages_that_are_no_part_of_a_game_are_skipped() -> None:
     greeting: list[Event] = [{"type": "hello", "protocol": "mjsonp"}, {"type": "join", "name": "a"}]
     plain = read(START_GAME, start_kyoku(), TSUMO, DRAW, END_GAME)
     think: Event = {"type": "think_time", "ms": 3}
@@ -267,7 +267,7 @@ def test_messages_that_are_no_part_of_a_game_are_passed_over() -> None:
 
 @pytest.mark.parametrize("indent", [None, 0, 2])
 @pytest.mark.parametrize("is_record", [False, True])
-def test_events_may_be_an_array_of_the_whole_file(indent: int | None, is_record: bool) -> None:
+def test_a_file_may_hold_its_events_as_an_array(indent: int | None, is_record: bool) -> None:
     rounds = [[start_kyoku(), TSUMO, DRAW], [start_kyoku("E", 2), {**TSUMO, "actor": 1}, DRAW]]
     events = [START_GAME, *rounds[0], *rounds[1], END_GAME]
 
@@ -293,7 +293,7 @@ def test_an_array_that_is_cut_off_keeps_its_whole_rounds(cut: str) -> None:
     assert (len(game.rounds), game.lost) == (1, ()) and game.incomplete is not None
 
 
-def test_scores_that_the_deals_leave_out_follow_from_the_rounds_before() -> None:
+def test_scores_missing_from_start_kyoku_follow_from_the_rounds_before() -> None:
     accepted = {
         "type": "reach_accepted",
         "actor": 0,
@@ -310,7 +310,7 @@ def test_scores_that_the_deals_leave_out_follow_from_the_rounds_before() -> None
     assert game.lost == ()
 
 
-def test_payments_are_the_difference_to_the_scores_where_there_are_only_these() -> None:
+def test_payments_follow_from_the_scores_where_only_scores_are_recorded() -> None:
     accepted = {"type": "reach_accepted", "actor": 1}
     rons = [
         {**without(RON, "deltas"), "scores": [24000, 26000, 25000, 25000]},
@@ -326,12 +326,12 @@ def test_payments_are_the_difference_to_the_scores_where_there_are_only_these() 
     ("stated", "style"),
     [({"kyoku_first": 4}, 0), ({"kyoku_first": 0}, 1), ({"gametype": "tonpu"}, 0), ({"gametype": "tonnan"}, 1)],
 )
-def test_the_length_that_a_start_states_is_believed(stated: Event, style: int) -> None:
+def test_the_length_that_start_game_states_is_used(stated: Event, style: int) -> None:
     for last in (start_kyoku("E", 2), start_kyoku("S", 1), start_kyoku("S", 4)):
         assert read({**START_GAME, **stated}, last, DRAW, END_GAME).style == style
 
 
-def test_a_game_without_red_fives_is_refused_by_name() -> None:
+def test_a_game_without_red_fives_is_refused_with_the_reason() -> None:
     with pytest.raises(ValueError, match="without red fives .*: this rule variant is not supported"):
         read({**START_GAME, "aka_flag": False}, start_kyoku(), DRAW, END_GAME)
     assert read({**START_GAME, "aka_flag": True}, start_kyoku(), DRAW, END_GAME).rounds
@@ -343,7 +343,7 @@ def test_a_game_without_red_fives_is_refused_by_name() -> None:
     assert read(START_GAME, start_kyoku(), *fives[:3], DRAW, END_GAME).rounds
 
 
-def test_whether_a_discard_was_drawn_may_be_left_out() -> None:
+def test_discards_may_lack_tsumogiri() -> None:
     draws = [{"type": "tsumo", "actor": 1, "pai": "3s"}, {"type": "dahai", "actor": 1, "pai": "3s"}]
     other = [{"type": "tsumo", "actor": 2, "pai": "3s"}, {"type": "dahai", "actor": 2, "pai": "1m"}]
     riichi = [{"type": "tsumo", "actor": 3, "pai": "3s"}, {"type": "reach", "actor": 3}]

@@ -76,7 +76,9 @@ def test_mjai_lines_that_mention_a_word_of_mahjong_soul_are_mjai(tmp_path: Path)
         (b"\x0a\x00\x12\x03\x1a\x01\xff", "cut off or damaged: no ResGameRecord where one is expected"),
     ],
 )
-def test_what_is_no_record_is_refused_by_name_with_the_reason(content: bytes, reason: str, tmp_path: Path) -> None:
+def test_a_file_that_is_no_record_is_refused_with_its_name_and_the_reason(
+    content: bytes, reason: str, tmp_path: Path
+) -> None:
     path = tmp_path / "file.xml"
     path.write_bytes(content)
     with pytest.raises(ValueError) as caught:
@@ -90,7 +92,7 @@ def test_a_folder_is_no_record(tmp_path: Path) -> None:
         read_games(str(tmp_path))
 
 
-def test_a_pipe_is_refused_without_waiting_for_what_comes_through_it(tmp_path: Path) -> None:
+def test_a_pipe_is_refused_without_waiting_for_its_content(tmp_path: Path) -> None:
     for name in ("pipe", "pipe.jsonl"):
         os.mkfifo(tmp_path / name)
     named = find_records([str(tmp_path / "pipe"), str(tmp_path)])
@@ -131,9 +133,7 @@ def found(folder: Path, *patterns: str) -> list[str]:
         (["b.xml", "", "b.xml"], ["b.xml", *(name for name in BELOW if name != "b.xml")]),
     ],
 )
-def test_names_folders_and_patterns_mean_files_each_once(
-    folder: Path, patterns: list[str], expected: list[str]
-) -> None:
+def test_names_folders_and_patterns_find_each_file_once(folder: Path, patterns: list[str], expected: list[str]) -> None:
     assert found(folder, *patterns) == expected
 
 

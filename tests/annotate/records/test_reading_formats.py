@@ -1,7 +1,7 @@
 """The same game in every format gives the same annotation lines.
 
 Games made up here are written as mjai, tenhou.net/6 JSON, Tenhou's XML and Mahjong Soul's messages of both versions and
-their JSON, and read back by what recognises formats. What only some formats contain is stated exactly.
+their JSON, and read back by the code that recognises formats. Content of only some formats is stated exactly.
 """
 
 from collections.abc import Iterable, Sequence
@@ -21,7 +21,7 @@ from tests.support.writers.all_formats import WRITERS, of_tenhou, read, tenhou_x
 from tests.support.writers.majsoul_made import MadeGame, made_round, simulated
 from tests.support.writers.majsoul_writer import document, message
 
-SEEDS = (1, 57, 8)  # between them every kind of call, and claims that another's hid
+SEEDS = (1, 57, 8)  # together they have every kind of call, and claims that another's hid
 _ALL_WIN = "0 discard 3p; 1 ron; 2 ron; 3 ron"
 ONLY_MJSOUL = ("a closed kan of a wind and thirteen orphans", "a closed kan that is robbed")
 TENHOU_ROUNDS: dict[str, tuple[str, Sequence[str], dict[str, Any]]] = {
@@ -41,7 +41,7 @@ HEADERS_OF["tenhou"] = {"mjai", "tenhou.net/6", "mjlog"}
 
 
 def game_in(name: str, made: MadeGame) -> Game:
-    """The game as read in a format; of a format of the other platform only the rounds count."""
+    """The game as read from a format; from a format of the other platform, only the rounds are used."""
     game = read(WRITERS[name](made), f"{made.id}.mjlog")
     return game if name in HEADERS_OF[made.rules] else replace(made.game, rounds=game.rounds)
 
@@ -74,7 +74,7 @@ def lines(annotations: Iterable[Annotation]) -> list[str]:
 def require_same_lines(made: MadeGame) -> list[str]:
     annotations = annotated(made.game).annotations
     known = [decision for decision in made.decisions if not decision.is_preempted]
-    # but for room and grades, which are those of the platform
+    # except for room and grades, which differ between the platforms
     assert [(a.observation[1:], a.chosen) for a in annotations] == [(d.observation[1:], d.chosen) for d in known]
     expected = lines(annotations)
     for name in WRITERS:
@@ -100,17 +100,17 @@ def test_a_whole_game_gives_the_same_lines_in_all_formats(rules: Rules, seed: in
 
 
 @pytest.mark.parametrize("name", [*ROUNDS, *ROUNDS_OF_THREE])
-def test_what_seldom_happens_gives_the_same_lines_in_all_formats(name: str) -> None:
+def test_rare_rounds_give_the_same_lines_in_all_formats(name: str) -> None:
     require_same_lines(rare("mjsoul", name))
 
 
 @pytest.mark.parametrize("name", [*TENHOU_ROUNDS, *ROUNDS_OF_THREE])
-def test_what_seldom_happens_by_tenhous_rules_gives_the_same_lines_in_all_formats(name: str) -> None:
+def test_rare_rounds_by_tenhous_rules_give_the_same_lines_in_all_formats(name: str) -> None:
     require_same_lines(rare("tenhou", name))
 
 
 @pytest.mark.parametrize("seed", SEEDS[:2])
-def test_what_players_pressed_adds_the_choices_that_another_seat_hid_and_nothing_else(seed: int) -> None:
+def test_recorded_inputs_add_only_the_choices_that_another_seat_hid(seed: int) -> None:
     game = whole("mjsoul", seed)
     expected = annotated(game.game).annotations
     report = annotated(read(message(document(game))))
@@ -128,7 +128,7 @@ def test_what_players_pressed_adds_the_choices_that_another_seat_hid_and_nothing
 
 
 @pytest.mark.parametrize("name", ["mjai", "Mahjong Soul", "Mahjong Soul as JSON, version 0"])
-def test_formats_that_tell_the_wall_give_the_same_hidden_field(name: str) -> None:
+def test_formats_with_the_wall_give_the_same_hidden_field(name: str) -> None:
     made = whole("mjsoul", SEEDS[0])
     found = annotated(game_in(name, made), writes_hidden=True).annotations
     assert lines(found) == lines(annotated(game_in("mjai", made), writes_hidden=True).annotations)
@@ -136,7 +136,7 @@ def test_formats_that_tell_the_wall_give_the_same_hidden_field(name: str) -> Non
 
 
 @pytest.mark.parametrize("name", ["tenhou.net/6", "mjlog"])
-def test_formats_that_do_not_tell_the_wall_give_the_same_hidden_hands_alone(name: str) -> None:
+def test_formats_without_the_wall_give_only_the_same_hidden_hands(name: str) -> None:
     made = whole("mjsoul", SEEDS[0])
     wall = V.hidden["wall"].first
     expected = annotated(game_in("mjai", made), writes_hidden=True).annotations
@@ -147,7 +147,7 @@ def test_formats_that_do_not_tell_the_wall_give_the_same_hidden_hands_alone(name
     )
 
 
-def test_a_format_without_an_id_names_the_game_after_its_content_and_changes_nothing_else() -> None:
+def test_without_an_id_the_game_is_named_after_its_content_and_nothing_else_changes() -> None:
     made = whole("tenhou", SEEDS[0])
     expected = lines(annotated(made.game).annotations)
     game = read(tenhou_xml(made), "another-name.xml")

@@ -48,7 +48,7 @@ def test_mjai_with_an_empty_fourth_seat_is_the_same_game(hidden: str) -> None:
     assert lines_of(game) == lines_of(whole().game)
 
 
-def test_tenhou_json_without_words_shows_three_players_by_the_empty_seat_or_by_none() -> None:
+def test_tenhou_json_without_a_rule_text_shows_three_players_by_an_empty_or_missing_seat() -> None:
     document = json.loads(WRITERS["tenhou.net/6"](whole()))
     document["rule"]["disp"] = ""
     assert read(json.dumps(document).encode(), "game.json").vocabulary is V3  # by the empty hand of the fourth seat

@@ -1,4 +1,4 @@
-"""A fault within a round of a record costs that round in every format, and says which; its game goes on."""
+"""A fault within a round of a record loses only that round, in every format, and the report names the round."""
 
 import json
 import re
@@ -26,7 +26,7 @@ def as_json(recorded: Any) -> bytes:
 
 
 def in_round(number: int, pattern: bytes, by: bytes) -> Damage:
-    """Replaces what first fits a pattern within a round of an mjlog document."""
+    """Replaces the first match of a pattern within a round of an mjlog document."""
 
     def damaged(data: bytes) -> bytes:
         parts = re.split(rb"(?=<INIT )", data)
@@ -52,7 +52,7 @@ def in_round(number: int, pattern: bytes, by: bytes) -> Damage:
         (rb"<(AGARI|RYUUKYOKU)[^>]*?( owari=[^>]*)?/>", rb"<LATER/><AGARI\2/>", "<AGARI> without who"),
     ],
 )
-def test_of_an_mjlog(number: int, pattern: bytes, by: bytes, problem: str) -> None:
+def test_a_fault_in_an_mjlog_loses_only_its_round(number: int, pattern: bytes, by: bytes, problem: str) -> None:
     data = tenhou_xml(made())
     whole, game = read(data), read(in_round(number, pattern, by)(data))
     index = number - 1 if number > 0 else len(whole.rounds) - 1
@@ -63,14 +63,14 @@ def test_of_an_mjlog(number: int, pattern: bytes, by: bytes, problem: str) -> No
     assert game.final_scores == whole.final_scores and game.incomplete is None
 
 
-def test_what_follows_after_the_end_of_a_round_costs_nothing_else() -> None:
+def test_elements_after_the_end_of_a_round_leave_the_rounds_intact() -> None:
     data = tenhou_xml(made())
     whole, game = read(data), read(data.replace(b"<INIT", b"<T1/><INIT").replace(b"<T1/><INIT", b"<INIT", 1))
     assert game.rounds == whole.rounds
     assert [str(lost)[:14] for lost in game.lost] == [f"after {played.name[:8]}" for played in whole.rounds[:-1]]
 
 
-def test_who_left_in_a_round_with_a_fault_is_away_in_the_next() -> None:
+def test_a_player_who_left_in_a_round_with_a_fault_is_away_in_the_next() -> None:
     data = tenhou_xml(made())
     left = in_round(1, rb"<T\d+/>", rb'\g<0><BYE who="2"/>')
     for damage in (in_round(1, rb"<U\d+/>", b"<U136/>"), in_round(1, rb"<T\d+/>", b"<T1")):
@@ -91,7 +91,9 @@ def test_who_left_in_a_round_with_a_fault_is_away_in_the_next() -> None:
         (as_json, 7, "must be an object"),
     ],
 )
-def test_of_a_record_of_mahjong_soul(write: Callable[[Any], bytes], result: Any, problem: str) -> None:
+def test_a_fault_in_a_record_of_mahjong_soul_loses_only_its_round(
+    write: Callable[[Any], bytes], result: Any, problem: str
+) -> None:
     whole = document(made())
     good = read(write(whole))
     actions = [action for action in whole["data"]["data"]["actions"] if "result" in action]

@@ -73,7 +73,7 @@ def absent_at(elements: tuple[str, ...], place: int) -> set[int]:
 
 
 def check(elements: tuple[str, ...]) -> ReplayResult:
-    """Compares the annotations of a record with those of the same one without <BYE>."""
+    """Compares the annotations of a record with the annotations of the same record without <BYE>."""
     found = annotated(elements)
     whole = annotated(tuple(element for element in elements if not element.startswith("<BYE")))
     starts = [i for i, element in enumerate(elements) if element.startswith("<INIT")]
@@ -104,7 +104,7 @@ def test_decisions_of_players_who_are_away_are_left_out_wherever_the_connection_
 
 
 @pytest.mark.records
-def test_the_server_discards_what_an_absent_player_draws_and_passes() -> None:
+def test_for_an_absent_player_the_server_only_discards_and_passes() -> None:
     with_bye = [path for path in real_records("tenhou/houou-4p-2020") if "<BYE" in path.read_text()][:12]
     for path in with_bye:
         assert set(check(elements_of(path.read_bytes())).automatic) <= {"discard", "skip"}

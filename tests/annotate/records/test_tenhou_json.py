@@ -28,13 +28,13 @@ TENPAI = "123m456p789s1122z"
 
 
 def without_wording(events: Sequence[Event]) -> list[Event]:
-    """Returns the meaning of events: without the order of a meld's tiles and what other events repeat."""
+    """Returns the meaning of events: without the order of a meld's tiles and without repeated information."""
     repeated = {("hora", "pai"), ("hora", "tsumo"), ("ankan", "pai"), ("hora", "scores"), ("ryukyoku", "scores")}
     reduced = [{key: value for key, value in event.items() if (event["type"], key) not in repeated} for event in events]
     return [{**event, "consumed": sorted(event["consumed"])} if "consumed" in event else event for event in reduced]
 
 
-def test_a_call_that_fits_two_equal_discards_is_that_after_which_the_rest_fits() -> None:
+def test_a_call_that_fits_two_equal_discards_is_placed_where_the_rest_fits() -> None:
     # seat 2 lets the first 7p pass: seat 3's pon of 9m takes its turn away, so its own turns do not show it
     script = "0 discard 7p; 1 discard 9m; 3 pon; 3 discard 1z; 0 discard 7p; 2 pon; 2 discard 9s"
     hands = ["77p", "9m", "77p9s", "99m1z"]
@@ -50,7 +50,7 @@ def test_draws_are_known_by_all_their_names(reason: str, name: str) -> None:
     assert read(document).rounds[0].events[-1] == {"type": "ryukyoku", "reason": reason, "deltas": [0] * NUM_SEATS}
 
 
-def test_an_open_kan_may_lack_the_mark_in_the_place_of_its_discard() -> None:
+def test_an_open_kan_may_lack_the_mark_that_replaces_its_discard() -> None:
     document = document_of([play_round("0 discard 5p; 1 kan", ["5p", "055p"], rinshan="7z").events])
     expected = read(document).rounds
     assert 0 in document["log"][0][9]
@@ -79,7 +79,9 @@ def test_an_open_kan_may_lack_the_mark_in_the_place_of_its_discard() -> None:
         ("a club's own table", ("tenhou", "mjsoul"), 1, None),
     ],
 )
-def test_rules_length_and_room_are_those_displayed(disp: str, rules: Any, style: int, room: int | None) -> None:
+def test_rules_length_and_room_follow_from_the_displayed_text(
+    disp: str, rules: Any, style: int, room: int | None
+) -> None:
     game = read({**one_round(), "rule": {"disp": disp, "aka": 1}})
     assert (game.rules, game.style, game.room) == (rules, style, room)
 
@@ -122,7 +124,7 @@ def test_a_record_without_final_scores_is_incomplete() -> None:
 
 
 def outcomes(*lines: str) -> list[str]:
-    """Of each game in a file, its problem or its id."""
+    """For each game in a file, its problem or its id."""
     found = tenhou_json_games("".join(f"{line}\n" for line in lines), "file")
     return [game.problem if isinstance(game, Unreadable) else game.id for game in found]
 
@@ -141,7 +143,7 @@ def named(ref: str, **more: Any) -> str:
         ("https://tenhou.net/6/#json=%7B", "tenhou.net/6 JSON, but cut off or damaged"),
     ],
 )
-def test_a_game_that_cannot_be_read_costs_no_other(bad: str, problem: str) -> None:
+def test_a_game_that_cannot_be_read_does_not_affect_the_others(bad: str, problem: str) -> None:
     for number in range(3):
         lines = [named("a"), named("z")]
         lines.insert(number, bad)
@@ -150,7 +152,7 @@ def test_a_game_that_cannot_be_read_costs_no_other(bad: str, problem: str) -> No
         assert found == ["a", "z"]
 
 
-def test_games_of_files_that_were_put_together_without_a_line_feed_are_read() -> None:
+def test_games_of_files_joined_without_a_line_feed_are_read() -> None:
     assert outcomes(named("a") + named("b") + named("c"), named("}{") + named("d")) == ["a", "b", "c", "}{", "d"]
 
 
@@ -162,7 +164,7 @@ def test_an_object_over_many_lines_that_is_cut_off_is_one_problem() -> None:
 
 
 def rounds_of_one_game(**more: Any) -> tuple[dict[str, Any], list[str]]:
-    """A whole game, and its rounds as separate objects, a line each."""
+    """A whole game, and its rounds as separate objects, one per line."""
     simulated = simulate_game(FOUR_PLAYERS, 3, style=0, annotated=False)
     whole = document_of(rounds_of(simulated.events), "玉の間東喰赤", ref="game", **more)
     return whole, [json.dumps({**whole, "log": [recorded]}) for recorded in whole["log"]]
@@ -172,20 +174,20 @@ def read_lines(lines: Sequence[str]) -> list[Game]:
     return all_readable(tenhou_json_games("".join(f"{line}\n" for line in lines), "file"))
 
 
-def test_rounds_of_one_game_that_stand_one_by_one_are_one_game() -> None:
+def test_rounds_of_one_game_in_separate_objects_are_one_game() -> None:
     whole, lines = rounds_of_one_game(sc=[25000, 0.0] * 4)
     assert len(lines) > 3
     for order in (lines, lines[::-1]):
         assert read_lines(order) == [read(whole)]
 
 
-def test_a_round_that_is_there_twice_is_not_put_into_the_game_twice() -> None:
+def test_a_repeated_round_is_not_put_into_the_game_twice() -> None:
     whole, lines = rounds_of_one_game()
     game, copy = read_lines([*lines, lines[1]])
     assert game == read(whole) and copy.id == game.id and copy.rounds == game.rounds[1:2]
 
 
-def test_a_whole_game_without_final_scores_has_those_that_its_rounds_lead_to() -> None:
+def test_missing_final_scores_of_a_whole_game_follow_from_its_rounds() -> None:
     whole, lines = rounds_of_one_game()
     game = read(whole)
     assert game.incomplete is None and game.final_scores is not None
@@ -193,14 +195,14 @@ def test_a_whole_game_without_final_scores_has_those_that_its_rounds_lead_to() -
     assert read({**whole, "log": whole["log"][:-1]}).incomplete is not None
 
 
-def test_a_length_that_the_rules_do_not_name_is_that_of_the_game() -> None:
+def test_a_length_that_the_rules_do_not_name_follows_from_the_rounds() -> None:
     whole, _ = rounds_of_one_game()
     scores = [number for score in read(whole).final_scores or () for number in (score, 0.0)]
     assert read({**whole, "sc": scores, "rule": {"disp": "", "aka": 1}}).style == 0
     assert read({**whole, "sc": scores, "rule": {"disp": "玉の間南喰赤", "aka": 1}}).style == 1
 
 
-def test_a_member_that_is_null_is_one_that_is_missing() -> None:
+def test_a_null_member_counts_as_missing() -> None:
     document = one_round()
     optional = {"connection": None, "sc": None, "lobby": None, "dan": None}
     nulls = {**document, **optional, "rule": {**document["rule"], "disp": None}}
@@ -214,14 +216,14 @@ def test_a_game_of_a_private_lobby_has_no_room() -> None:
     assert (read(whole).room, read({**whole, "lobby": 1234}).room) == (3, None)
 
 
-def test_rounds_that_tell_different_things_of_their_game_are_not_one_game() -> None:
+def test_rounds_that_disagree_about_their_game_are_not_one_game() -> None:
     _, lines = rounds_of_one_game(sc=[25000, 0.0] * 4)
     _, others = rounds_of_one_game(sc=[24000, 0.0, 26000, 0.0, 25000, 0.0, 25000, 0.0])
     assert [len(game.rounds) for game in read_lines([lines[0], others[1], lines[2]])] == [2, 1]
 
 
 @pytest.mark.records
-def test_real_records_replay_but_for_one_that_cannot_have_been_played() -> None:
+def test_real_records_replay_except_for_one_that_cannot_have_been_played() -> None:
     left_out, num_rounds = {}, 0
     for path in real_records("tenhou6"):
         (game,) = read_games(str(path))
@@ -236,7 +238,7 @@ def test_real_records_replay_but_for_one_that_cannot_have_been_played() -> None:
 
 @pytest.mark.records
 @pytest.mark.parametrize("folder", ["tenhou/houou-4p-2020", "tenhou/houou-4p-2021"])
-def test_a_sample_of_real_games_comes_back(folder: str) -> None:
+def test_a_sample_of_real_games_is_written_and_read_back_unchanged(folder: str) -> None:
     num_rounds = 0
     for path in real_records(folder)[::60]:
         (game,) = read_games(str(path))
@@ -247,7 +249,7 @@ def test_a_sample_of_real_games_comes_back(folder: str) -> None:
     assert num_rounds > 30
 
 
-def test_rounds_of_a_line_each_without_an_id_are_one_game_if_they_follow_each_other() -> None:
+def test_rounds_on_separate_lines_without_an_id_are_one_game_if_they_follow_each_other() -> None:
     whole, _ = rounds_of_one_game()
     del whole["ref"]
     lines = [json.dumps({**whole, "log": [recorded]}) for recorded in whole["log"]]
@@ -275,7 +277,7 @@ def test_a_last_round_without_a_win_ends_the_game_unless_the_dealer_was_tenpai(
     assert len(game.rounds) == 4 and (game.final_scores is not None) == is_over
 
 
-def test_a_round_with_a_fault_costs_no_other() -> None:
+def test_a_round_with_a_fault_does_not_affect_the_others() -> None:
     whole, _ = rounds_of_one_game(sc=[25000, 0.0] * 4)
     whole["log"][1][5] = ["47c4747"]
     game = read(whole)
@@ -283,7 +285,7 @@ def test_a_round_with_a_fault_costs_no_other() -> None:
     assert [(lost.place, str(lost)[:9]) for lost in game.lost] == [(1, "round 2: ")]
 
 
-def test_addresses_with_a_game_may_be_encoded_and_have_more_behind_it() -> None:
+def test_addresses_with_a_game_may_be_encoded_and_have_further_parameters() -> None:
     whole, _ = rounds_of_one_game()
     text = json.dumps(whole)
     for start in ("https://tenhou.net/6/#json=", "https://www.tenhou.net/5/?tw=2#json="):
@@ -294,7 +296,7 @@ def test_addresses_with_a_game_may_be_encoded_and_have_more_behind_it() -> None:
                 assert game.rounds == read(whole).rounds
 
 
-def test_of_three_players_no_red_five_of_characters_is_stated() -> None:
+def test_rules_of_three_players_may_state_no_red_five_of_characters() -> None:
     start = {"start": start_of_three(), "writer": writer_of(vocabulary=V3)}
     document = document_of([play_round("", DULL_3, **start).events], "三鳳南喰赤")
     for aka in ({"aka51": 0, "aka52": 1, "aka53": 1}, {"aka": 0, "aka51": 0, "aka52": 1, "aka53": 1}):
@@ -311,7 +313,7 @@ def test_a_riichi_that_is_not_possible_is_named() -> None:
     assert text == "East 1-0: seat 0 cannot declare riichi with 1m now"
 
 
-def test_choices_of_a_seat_that_left_are_the_servers() -> None:
+def test_choices_of_a_seat_that_left_count_as_the_servers() -> None:
     document = one_round("", DULL)
     num_steps = sum(e["type"] in ("tsumo", "dahai") for e in read(document).rounds[0].events)
     away = [{"what": 0, "log": 0, "who": 1, "step": 2}, {"what": 1, "log": 0, "who": 1, "step": 9}]
@@ -328,7 +330,7 @@ def test_choices_of_a_seat_that_left_are_the_servers() -> None:
 
 @settings(deadline=None, database=None, derandomize=True)
 @given(st.lists(st.tuples(st.integers(1, 3), st.booleans(), st.sampled_from("EEES")), min_size=1, max_size=60))
-def test_turns_in_any_order_have_that_order_alone(steps: list[tuple[int, bool, str]]) -> None:
+def test_the_order_of_turns_is_recovered_whatever_it_is(steps: list[tuple[int, bool, str]]) -> None:
     turns: list[list[Turn]] = [[] for _ in range(NUM_SEATS)]
     head: Event = {"type": "tsumo", "actor": 0, "pai": "E"}
     order: list[Turn] = []

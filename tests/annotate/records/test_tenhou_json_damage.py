@@ -1,4 +1,4 @@
-"""tenhou.net/6 JSON: what is refused, and that it is named."""
+"""tenhou.net/6 JSON: wrong records are refused, and the error names what is wrong."""
 
 import json
 from typing import Any
@@ -10,7 +10,7 @@ from tests.support.rare_rounds import THREE_WINNERS
 from tests.support.writers.tenhou_json import one_round, read
 
 
-def test_a_game_of_four_that_is_said_to_be_of_three_is_refused() -> None:
+def test_a_game_of_four_that_is_marked_as_one_of_three_gives_no_rounds() -> None:
     for change in ({"rule": {"disp": "三鳳南喰赤", "aka": 1}}, {"name": [""] * 3}):
         game = read({**one_round(), **change})
         assert game.vocabulary.num_seats == 3
@@ -42,7 +42,7 @@ def test_other_rule_variants_are_refused(rule: Any, message: str | None) -> None
 
 
 def changed(column: int, index: int, value: Any) -> dict[str, Any]:
-    """A round of one discard each and a draw, with one element replaced (or, from index -1, added)."""
+    """A round of one discard and a win on it, with one element replaced (or, with index -1, added)."""
     document = one_round("0 discard 3p; 1 ron", THREE_WINNERS)
     cells = document["log"][0][column]
     document["log"][0][column] = [*cells, value] if index < 0 else [*cells[:index], value, *cells[index + 1 :]]
@@ -74,7 +74,7 @@ def changed(column: int, index: int, value: Any) -> dict[str, Any]:
         ({**one_round(), "sc": [1, 2]}, '"sc" must be a list of 8 numbers'),
     ],
 )
-def test_what_is_wrong_is_named(document: dict[str, Any], message: str) -> None:
+def test_the_error_names_what_is_wrong(document: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError) as caught:
         read(document)
     assert message in str(caught.value)

@@ -1,4 +1,4 @@
-"""Tenhou's packed melds: every code that there is, against the plain reading of the fuzz tests."""
+"""Tenhou's packed melds: every existing code, compared with the plain reading of the fuzz tests."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from tests.fuzz.plain_reading import tenhou_meld
 
 
 def names(tiles: list[str]) -> list[str]:
-    """In the words of the specification, sorted."""
+    """By the names of the specification, sorted."""
     return sorted(TILE_NAMES[TILE_OF_MJAI[name]] for name in tiles)
 
 

@@ -1,4 +1,4 @@
-"""Tenhou's walls, against a plain Mersenne Twister. Replaying compares them with all that real games show."""
+"""Tenhou's walls, compared with a plain Mersenne Twister. Replaying compares them with all that real games show."""
 
 import base64
 import hashlib
@@ -56,7 +56,7 @@ def plain_walls(key: Sequence[int]) -> Iterator[list[int]]:
         yield tiles
 
 
-def test_walls_are_those_of_a_plain_mersenne_twister() -> None:
+def test_walls_agree_with_a_plain_mersenne_twister() -> None:
     rng = random.Random(0)
     for key in ([rng.getrandbits(32) for _ in range(624)], [0] + [1] * 623):
         for wall, plain in islice(zip(walls_of_seed(seed_of(key), FOUR_PLAYERS), plain_walls(key), strict=False), 12):

@@ -55,7 +55,7 @@ def test_a_round_starts_with_the_deal() -> None:
     assert start["tehais"][3] == ["1m", "2m", "3m", "4m", "5m", "6m", "7m", "8m", "9m", "1p", "2p", "3p", "4p"]
 
 
-def test_a_riichi_that_is_written_after_its_discard_is_declared_before_it() -> None:
+def test_a_riichi_that_is_written_after_its_discard_is_read_as_declared_before_it() -> None:
     discard, declared = "<D0/>", '<REACH who="0" step="1"/>'
     paid = '<REACH who="0" ten="240,250,250,250" step="2"/>'
     gone = '<BYE who="1"/>'
@@ -78,7 +78,7 @@ AGARI = (
 SC = "250,-10,250,10,250,0,250,0"
 
 
-def test_counters_and_deposits_at_the_end_must_be_those_of_the_round() -> None:
+def test_counters_and_deposits_at_the_end_must_agree_with_the_round() -> None:
     riichi = ("<T53/>", '<REACH who="0" step="1"/>', "<D0/>", '<REACH who="0" ten="240,250,250,250" step="2"/>')
     assert read(INIT, *riichi, END.replace('ba="0,0"', 'ba="0,1"')).rounds
     assert read(INIT, *riichi, END.replace('ba="0,0" ', "")).rounds
@@ -100,7 +100,7 @@ def test_room_grades_and_changes_come_from_tenhous_table_and_dan() -> None:
 
 
 @pytest.mark.parametrize(("kind", "style", "room"), [(1, 0, 0), (0x89, 1, 1), (0x61, 0, 2), (0xE1, 0, 4), (0xA9, 1, 4)])
-def test_the_type_of_a_game_tells_its_table_and_length(kind: int, style: int, room: int) -> None:
+def test_the_type_of_a_game_gives_its_table_and_length(kind: int, style: int, room: int) -> None:
     game = read(INIT, END, header=HEADER.replace("169", str(kind)))
     assert (game.style, game.room) == (style, room)
 
@@ -115,7 +115,7 @@ def test_a_record_without_dan_has_a_room_but_no_grades() -> None:
     assert (game.room, game.grades, game.grading_deltas) == (4, None, None)
 
 
-def test_unknown_attributes_and_elements_are_passed_over() -> None:
+def test_unknown_attributes_and_elements_are_ignored() -> None:
     assert events("<T53/>", '<LATER since="2030"/>', '<DORA hai="0" since="2030"/>')[1]["type"] == "dora"
 
 
@@ -144,7 +144,7 @@ def test_a_file_cut_off_anywhere_keeps_whole_rounds_only() -> None:
         assert (game.incomplete is None) == (length >= second_end)
 
 
-def test_a_file_cut_off_after_a_win_by_ron_might_lack_a_second_winner() -> None:
+def test_a_last_round_that_might_lack_a_second_winner_is_not_kept() -> None:
     win = AGARI.format("", 1, 0, SC, "")
     whole = document(INIT, "<T16/>", "<D16/>", win)
     assert len(read_tenhou_xml(whole, NAME).rounds) == 1
@@ -209,6 +209,6 @@ def test_real_games_with_rare_events_are_read() -> None:
 
 
 @pytest.mark.parametrize("rest", [b"\0", b"\n<!-- read", b"\n\n"])
-def test_what_follows_a_game_changes_nothing(rest: bytes) -> None:
+def test_content_after_a_game_changes_nothing(rest: bytes) -> None:
     whole = document(INIT, END)
     assert read_tenhou_xml(whole + rest, "x").rounds == read_tenhou_xml(whole, "x").rounds

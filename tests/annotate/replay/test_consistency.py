@@ -1,4 +1,4 @@
-"""A table that takes a record's events, against the slow way: the engine's own log, event by event."""
+"""A table that takes a record's events, compared with the slow way: the engine's own log, event by event."""
 
 from dataclasses import replace
 from typing import Any
@@ -25,7 +25,7 @@ _COMPARED = ("type", "actor", "target", "pai", "dora_marker", "deltas", "reason"
 
 
 def logged(recorded: Round, rules: Rules) -> tuple[Replayed, list[Event]]:
-    """Replays the round on a table that logs, by the choices of one that does not; also returns the log."""
+    """Replays the round on a table that logs, by the choices of a table that does not; also returns the log."""
     table = Table.of_round(rules, recorded.events[0], wall_of(recorded, V), V)
     driven = Table.of_round(rules, recorded.events[0], wall_of(recorded, V), V, has_external_events=True)
     script = Script(recorded, driven)
@@ -50,8 +50,9 @@ def essence(events: list[Event]) -> list[dict[str, Any]]:
     return found
 
 
+@pytest.mark.records
 @pytest.mark.parametrize("folder", ["tenhou/corner-cases", "tenhou/houou-4p-2021"])
-def test_real_rounds_are_those_of_the_engines_log_event_by_event(folder: str) -> None:
+def test_real_rounds_agree_with_the_engines_log_event_by_event(folder: str) -> None:
     num_rounds = 0
     for path in real_records(folder)[:8]:
         (game,) = read_games(str(path))
@@ -77,7 +78,7 @@ ENDINGS = ("riichi and tsumo with ura", "a riichi that is ronned", "two winners"
 
 
 def without_payments(events: tuple[Event, ...], *, keeps_first: bool = False) -> tuple[Event, ...]:
-    """Replaces what was paid by the scores after the round; of several winners the first may keep its payments."""
+    """Replaces the payments with the scores after the round; of several winners, the first may keep its payments."""
     start, ending = events[0], events[-1]
     scores = [score + change for score, change in zip(start["scores"], round_delta(events, 4), strict=True)]
     before = [
@@ -96,7 +97,7 @@ def agreed(recorded: Round) -> list[Event]:
 
 @pytest.mark.parametrize("name", ENDINGS)
 @pytest.mark.parametrize("keeps_first", [False, True])
-def test_payments_that_are_not_told_are_those_that_lead_to_the_scores(name: str, keeps_first: bool) -> None:
+def test_missing_payments_follow_from_the_scores_after_the_round(name: str, keeps_first: bool) -> None:
     script, hands, wall = ROUNDS[name]
     full = play_round(script, hands, start=start_of_round(honba=2, kyotaku=3), **wall).round
     reduced = Round(without_payments(full.events, keeps_first=keeps_first))
@@ -109,7 +110,7 @@ def test_payments_that_are_not_told_are_those_that_lead_to_the_scores(name: str,
     assert replay_round(reduced, "mjsoul", writer_of()) == replay_round(full, "mjsoul", writer_of())
 
 
-def test_scores_without_payments_must_be_the_engines() -> None:
+def test_scores_without_payments_must_agree_with_the_engine() -> None:
     *events, ending = without_payments(tuple(events_of("two winners", "mjsoul")[0]))
     scores = [ending["scores"][0] - 100, ending["scores"][1] + 100, *ending["scores"][2:]]
     with pytest.raises(Disagreement, match="change of the scores: record"):
@@ -120,7 +121,7 @@ def test_a_game_without_payments_gives_the_same_annotations() -> None:
     game = game_of_events(simulate_game(V, 3, style=0, annotated=False).events)
     reduced = tuple(replace(recorded, events=without_payments(recorded.events)) for recorded in game.rounds)
 
-    for scores in (game.final_scores, None):  # without them those after the last round count
+    for scores in (game.final_scores, None):  # without final scores, the scores after the last round count
         full = annotate_game(replace(game, final_scores=scores))
         assert annotate_game(replace(game, final_scores=scores, rounds=reduced)) == full
         assert full.num_rounds == len(game.rounds)

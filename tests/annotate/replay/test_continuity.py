@@ -1,4 +1,4 @@
-"""Rounds of a game follow from one another; one that does not is skipped, and what was expected is reported."""
+"""Rounds of a game follow from one another; one that does not is skipped and reported with the expected values."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,7 +17,7 @@ from tests.support.rare_rounds import TENPAI, THREE_WINNERS
 from tests.support.rounds import DULL, game_of_events, play_round, start_of_round
 
 TERMINALS = "1m 9m 1p 9p 1s 9s 1z 2z 3z 4z 5z 6z 7z 1m 9m 1p 9p 1s".split()
-WHOLE = 3  # of the seeds: its game has draws, repeated rounds, sticks that lie for several rounds
+WHOLE = 3  # the seed of a game with draws, repeated rounds, and sticks that lie for several rounds
 
 
 @cache
@@ -38,7 +38,7 @@ def problems(rounds: Sequence[Round], style: int = 1) -> dict[int, str]:
 
 
 def started(game: Game, place: int, **changes: Any) -> tuple[Round, ...]:
-    """The game's rounds, one of which starts differently."""
+    """The game's rounds, but one of them starts differently."""
     start, *rest = game.rounds[place].events
     other = replace(game.rounds[place], events=({**start, **changes}, *rest), wall=None)
     return (*game.rounds[:place], other, *game.rounds[place + 1 :])
@@ -89,7 +89,7 @@ def test_at_an_exhaustive_draw_the_dealer_stays_if_its_hand_waits(reason: str | 
 
 
 @pytest.mark.parametrize("rules, style", [("mjsoul", 0), ("mjsoul", 1), ("tenhou", 1)])
-def test_simulated_games_follow_to_their_end(rules: Rules, style: int) -> None:
+def test_rounds_of_simulated_games_follow_from_one_another_to_the_end(rules: Rules, style: int) -> None:
     for seed in range(6):
         game = simulated(seed, rules, style)
         assert problems(game.rounds) == {}
@@ -98,7 +98,7 @@ def test_simulated_games_follow_to_their_end(rules: Rules, style: int) -> None:
 
 
 @pytest.mark.parametrize("place", [1, 2, 5])
-def test_a_round_that_begins_with_other_scores_is_left_out_and_no_other(place: int) -> None:
+def test_only_the_round_that_begins_with_other_scores_is_left_out(place: int) -> None:
     game = simulated()
     right = begin(game, place)["scores"]
     wrong = moved(right, 300)
@@ -108,7 +108,7 @@ def test_a_round_that_begins_with_other_scores_is_left_out_and_no_other(place: i
     }
 
 
-def test_a_first_round_that_does_not_begin_as_games_do_is_left_out_if_the_next_one_shows_it() -> None:
+def test_a_first_round_that_begins_unlike_any_game_is_left_out_if_the_next_one_shows_it() -> None:
     game = simulated()
     expected = "no game starts like this: scores [24000, 26000, 25000, 25000], [25000, 25000, 25000, 25000] expected"
     assert problems(started(game, 0, scores=[24000, 26000, 25000, 25000])) == {0: expected}
@@ -117,7 +117,7 @@ def test_a_first_round_that_does_not_begin_as_games_do_is_left_out_if_the_next_o
 
 
 @pytest.mark.parametrize("change", [1, 2, -1])
-def test_a_round_with_another_number_of_counters_is_left_out_and_no_other(change: int) -> None:
+def test_only_the_round_with_another_number_of_counters_is_left_out(change: int) -> None:
     game = simulated()
     place = next(i for i in range(2, len(game.rounds)) if begin(game, i)["honba"] >= 1)
     right = begin(game, place)["honba"]
@@ -126,7 +126,7 @@ def test_a_round_with_another_number_of_counters_is_left_out_and_no_other(change
     assert list(found) == [place] and found[place].endswith(text)
 
 
-def test_a_round_of_another_wind_is_left_out_and_no_other() -> None:
+def test_only_the_round_of_another_wind_is_left_out() -> None:
     game = simulated()
     last = len(game.rounds) - 1
     for place, wind in ((0, "S"), (2, "S"), (last - 1, "E"), (last - 1, "W"), (last, "W")):
@@ -135,7 +135,7 @@ def test_a_round_of_another_wind_is_left_out_and_no_other() -> None:
         assert " expected" in found[place] and "round " in found[place]
 
 
-def test_a_round_that_stands_twice_is_left_out_once() -> None:
+def test_the_second_copy_of_a_round_is_left_out() -> None:
     rounds = simulated().rounds
     assert list(problems((*rounds[:3], replace(rounds[2]), *rounds[3:]))) == [3]
 
@@ -147,7 +147,7 @@ def test_the_rounds_of_another_game_are_left_out() -> None:
 
 
 @pytest.mark.parametrize("missing", [slice(2, 3), slice(1, 4), slice(5, -1)])
-def test_where_rounds_are_missing_the_others_are_kept_and_it_is_told(missing: slice) -> None:
+def test_missing_rounds_are_reported_and_the_others_are_kept(missing: slice) -> None:
     rounds = simulated().rounds
     before, after = rounds[missing.start - 1], rounds[missing.stop]
     rest = rounds[: missing.start] + rounds[missing.stop :]
@@ -171,7 +171,7 @@ def test_after_a_round_whose_payments_are_wrong_the_next_one_is_kept() -> None:
     assert report.num_rounds == len(game.rounds) - 1
 
 
-def test_after_a_round_that_does_not_replay_one_that_comes_too_early_is_left_out() -> None:
+def test_after_a_round_that_does_not_replay_a_round_of_an_earlier_place_is_left_out() -> None:
     game = simulated()
     broken = replace(game.rounds[3], events=(*game.rounds[3].events[:-1], {"type": "ryukyoku", "deltas": [0] * 4}))
     rounds = (*game.rounds[:3], broken, game.rounds[1], *game.rounds[4:])
@@ -179,7 +179,7 @@ def test_after_a_round_that_does_not_replay_one_that_comes_too_early_is_left_out
     assert texts[1] == f"{game.rounds[1].name}: it cannot come after {broken.name}"
 
 
-def test_a_game_that_is_over_with_other_scores_than_its_last_round_is_left_out() -> None:
+def test_a_game_whose_final_scores_differ_from_its_last_round_is_left_out() -> None:
     game = simulated()
     assert game.final_scores is not None
     wrong = tuple(reversed(game.final_scores))
@@ -189,7 +189,7 @@ def test_a_game_that_is_over_with_other_scores_than_its_last_round_is_left_out()
     assert report.left_out == [f"the whole game: the final scores are {list(wrong)}, but {right} after {name}"]
 
 
-def test_rounds_that_are_missing_at_the_end_are_told_and_the_others_kept() -> None:
+def test_rounds_missing_at_the_end_are_reported_and_the_others_are_kept() -> None:
     game = simulated()
     report = annotate_game(replace(game, rounds=game.rounds[:3]))
     assert report.num_rounds == 3
@@ -197,7 +197,7 @@ def test_rounds_that_are_missing_at_the_end_are_told_and_the_others_kept() -> No
     assert text.startswith(f"rounds are missing: after {game.rounds[2].name} the scores are [")
 
 
-def test_a_last_round_that_does_not_follow_may_not_tell_how_the_game_ended() -> None:
+def test_a_last_round_that_does_not_follow_cannot_give_the_final_scores() -> None:
     game = simulated()
     place = len(game.rounds) - 1
     rounds = started(game, place, scores=moved(begin(game, place)["scores"]))
@@ -209,14 +209,14 @@ def test_a_last_round_that_does_not_follow_may_not_tell_how_the_game_ended() -> 
     assert unended.left_out[-1].startswith("the whole game: the final scores are [")
 
 
-def test_points_that_no_game_comes_to_are_noticed_in_a_round_that_stands_alone() -> None:
+def test_points_that_no_game_reaches_are_noticed_in_a_single_round() -> None:
     for scores, deposits in (((25000, 25000, 25000, 25100), 0), ((25000,) * 4, 1), ((25050, 24950, 25000, 25000), 0)):
         played = play_round("0 discard 3p; 1 ron", THREE_WINNERS, start=start_of_round(kyotaku=deposits, scores=scores))
         (found,) = problems([played.round]).values()
         assert found.startswith(f"no game comes to the scores {list(scores)}")
 
 
-def test_a_round_that_a_game_of_that_length_does_not_come_to_is_noticed() -> None:
+def test_a_round_that_a_game_of_that_length_cannot_reach_is_noticed() -> None:
     for wind, scores, is_possible in (
         ("E", (31000, 23000, 23000, 23000), True),
         ("S", (25000,) * 4, True),

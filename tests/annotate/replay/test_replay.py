@@ -82,7 +82,7 @@ def test_a_pon_that_kept_the_red_five_in_the_hand_replays_as_it_was() -> None:
     ]
 
 
-def test_an_earlier_kans_dora_stays_down_where_the_record_robs_the_next_kan_without_it() -> None:
+def test_an_earlier_kans_dora_stays_hidden_when_the_next_kan_is_robbed() -> None:
     script = "0 discard 3p; 1 pon; 1 discard 9m; 0 discard 7p; 1 pon; 1 discard 9s; 1 kakan 3p; 1 kakan 7p; 3 ron"
     played = play_round(script, KAKAN, "5z2z1z4z2z1z4z3p", dora="3z4z", rinshan="7p5z", rules="tenhou")
     with_dora, without = played.events, [event for event in played.events if event["type"] != "dora"]
@@ -93,7 +93,7 @@ def test_an_earlier_kans_dora_stays_down_where_the_record_robs_the_next_kan_with
     assert dora_of(one[-1]) == ["3z"]
 
 
-def test_what_is_to_come_in_the_record_does_not_show() -> None:
+def test_later_events_of_the_record_do_not_show_in_decisions() -> None:
     hands = ["3p", "45p", "33p", ""]
     ends = [
         play_round(f"0 cut; 0 discard 3p; {end}", hands, "1z2z3z4z5z6z")
@@ -136,7 +136,7 @@ WIN = play_round("0 riichi 8m; 0 tsumo", [TENPAI, *DULL[1:]], "8m...1z", dora="3
         (changed(WIN, "start_kyoku", dora_marker="6s"), "engine [24000, -8000, -8000, -8000]"),
     ],
 )
-def test_a_disagreement_is_named_by_its_round_and_the_first_difference(recorded: Round, message: str) -> None:
+def test_a_disagreement_is_reported_with_its_round_and_the_first_difference(recorded: Round, message: str) -> None:
     with pytest.raises(Disagreement) as caught:
         replay_round(recorded, "tenhou", writer_of())
     assert message in str(caught.value)
@@ -145,7 +145,7 @@ def test_a_disagreement_is_named_by_its_round_and_the_first_difference(recorded:
     assert left_out.startswith(f"{recorded.name}: ") and message in left_out
 
 
-def test_a_round_that_disagrees_leaves_the_other_rounds() -> None:
+def test_a_round_that_disagrees_does_not_affect_the_other_rounds() -> None:
     good = play_round("0 discard 3p; 1 ron", THREE_WINNERS, start=start_of_round(oya=0))
     other = play_round("1 cut; 2 cut", start=start_of_round(oya=1, wind="S", honba=2))
     bad = changed(good, "hora", deltas=[0, 0, 0, 0])
@@ -156,7 +156,7 @@ def test_a_round_that_disagrees_leaves_the_other_rounds() -> None:
     assert len(report.annotations) == len(annotated(good.round).annotations) + len(annotated(other.round).annotations)
 
 
-def test_rules_are_tried_in_turn_and_the_likeliest_names_the_difference() -> None:
+def test_rules_are_tried_in_turn_and_the_first_ones_report_the_difference() -> None:
     played = play_round("0 discard 3p; 1 ron; 2 ron; 3 ron", THREE_WINNERS, rules="mjsoul")
     assert annotated(played.round, rules=("tenhou", "mjsoul")).left_out == []
 
@@ -166,7 +166,7 @@ def test_rules_are_tried_in_turn_and_the_likeliest_names_the_difference() -> Non
         assert text == annotated(bad, rules=rules[:1]).left_out[0]
 
 
-def test_the_end_of_the_game_is_the_records() -> None:
+def test_the_end_of_the_game_is_taken_from_the_record() -> None:
     scores, deltas = (20000, 40000, 20000, 20000), (-9, 165, 7, -240)
     report = annotated(play_round("").round, final_scores=scores, grading_deltas=deltas)
     for annotation in report.annotations:
@@ -175,13 +175,13 @@ def test_the_end_of_the_game_is_the_records() -> None:
     assert report.notes == []
 
 
-def test_room_style_and_grades_are_the_records() -> None:
+def test_room_style_and_grades_are_taken_from_the_record() -> None:
     (first, *_) = annotated(play_round("").round, room=2, style=0, grades=(6, 7, 8, 9)).annotations
     assert first.sparse[:2] == (2, 5)
     assert grades_of(first) == [6, 7, 8, 9]
 
 
-def test_room_and_grades_that_the_record_does_not_tell_are_defaults_and_noted() -> None:
+def test_missing_room_and_grades_get_defaults_and_a_note() -> None:
     report = annotated(play_round("").round, room=None, grades=None)
     assert report.annotations[0].sparse[0] == 4
     assert grades_of(report.annotations[0]) == [14] * NUM_SEATS
@@ -192,7 +192,7 @@ def test_room_and_grades_that_the_record_does_not_tell_are_defaults_and_noted() 
     assert grades_of(chosen) == [5] * NUM_SEATS
 
 
-def test_a_change_of_grading_points_that_is_not_recorded_is_mahjong_souls_and_noted() -> None:
+def test_a_missing_change_of_grading_points_follows_mahjong_souls_table_and_is_noted() -> None:
     report = annotated(play_round("").round, grading_deltas=None, room=3, grades=(11,) * NUM_SEATS)
     for annotation in report.annotations:
         rank, score, change = annotation.results[9:12]
@@ -200,7 +200,7 @@ def test_a_change_of_grading_points_that_is_not_recorded_is_mahjong_souls_and_no
     assert report.notes == ["change of grading points not recorded: Mahjong Soul's for the rooms and grades written"]
 
 
-def test_without_an_end_ranks_and_scores_are_those_after_the_last_round_and_leftover_deposits() -> None:
+def test_without_an_end_ranks_and_scores_follow_from_the_last_round_and_leftover_deposits() -> None:
     start = start_of_round(kyotaku=2, scores=(24000, 30000, 20000, 24000))
     played = play_round("0 kyushu", ["19m19p19s1234z258p"], "5m", start=start)
     report = annotated(played.round, final_scores=None, incomplete="the file is cut off")
@@ -212,7 +212,7 @@ def test_without_an_end_ranks_and_scores_are_those_after_the_last_round_and_left
     assert report.notes == ["end of the game missing: ranks and scores are those after its last whole round"]
 
 
-def test_the_golden_lines_are_what_they_were() -> None:
+def test_the_golden_lines_are_unchanged() -> None:
     assert lines_text() == LINES.read_text()
 
 
@@ -223,7 +223,7 @@ def test_the_golden_lines_are_valid_and_show_every_kind_of_own_turn_and_claim() 
 
 
 def annotate_records(paths: Iterable[Path]) -> Iterator[ReplayResult]:
-    """Checks the lines of one report after another."""
+    """Annotates one record after another and checks its lines."""
     for path in paths:
         for game in read_games(str(path)):
             assert all(recorded.wall is not None for recorded in game.rounds)  # by the seed

@@ -43,7 +43,7 @@ def test_the_records_own_wall_is_played(played: Played) -> None:
     assert sorted(wall_of(with_wall(played, true), V)) == list(range(136))
 
 
-def test_without_one_the_wall_has_what_the_round_shows(played: Played) -> None:
+def test_without_a_recorded_wall_the_wall_has_the_tiles_that_the_round_shows(played: Played) -> None:
     true, made = names(wall_of_deal(HANDS, DRAWS, **MORE)), names(wall_of(played.round, V))
     shown = [*range(52, 57), 135, 131, 130, 129, 128]
     assert [made[place] for place in shown] == [true[place] for place in shown]
@@ -63,8 +63,8 @@ def test_the_decisions_are_the_same_with_and_without_the_records_own_wall(played
         (52, 90, "where the round shows 8m"),  # a draw
         (135, 90, "where the round shows S"),  # after the kan
         (131, 90, "where the round shows 9p"),  # an indicator
-        (129, 90, "where the round shows 9p"),  # the kan's
-        (128, 90, "where the round shows E"),  # a hidden one
+        (129, 90, "where the round shows 9p"),  # the indicator of the kan
+        (128, 90, "where the round shows E"),  # a hidden indicator
         (0, 4, "deals seat 0 another hand"),
     ],
 )

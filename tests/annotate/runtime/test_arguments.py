@@ -1,4 +1,4 @@
-"""What the parsers of all commands have in common."""
+"""The common behaviour of the parsers of all commands."""
 
 import pytest
 
@@ -23,7 +23,7 @@ def parser() -> CommandParser:
         (["x"], "the following arguments are required: -o/--output"),
     ],
 )
-def test_an_unknown_option_is_named_with_the_one_that_was_meant(
+def test_an_unknown_option_is_named_together_with_the_intended_one(
     given: list[str], expected: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as stopped:

@@ -69,7 +69,7 @@ def test_a_folder_that_may_not_be_written_into_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["lines", "lines.txt", "lines.txt.gz", "lines.txt.zst"])
-def test_what_was_written_is_read(tmp_path: Path, name: str) -> None:
+def test_written_text_is_read_back(tmp_path: Path, name: str) -> None:
     assert read(written(tmp_path / name)) == TEXT
     assert read(written(tmp_path / f"empty-{name}", "")) == ""
 
@@ -114,7 +114,7 @@ def test_lines_may_hold_other_line_separators(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["a.txt", "a.gz", "a.zst"])
-def test_a_file_that_is_not_finished_leaves_the_previous_one_and_no_trace(tmp_path: Path, name: str) -> None:
+def test_an_unfinished_file_keeps_the_previous_one_and_leaves_no_trace(tmp_path: Path, name: str) -> None:
     path = written(tmp_path / name)
     before = path.read_bytes()
     with pytest.raises(KeyboardInterrupt), writing_text(str(path)) as file:
@@ -124,7 +124,7 @@ def test_a_file_that_is_not_finished_leaves_the_previous_one_and_no_trace(tmp_pa
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_no_file_has_the_name_before_the_end(tmp_path: Path) -> None:
+def test_a_file_gets_its_name_only_at_the_end(tmp_path: Path) -> None:
     path = tmp_path / "new" / "folder" / "file"
     with replacing(path) as temporary:
         temporary.write_text("whole")
@@ -147,7 +147,9 @@ def test_a_users_error_is_reported_in_one_line(error: Exception, capsys: pytest.
     assert capsys.readouterr() == ("", "program: error: not so\n")
 
 
-def test_an_error_of_the_system_has_the_file_and_no_number(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_system_error_is_shown_with_the_file_and_without_its_number(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run_cleanly("program", lambda: open(tmp_path / "none").close()) == 1
     assert run_cleanly("program", lambda: open(tmp_path).close()) == 1
     assert run_cleanly("program", raising(OSError(errno.ENOSPC, "No space left on device"))) == 1
@@ -200,8 +202,8 @@ def test_output_that_cannot_be_written_is_an_error_in_one_line(
     assert (run.returncode, run.stderr) == (1, f"p: error: {message}\n")
 
 
-def test_closed_streams_disturb_no_file_that_is_written(tmp_path: Path) -> None:
-    """What libraries print directly would be written into a file that has the number of standard error."""
+def test_closed_streams_do_not_disturb_a_file_being_written(tmp_path: Path) -> None:
+    """Otherwise, text that libraries print directly would go into the file that gets the number of standard error."""
     body = f"[file := open({str(tmp_path / 'file')!r}, 'w'), os.write(2, b'noise'), file.write('content')] and None"
     subprocess.run(f"{shlex.join(program(body))} 2>&-", shell=True, check=True)
     assert (tmp_path / "file").read_text() == "content"

@@ -47,7 +47,7 @@ def twice(data: bytes) -> bytes:
     return data + data
 
 
-def test_items_and_results_that_fill_pipes_do_not_wait_for_each_other() -> None:
+def test_items_and_results_that_fill_pipes_do_not_block_each_other() -> None:
     items = [bytes([number]) * 1_000_000 for number in range(20)]
     assert list(in_order(twice, items, 2)) == list(map(twice, items))
 
@@ -92,7 +92,7 @@ def slow_first(go: Path, number: int) -> tuple[int, int]:
 
 def kill_idle(go: Path) -> None:
     wait_until(lambda: len(active_children()) == 3)
-    time.sleep(0.7)  # all but the one with the first item have done what may be done before it
+    time.sleep(0.7)  # all except the one with the first item have done as much as may be done before it
     for process in active_children()[1:]:
         process.kill()
     wait_until(lambda: len([process for process in active_children() if process.is_alive()]) == 3)

@@ -28,7 +28,7 @@ def test_every_unit_has_its_result(is_in_order: bool, tmp_path: Path) -> None:
     assert results_of(Squares(tmp_path) if is_in_order else PairsOfSquares()) == SQUARES
 
 
-def test_streams_are_dealt_out_to_processes(tmp_path: Path) -> None:
+def test_streams_are_distributed_over_processes(tmp_path: Path) -> None:
     folders = [tmp_path / "one", tmp_path / "other"]
     for folder in folders:
         folder.mkdir()
@@ -91,19 +91,19 @@ def started(folder: Path, squares: str, units: int, **variables: str) -> subproc
         )
 
 
-def test_a_server_of_processes_that_is_killed_is_replaced(tmp_path: Path) -> None:
+def test_a_killed_fork_server_is_replaced(tmp_path: Path) -> None:
     assert started(tmp_path, "kills=(3,), with_server=True, seconds=0.05", 12).wait(60) == 0
     assert (tmp_path / "stdout").read_text() == f"{SQUARES}\n"
 
 
-def test_processes_import_what_the_driver_has_and_not_what_lies_in_its_folder(tmp_path: Path) -> None:
+def test_processes_import_the_drivers_modules_and_not_files_in_its_folder(tmp_path: Path) -> None:
     (tmp_path / "cwd" / "annotate").mkdir(parents=True)
     (tmp_path / "cwd" / "annotate" / "__init__.py").write_text("raise SystemExit('another version')")
     assert started(tmp_path, "", 12).wait(60) == 0
     assert (tmp_path / "stdout").read_text() == f"{SQUARES}\n"
 
 
-def test_processes_start_where_a_socket_has_no_place(tmp_path: Path) -> None:
+def test_processes_start_where_the_temporary_path_is_too_long_for_a_socket(tmp_path: Path) -> None:
     folder = tmp_path / ("long" * 25)
     folder.mkdir()
     assert started(tmp_path, "", 12, TMPDIR=str(folder)).wait(60) == 0
@@ -121,4 +121,4 @@ def test_processes_end_with_the_driver(number: signal.Signals, tmp_path: Path) -
     driver.wait(30)
     pids = [int(path.stem) for path in tmp_path.glob("*.pid")]
     wait_until(lambda: not any(map(is_alive, pids)))
-    assert (tmp_path / "stderr").read_text().count("Traceback") == (number != signal.SIGKILL)  # that of the driver
+    assert (tmp_path / "stderr").read_text().count("Traceback") == (number != signal.SIGKILL)  # the driver's traceback

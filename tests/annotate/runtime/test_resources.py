@@ -1,4 +1,4 @@
-"""What of the machine this process may use."""
+"""How much of the machine this process may use."""
 
 from pathlib import Path
 

@@ -51,7 +51,7 @@ def choice(temperament: Temperament, turn: Turn, seed: int = 0, vocabulary: Voca
         ("123m456p23s99s7m1p9p", "4z9s", True, "skip"),  # a call would leave no yaku
     ],
 )
-def test_every_temperament_takes_what_is_clearly_best(
+def test_every_temperament_takes_a_clearly_best_choice(
     temperament: Temperament, hand: str, draws: str, is_claim: bool, expected: str
 ) -> None:
     turn = turn_of(0, (hand,), draws, "0 discard 4z" if is_claim else "", claims=is_claim)

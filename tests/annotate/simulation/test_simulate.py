@@ -24,8 +24,8 @@ def east_games() -> list[SimulatedGame]:
 
 
 def assert_same_lines(game: SimulatedGame, folder: Path) -> int:
-    """Compares the lines of the game's record, in their order, with the game's own, but for the choices that the record
-    hides; returns their number."""
+    """Compares the lines of the game's record, in their order, with the game's own lines, except for the choices that
+    the record hides; returns the number of hidden choices."""
     path = folder / f"{game.id}.jsonl"
     path.write_text("".join(f"{json.dumps(event)}\n" for event in game.events))
     (recorded,) = read_games(str(path))
@@ -70,7 +70,7 @@ def test_games_differ_by_seed_and_index() -> None:
     )
 
 
-def test_rooms_of_three_players_are_those_whose_points_are_known(tmp_path: Path) -> None:
+def test_three_players_play_only_in_rooms_with_known_points(tmp_path: Path) -> None:
     headers = [simulate_game(V3, 0, index, style=0, annotated=False).events[0]["kanachan"] for index in range(6)]
     assert {header["room"] for header in headers} <= {2, 3, 4}
     assert all(any(header["grading_deltas"]) for header in headers)

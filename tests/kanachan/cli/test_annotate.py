@@ -37,7 +37,7 @@ def test_skipped_files_are_reported(games: Path, tmp_path: Path, capsys: pytest.
 
 
 @pytest.mark.parametrize("suffix", [".gz", ".zst"])
-def test_compressed_lines_are_the_plain_ones(games: Path, tmp_path: Path, suffix: str) -> None:
+def test_compressed_output_holds_the_same_lines(games: Path, tmp_path: Path, suffix: str) -> None:
     game = str(next(games.glob("*.gz")))
     annotate([game, "-o", str(tmp_path / "plain.txt")])
     annotate([game, "-o", str(tmp_path / f"lines.txt{suffix}")])
@@ -46,7 +46,7 @@ def test_compressed_lines_are_the_plain_ones(games: Path, tmp_path: Path, suffix
         assert text.read() == (tmp_path / "plain.txt").read_text()
 
 
-def test_strict_reports_by_its_exit_status_that_something_was_left_out(games: Path, tmp_path: Path) -> None:
+def test_strict_exits_with_3_if_something_was_left_out(games: Path, tmp_path: Path) -> None:
     (tmp_path / "empty.xml").touch()
     arguments = ["-o", str(tmp_path / "lines.txt"), "--strict", str(next(games.glob("*.gz")))]
 
@@ -67,7 +67,7 @@ def test_a_game_that_comes_twice_is_written_once(
     assert "copy.jsonl: game" in capsys.readouterr().err
 
 
-def test_a_copy_of_a_game_under_another_name_or_in_another_format_is_no_other_game(
+def test_a_renamed_or_converted_copy_of_a_game_is_recognised(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The ids of the copies contain the names of their files, or are a checksum of the file."""
@@ -88,7 +88,7 @@ def test_a_record_is_not_overwritten(games: Path, tmp_path: Path, capsys: pytest
     records = sorted(games.iterdir())[:2]
     copies = [str(shutil.copy(record, tmp_path)) for record in records]
     for others, why in ((copies, "is read, and would be overwritten"), (copies[1:], "named like a game record")):
-        assert annotate([*others, "-o", copies[0]]) == 1  # as `-o *.jsonl` is understood
+        assert annotate([*others, "-o", copies[0]]) == 1  # as the shell expands `-o *.jsonl`
         assert f"{copies[0]}: " in (errors := capsys.readouterr().err) and why in errors
     assert Path(copies[0]).read_bytes() == records[0].read_bytes()
 
@@ -124,7 +124,7 @@ def test_players_selects_the_games_of_three_or_of_four(
     assert lines and all(parse_line(line, vocabulary) for line in lines)
 
 
-def test_a_run_ended_by_a_game_of_the_other_kind_goes_on_from_there_without_it(
+def test_a_run_that_a_game_of_another_number_of_players_ended_can_go_on_without_it(
     both_kinds: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     command = [str(both_kinds), "-j", "1", "-o", str(tmp_path / "lines.txt")]
@@ -139,7 +139,7 @@ def test_a_run_ended_by_a_game_of_the_other_kind_goes_on_from_there_without_it(
     assert (tmp_path / "lines.txt").read_bytes() == (tmp_path / "alone.txt").read_bytes()
 
 
-def test_standard_output_holds_lines_alone(games: Path) -> None:
+def test_standard_output_holds_only_lines(games: Path) -> None:
     run = subprocess.run(
         [sys.executable, "-c", "import sys; from kanachan.cli.annotate import main; sys.exit(main())"]
         + [str(next(games.glob("*.gz"))), "-o", "-"],

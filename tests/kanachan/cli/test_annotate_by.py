@@ -1,4 +1,4 @@
-"""The option --by: the decisions of the players of some names, and of nobody else."""
+"""The option --by: only decisions of the players with the given names are written."""
 
 from collections.abc import Callable
 from functools import partial
@@ -50,7 +50,7 @@ def seat_of(line: str, vocabulary: Vocabulary) -> int:
 
 @pytest.mark.parametrize("vocabulary", [FOUR_PLAYERS, THREE_PLAYERS], ids=["four", "three"])
 @pytest.mark.parametrize("name", WRITERS)
-def test_every_format_gives_the_lines_of_the_named_players_alone(
+def test_every_format_gives_only_the_lines_of_the_named_players(
     name: str, vocabulary: Vocabulary, tmp_path: Path, written: Written
 ) -> None:
     path = record(tmp_path, vocabulary, name)
@@ -60,7 +60,9 @@ def test_every_format_gives_the_lines_of_the_named_players_alone(
     assert written(path, "--by", "誰2", "--by", "誰0") == [line for line in everything if of_seat(line) in (0, 2)]
 
 
-def test_what_is_left_out_is_counted(tmp_path: Path, written: Written, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_report_counts_the_choices_and_games_left_out(
+    tmp_path: Path, written: Written, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = record(tmp_path, FOUR_PLAYERS)
     everything = written(path)
     capsys.readouterr()
@@ -77,7 +79,7 @@ def test_what_is_left_out_is_counted(tmp_path: Path, written: Written, capsys: p
     assert "warning: no player named 誰9 in any of the records" in report
 
 
-def test_a_decision_is_explained_by_its_place_among_those_that_are_written(
+def test_explain_counts_only_the_decisions_that_are_written(
     tmp_path: Path, written: Written, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = record(tmp_path, FOUR_PLAYERS)

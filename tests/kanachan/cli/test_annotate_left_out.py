@@ -1,4 +1,4 @@
-"""Conversion of records: what is written and what is left out, such as games that are cut off."""
+"""Conversion of records: which games are written and which are left out, such as games that are cut off."""
 
 import gzip
 import json
@@ -45,7 +45,7 @@ def written(folder: Path, *arguments: str) -> list[str]:
     return (folder / "lines.txt").read_text().splitlines()
 
 
-def test_every_game_of_a_file_that_cannot_be_read_is_left_out_and_named_and_no_other(
+def test_only_the_unreadable_games_of_a_file_are_left_out_and_named(
     game: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     bad = [line.replace('"tehais"', '"hands"') for line in game]
@@ -79,23 +79,23 @@ def test_a_game_that_is_cut_off_is_kept_on_request_up_to_its_last_whole_round(ga
     for cut_line, whole_line in zip(kept, whole, strict=False):
         *fields, results = cut_line.split("\t")
         assert fields == whole_line.split("\t")[:6]
-        assert results.split(",")[:5] == whole_line.split("\t")[6].split(",")[:5]  # of the round
+        assert results.split(",")[:5] == whole_line.split("\t")[6].split(",")[:5]  # the results of the round
 
 
 def of_no_round(game: list[str]) -> list[str]:
-    """Returns a copy of which no round replays."""
+    """Returns a copy in which no round can be replayed."""
     return [re.sub('"honba": ?0', '"honba":7', line) for line in game]
 
 
 @pytest.mark.parametrize("copy", [cut, of_no_round])
-def test_a_copy_that_is_damaged_does_not_displace_the_whole_game(
+def test_a_damaged_copy_does_not_replace_the_whole_game(
     copy: Callable[[list[str]], list[str]], game: list[str], tmp_path: Path
 ) -> None:
     first, second = write(tmp_path / "1.jsonl", copy(game)), write(tmp_path / "2.jsonl", game)
     assert copy(game) != game and written(tmp_path, first, second) == written(tmp_path, second)
 
 
-def test_an_interrupted_run_is_not_resumed_with_incomplete_games(
+def test_keep_incomplete_must_not_change_when_a_run_is_resumed(
     game: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = write(tmp_path / "whole.jsonl", game)

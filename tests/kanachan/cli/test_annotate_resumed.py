@@ -44,7 +44,7 @@ def left_behind(folder: Path) -> list[str]:
 
 
 def broken_off(games: Path, output: Path, size: int, *options: str) -> None:
-    """Kills a run when it has written so many bytes; none of its processes stays behind."""
+    """Kills a run when it has written `size` bytes; none of its processes may be left."""
     part = output.with_name(f".{output.name}.part")
     done = stop_when(lambda: size_of([part]) >= size, games, "-o", output, *options)
     assert done.returncode == -signal.SIGKILL
@@ -71,7 +71,7 @@ def test_a_run_that_was_killed_again_and_again_writes_the_same_bytes_in_the_end(
     assert left_behind(tmp_path) == []
 
 
-def test_members_of_archives_and_games_that_come_twice_are_known_again(
+def test_a_resumed_run_recognises_archive_members_and_repeated_games(
     games: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with tarfile.open(tmp_path / "games.tar", "w") as archive:
@@ -114,7 +114,7 @@ def test_a_full_disk_leaves_the_previous_file_and_a_run_that_can_be_resumed(
         [sys.executable, "-c", COMMAND, *arguments, "--force"],
         capture_output=True,
         text=True,
-        # a file that may not grow behaves as a disk that is full
+        # a limit on the size of files acts like a full disk
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000)),
     )
 
@@ -128,7 +128,7 @@ def test_a_full_disk_leaves_the_previous_file_and_a_run_that_can_be_resumed(
 
 @pytest.fixture(scope="module")
 def broken(games: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the records in games/, and next to it what an interrupted run over it to a.txt has left."""
+    """A copy of the records in games/, and next to it the files that an interrupted run over the copy to a.txt left."""
     folder = tmp_path_factory.mktemp("broken")
     shutil.copytree(games, folder / "games")
     broken_off(folder / "games", folder / "a.txt", 200_000)
@@ -137,7 +137,7 @@ def broken(games: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def interrupted(games: Path, broken: Path, tmp_path: Path) -> Iterator[tuple[Path, Path]]:
-    """A folder of records, which may be changed, and the output of an interrupted run over it."""
+    """A folder of records, which a test may change, and the output of an interrupted run over it."""
     for name in left_behind(broken):
         shutil.copy(broken / name, tmp_path)
     yield broken / "games", tmp_path / "a.txt"
@@ -166,7 +166,7 @@ def test_a_record_that_has_vanished_is_named(
     assert output.read_bytes() == (whole / "a.txt").read_bytes()
 
 
-def test_records_that_are_not_read_yet_may_come_and_go(interrupted: tuple[Path, Path], whole: Path) -> None:
+def test_a_record_may_be_added_after_the_records_already_read(interrupted: tuple[Path, Path], whole: Path) -> None:
     folder, output = interrupted
     (folder / "zz.json").write_text("no record")
     assert annotate([str(folder), "-o", str(output), "-j", "1"]) == 0
@@ -189,7 +189,7 @@ def test_a_damaged_journal_is_named(
 
 
 @pytest.mark.parametrize("is_there", [True, False])
-def test_output_that_is_not_there_any_more_is_named(
+def test_missing_or_shortened_output_is_named(
     interrupted: tuple[Path, Path], capsys: pytest.CaptureFixture[str], is_there: bool
 ) -> None:
     folder, output = interrupted

@@ -1,4 +1,4 @@
-"""kanachan-arena: duplicate games, their statistics, and interruptions."""
+"""kanachan-arena: duplicate games, their results and their records."""
 
 import json
 from itertools import product
@@ -36,7 +36,7 @@ def run_of_three(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(("folder", "num_seatings"), [("arena_run", 4), ("run_of_three", 3)])
-def test_a_wall_is_the_same_in_all_its_seatings_and_another_wall_is_another(
+def test_a_wall_is_the_same_in_all_its_seatings_and_walls_differ(
     folder: str, num_seatings: int, request: pytest.FixtureRequest
 ) -> None:
     run: Path = request.getfixturevalue(folder)
@@ -48,7 +48,7 @@ def test_a_wall_is_the_same_in_all_its_seatings_and_another_wall_is_another(
         walls.setdefault(wall, []).append([(r[0]["tehais"], r[0]["kanachan"]) for r in rounds_of(events)])
     assert [len(games) for games in walls.values()] == [num_seatings] * 2
     for games in walls.values():
-        for rounds in zip(*games, strict=False):  # games do not have equally many rounds
+        for rounds in zip(*games, strict=False):  # games differ in their number of rounds
             deals = [sorted(map(sorted, tehais)) for tehais, _ in rounds]
             assert all(deal == deals[0] for deal in deals)
             assert all(rest == rounds[0][1] for _, rest in rounds)
@@ -70,7 +70,7 @@ def test_pairs_sit_everywhere_equally_often() -> None:
         ("2v1", ["BAA", "ABA", "AAB"]),
     ],
 )
-def test_who_is_alone_takes_each_seat_in_turn(format_: Format, seats: list[str]) -> None:
+def test_the_single_player_takes_each_seat_in_turn(format_: Format, seats: list[str]) -> None:
     found = [players_by_seat(format_, GameKey(7, seating)) for seating in range(num_seatings(format_))]
     assert ["".join(each) for each in found] == seats
 
@@ -160,7 +160,7 @@ def test_a_gpu_without_units_for_bf16_plays_in_fp32(monkeypatch: pytest.MonkeyPa
         assert usual_precision("cuda") == precision
 
 
-def test_int8_that_was_asked_for_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_use_of_int8_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("onnxruntime", reason="the extra `onnx` is not installed")
     weights = str(written(tmp_path, layers=1))
     assert arena(tmp_path, players=(f"{weights}:int8", "random")) == 0

@@ -1,4 +1,4 @@
-"""Matches of kanachan-arena that are interrupted, resumed or in the way of others."""
+"""Matches of kanachan-arena that are interrupted or resumed, or that share an output file."""
 
 import os
 import signal
@@ -16,7 +16,7 @@ from tests.support.paths import ROOT
 from tests.support.processes import wait_until
 
 
-def test_a_run_that_was_cut_short_comes_to_the_same_result(arena_run: Path, tmp_path: Path) -> None:
+def test_a_resumed_run_gives_the_same_result_as_an_uninterrupted_one(arena_run: Path, tmp_path: Path) -> None:
     lines = (arena_run / "result.json.games").read_text().splitlines(keepends=True)
     (tmp_path / "result.json.games").write_text("".join(lines[:4]) + lines[4][:50])
     assert arena(tmp_path, "--resume", games=7) == 0
@@ -24,7 +24,7 @@ def test_a_run_that_was_cut_short_comes_to_the_same_result(arena_run: Path, tmp_
     assert result_of(tmp_path) == result_of(arena_run)
 
 
-def test_a_journal_is_neither_overwritten_nor_taken_for_another_match(
+def test_a_journal_is_neither_overwritten_nor_resumed_with_other_settings(
     arena_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "result.json.games").write_bytes((arena_run / "result.json.games").read_bytes())
@@ -44,7 +44,7 @@ def test_a_journal_is_neither_overwritten_nor_taken_for_another_match(
     assert "result.json.games: damaged (" in capsys.readouterr().err
 
 
-def test_a_run_that_ended_before_its_first_game_leaves_nothing_in_the_way(tmp_path: Path) -> None:
+def test_a_run_without_a_finished_game_does_not_block_the_next_run(tmp_path: Path) -> None:
     assert arena(tmp_path, players=("mjai:no-such-program", "rule")) == 1
     assert not list(tmp_path.iterdir())
     (tmp_path / "result.json.games").write_text('{"arena": 2}\n{"wall')  # cut off in its first game
@@ -52,9 +52,7 @@ def test_a_run_that_ended_before_its_first_game_leaves_nothing_in_the_way(tmp_pa
     assert len(journal(tmp_path)) == 5
 
 
-def test_the_games_of_an_earlier_run_stay_until_the_first_of_a_new_one_has_ended(
-    arena_run: Path, tmp_path: Path
-) -> None:
+def test_force_keeps_the_earlier_games_until_the_first_new_game_has_ended(arena_run: Path, tmp_path: Path) -> None:
     (tmp_path / "result.json.games").write_bytes((arena_run / "result.json.games").read_bytes())
     assert arena(tmp_path, "--force", players=("mjai:no-such-program", "rule")) == 1
     assert journal(tmp_path) == journal(arena_run)
@@ -62,9 +60,7 @@ def test_the_games_of_an_earlier_run_stay_until_the_first_of_a_new_one_has_ended
     assert len(journal(tmp_path)) == 5
 
 
-def test_a_match_is_not_written_where_another_is_being_played(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_two_matches_cannot_write_the_same_output_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with locking(tmp_path / "result.json.games", "not locked before"):
         assert arena(tmp_path) == 1
     assert "result.json.games: another process is at work on this output" in capsys.readouterr().err
@@ -98,7 +94,7 @@ def test_ctrl_c_prints_the_result_so_far(processes: str, tmp_path: Path, capsys:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_nothing_that_has_ended_is_lost_and_no_process_is_left(number: int, tmp_path: Path) -> None:
+def test_an_interrupted_run_loses_no_finished_game_and_leaves_no_process(number: int, tmp_path: Path) -> None:
     options = ["-n", "40", *SHORT, "--json", str(tmp_path / "result.json"), "--processes", "2", "--together", "2"]
     command = [sys.executable, "-m", "kanachan", "arena", "rule:swift", mjai(), *options]
     process = subprocess.Popen(command, cwd=ROOT, start_new_session=True)

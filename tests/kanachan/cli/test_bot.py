@@ -1,5 +1,5 @@
-"""kanachan-bot as a program: at the arena's tables it plays as the same network does in the arena's process; it reviews
-games; and what it refuses."""
+"""kanachan-bot as a program of its own: it plays the same games as its network does in the arena's process, answers
+each line at once, and imports no slow modules."""
 
 import gzip
 import json
@@ -37,7 +37,7 @@ def games_in(folder: Path) -> list[list[str]]:
     "vocabulary, modifier, games",
     [(FOUR_PLAYERS, "", 100), (THREE_PLAYERS, "", 60), (THREE_PLAYERS, ":int8", 6)],
 )
-def test_games_over_pipes_are_the_games_of_the_network_itself(
+def test_the_bot_plays_the_same_games_over_pipes_as_its_network_in_the_arena(
     vocabulary: Vocabulary, modifier: str, games: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
@@ -70,7 +70,7 @@ def test_each_line_is_answered_at_once_and_the_end_of_input_ends_the_program(
         assert process.wait(60) == 0 and process.stdout.read() == ""
 
 
-def test_what_takes_seconds_to_load_is_not_loaded_to_play() -> None:
+def test_the_bot_imports_no_slow_modules() -> None:
     code = "import sys, kanachan.play.mjai_bot; sys.exit(str({'torch._dynamo', 'sympy', 'lightning'} & {*sys.modules}))"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert found.stderr.strip() == "set()"

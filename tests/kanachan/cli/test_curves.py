@@ -49,7 +49,7 @@ def test_the_picture_has_the_panels_and_the_runs_by_stage(runs: Path, tmp_path: 
     titles = [panel.title for panel in panels_of(read_runs(find_runs([str(runs)])))]
     assert titles[:2] == ["loss (imitation)", "loss (rank)"]
     assert {"learning rate", "accuracy: top choice is the action taken", "new/column"} <= set(titles)
-    # neither the curves of the loss under another name nor a level line
+    # no curve that repeats the loss under another name, and no constant line
     assert not any("cross-entropy" in title or "skipped" in title for title in titles)
     assert main([str(runs), "-o", str(tmp_path / "curves.svg")]) == 0
     assert "<svg" in (tmp_path / "curves.svg").read_text()
@@ -81,7 +81,7 @@ def test_an_existing_file_is_replaced_with_force_only(
     ],
     ids=["missing", "empty", "no rows", "damaged"],
 )
-def test_a_run_without_metrics_is_an_error_that_names_it(
+def test_a_run_without_readable_metrics_is_named_in_the_error(
     content: str | None, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = tmp_path / "run"

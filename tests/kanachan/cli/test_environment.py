@@ -1,4 +1,4 @@
-"""The variables that OpenMP and torch read when they are loaded."""
+"""The environment variables that OpenMP and torch read when they are loaded."""
 
 import json
 import os

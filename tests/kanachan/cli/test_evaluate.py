@@ -1,4 +1,4 @@
-"""kanachan-evaluate against plain loops over the decisions, and what it prints and writes."""
+"""kanachan-evaluate against plain loops over the decisions, and its output."""
 
 import io
 import json
@@ -42,7 +42,7 @@ def shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def entries(
     weights: dict[StageName, Path], shards: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[StageName, dict[str, Any]]:
-    """What is written for each network when all are measured together, in small batches."""
+    """The entries of the JSON file by stage, from one run that measures all networks."""
     out = tmp_path_factory.mktemp("out") / "all.json"
     assert main([*map(str, weights.values()), str(shards), "--json", str(out), *DRAWS]) == 0
     content = json.loads(out.read_text())
@@ -58,7 +58,7 @@ def target_of(annotation: Annotation, stage: StageName) -> float:
 
 
 def expected_points(policy: Policy) -> dict[str, list[float]]:
-    """Returns the points by predictor, from one decision at a time."""
+    """Returns the points by predictor, computed one decision at a time."""
     found = defaultdict(list)
     for annotation in TEST:
         batch = batch_of_annotations([annotation], V, actor_first=True)
@@ -117,7 +117,7 @@ def test_likelihoods_of_rank_and_order_equal_a_plain_loop(
         found["rank", "action"].append(output.candidate_BAK[0, annotation.chosen].log_softmax(0)[results["rank"]])
         log_O = output.summary_BK[0].log_softmax(0)
         ranks_from_actor = tuple(results[f"rank_{(seat + i) % 4}"] for i in range(4))
-        orders = list(permutations(range(4)))  # of the seats from the actor on, as seats are canonicalised
+        orders = list(permutations(range(4)))  # of the seats, counted from the actor, as seats are canonicalised
         found["order", "situation"].append(log_O[orders.index(ranks_from_actor)])
         of_rank = [float(log_O[i].exp()) for i, order in enumerate(orders) if order[0] == results["rank"]]
         found["rank", "situation"].append(math.log(sum(of_rank)))
@@ -145,7 +145,7 @@ def test_networks_and_scores_are_compared_on_the_same_decisions(entries: dict[St
     assert all(not entries[stage]["less_scores"] for stage in STAGES if stage != "rank")
 
 
-def test_grading_is_compared_with_the_ranks_and_their_points(
+def test_grading_is_compared_with_the_points_expected_from_the_ranks(
     weights: dict[StageName, Path], entries: dict[StageName, dict[str, Any]]
 ) -> None:
     points_BR = points_of_ranks(columns_of_annotations(TRAIN, V), columns_of_annotations(TEST, V), V)
@@ -199,7 +199,7 @@ def test_without_a_train_split_there_is_no_baseline(
     assert "no baseline" in capsys.readouterr().out
 
 
-def test_a_network_without_a_value_baseline_is_measured_on_the_actions_alone(shards: Path, tmp_path: Path) -> None:
+def test_a_network_without_a_value_baseline_is_measured_only_on_its_actions(shards: Path, tmp_path: Path) -> None:
     path, out = written(tmp_path, "rank", baseline=0.0), tmp_path / "out.json"
     assert main([str(path), str(shards), "--json", str(out), *DRAWS]) == 0
     (entry,) = json.loads(out.read_text())["weights"]
@@ -208,7 +208,7 @@ def test_a_network_without_a_value_baseline_is_measured_on_the_actions_alone(sha
     assert set(entry["less_scores"]) == {"rank"}
 
 
-def test_the_metrics_are_written_if_the_table_cannot_be(
+def test_the_metrics_are_written_even_if_the_table_cannot_be_printed(
     weights: dict[StageName, Path], shards: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Gone(io.StringIO):

@@ -1,4 +1,4 @@
-"""kanachan-evaluate --gain: from games of self-play to a verdict, and what it refuses."""
+"""kanachan-evaluate --gain: from games of self-play to a verdict, and the input that it refuses."""
 
 import json
 from pathlib import Path
@@ -27,7 +27,7 @@ SHORT = ["--style", "east", "--fractions", "0,0,1", "-j", "1"]
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The games of a network: `old`, and their shards; `near` and `far` differ a little and much from it; `reward`."""
+    """Holds a network `old`, shards of its `games`, networks that differ a bit (`near`) and much (`far`), `reward`."""
     folder = tmp_path_factory.mktemp("gain")
     old = written(folder / "old", seed=1, layers=1)
     written(folder / "far", seed=2, layers=1)
@@ -55,7 +55,7 @@ def estimated(folder: Path, new: str, out: Path, *options: str) -> dict[str, Any
 
 @pytest.fixture(scope="module")
 def near(folder: Path) -> dict[str, Any]:
-    """The gain of a policy that differs a little."""
+    """The estimated gain of the policy that differs a little."""
     return estimated(folder, "near", folder / "near.json", "--points", "3,1,0,-4")
 
 
@@ -69,7 +69,7 @@ def test_a_policy_gains_nothing_over_itself(folder: Path, tmp_path: Path, capsys
     assert "no gain shown (+0.0000 ranks a game [+0.0000, +0.0000])" in capsys.readouterr().out
 
 
-def test_a_small_change_is_measured_whatever_the_points(
+def test_the_gain_of_a_small_change_is_measured_and_reproducible(
     folder: Path, near: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     content = near
@@ -115,7 +115,9 @@ def test_recorded_probabilities_that_the_network_does_not_reproduce_are_refused(
         meter.measure_all(shards, seats.are_of)
 
 
-def test_a_policy_that_is_too_far_is_refused(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_policy_that_differs_too_much_is_refused(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     command = ["--gain", *(str(folder / name) for name in ("far", "old", "games")), "--reward", str(folder / "reward")]
     assert main([*command, "--json", str(tmp_path / "gain.json")]) == 1
     content = json.loads((tmp_path / "gain.json").read_text())

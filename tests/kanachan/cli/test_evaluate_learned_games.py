@@ -1,4 +1,4 @@
-"""How many of the games at hand the networks have learned from, and how they are left out."""
+"""Games that the networks have learned from are counted, and left out on request."""
 
 import json
 from pathlib import Path
@@ -25,7 +25,7 @@ GAME_X = np.unique(columns_of_annotations(ANNOTATIONS, FOUR_PLAYERS).game)
 
 
 def having_learned(folder: Path, game_X: np.ndarray, *, is_complete: bool = True) -> str:
-    """Weights that have learned from these games."""
+    """Returns the path of weights that have learned from these games."""
     weights = read_weights(written(folder))
     entry = LearnedGames(np.unique(truncated(game_X)), is_complete).encode()
     write_weights(weights.path, weights.tensors, {**weights.card, GAMES_KEY: entry})
@@ -37,7 +37,7 @@ def lines(tmp_path: Path) -> Path:
     return Path(write_lines(tmp_path / "lines.txt", ANNOTATIONS))
 
 
-def test_the_games_of_shards_that_networks_have_learned_from_are_counted_and_left_out(
+def test_learned_games_in_shards_are_counted_and_can_be_left_out(
     shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     split = open_shards(shards, "validation")
@@ -55,7 +55,9 @@ def test_the_games_of_shards_that_networks_have_learned_from_are_counted_and_lef
     assert found["unseen"]["learned_games"] == {first: 2, second: 2}
 
 
-def test_the_games_of_lines_are_left_out_too(lines: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_learned_games_in_lines_can_be_left_out_too(
+    lines: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     weights = having_learned(tmp_path / "weights", GAME_X[:1])
     report = tmp_path / "report.json"
     assert evaluate([weights, str(lines), "--bootstrap", "10", "--unseen", "--json", str(report)]) == 0
@@ -70,7 +72,7 @@ def test_the_games_of_lines_are_left_out_too(lines: Path, tmp_path: Path, capsys
     assert f"games that it has learned from: 1 of {len(GAME_X)}, left out\n" in output.err
 
 
-def test_where_no_game_is_left_the_message_says_so(
+def test_it_is_an_error_if_no_game_is_left(
     lines: Path, shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     split = open_shards(shards, "validation")

@@ -1,4 +1,4 @@
-"""kanachan-evaluate of reward predictors, and with one as the baseline of scores."""
+"""kanachan-evaluate measures reward predictors, and uses one as the baseline of scores."""
 
 import json
 from pathlib import Path
@@ -67,13 +67,13 @@ def test_the_games_that_a_predictor_has_learned_from_are_counted(
         assert f"learned from: {number} of {content['games']}\n" in capsys.readouterr().out
 
 
-def test_the_likelihood_is_that_of_the_order_in_which_the_games_ended(
+def test_the_likelihood_is_measured_on_the_final_order_of_the_players(
     predictors: dict[str, str], shards: Path, tmp_path: Path
 ) -> None:
     content = evaluated([predictors["second"], str(shards)], tmp_path / "one.json")
     rounds = open_rounds(shards, "test")
     predictor = RewardPredictor.load(predictors["second"])
-    log_NO = predictor.of_rounds(rounds).order_log_probability[:, 2].numpy()  # as seat 2 counts the seats
+    log_NO = predictor.of_rounds(rounds).order_log_probability[:, 2].numpy()  # with seats counted from seat 2
     orders = predictor.network.orders.rank_OS.tolist()
     found = [log_NO[i, orders.index(np.roll(rank, -2).tolist())] for i, rank in enumerate(rounds.rank)]
     (entry,) = content["weights"]

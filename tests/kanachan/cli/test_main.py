@@ -18,7 +18,7 @@ def test_every_installed_command_is_a_subcommand() -> None:
     assert sorted(scripts) == sorted(["kanachan", *(f"kanachan-{name}" for name in NAMES)])
 
 
-def test_a_name_that_is_almost_that_of_a_command_gets_a_suggestion(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_misspelt_command_gets_a_suggestion(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["evalute"]) == 2
     assert capsys.readouterr().err == "kanachan: error: evalute: no such command; did you mean evaluate?\n"
 

@@ -10,7 +10,7 @@ from tests.support.tiny_weights import written
 
 
 @pytest.mark.parametrize(("name", "shown"), [("reference", "reference"), (None, "imitation weights 0123456789abcdef")])
-def test_a_network_that_learned_from_another_names_it(
+def test_the_card_names_the_teacher_and_the_origin_of_the_encoder(
     name: str | None, shown: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     made = read_weights(written(tmp_path))

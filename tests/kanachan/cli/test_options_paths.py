@@ -82,7 +82,7 @@ CASES = [
     ("arena reference/nope rule -n 4", NOT_SHIPPED),
     ("train --stage rank --data.path shards --init reference/nope", NOT_SHIPPED),
 ]
-"""of each: the arguments of `kanachan`, and a part of its message"""
+"""for each case, the arguments of `kanachan`, and a part of its message"""
 
 
 class Refusal(NamedTuple):
@@ -92,7 +92,7 @@ class Refusal(NamedTuple):
     error: str
     imports_torch: bool
     leaves_folder: bool
-    """as it was"""
+    """whether the folder is as it was before"""
 
 
 @pytest.fixture(scope="module")
@@ -110,7 +110,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def refusals(folder: Path) -> dict[str, Refusal]:
-    """By command; a new process takes as long for one of them as for all."""
+    """The refusals by command. One new process runs all commands, which takes as long as running only one."""
     commands = [command for command, _ in CASES]
     program = [sys.executable, "-c", PROGRAM, json.dumps(commands)]
     done = subprocess.run(program, cwd=folder, capture_output=True, text=True, check=True)

@@ -1,4 +1,4 @@
-"""What the commands refuse in a line, after what `test_options_paths` holds; and what they overwrite only by force."""
+"""Calls that the commands refuse in one line, beyond `test_options_paths`, and files that only --force overwrites."""
 
 import shlex
 import shutil
@@ -180,7 +180,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     packed(folder / "shards", 60, 60, 60)
     round_folder(folder / "rounds", train=9)
     with chdir(folder):
-        # enough games of both that each split has some, whatever their ids are
+        # enough games that each split has some of both players, whatever their ids are
         played_folder(Path("played"), "imitation@2=0.25", "rule=0.75", games=24, fractions="0.34,0.33,0.33")
     assert len(splits_in(folder / "played")) == 3
     shutil.copytree(folder / "played", folder / "norounds", ignore=shutil.ignore_patterns("rounds"))
@@ -204,7 +204,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(command: str, folder: Path) -> tuple[int, str]:
-    """The exit status of `kanachan` in the folder, and what it writes as errors."""
+    """Returns the exit status of `kanachan`, run in the folder, and its error output."""
     with chdir(folder), redirect_stderr(StringIO()) as error, redirect_stdout(StringIO()):
         try:
             status = main(shlex.split(command))
@@ -219,7 +219,7 @@ def contents(folder: Path) -> dict[str, tuple[int, int]]:
 
 
 @pytest.mark.parametrize(("command", "words"), REFUSALS)
-def test_a_wrong_call_is_refused_in_a_line_and_changes_nothing(command: str, words: str, folder: Path) -> None:
+def test_a_wrong_call_is_refused_in_one_line_and_changes_nothing(command: str, words: str, folder: Path) -> None:
     before, threads = contents(folder), torch.get_num_threads()
     status, printed = run(command, folder)
     torch.set_num_threads(threads)
@@ -227,7 +227,7 @@ def test_a_wrong_call_is_refused_in_a_line_and_changes_nothing(command: str, wor
     error = printed.splitlines()[-1]
     assert words in error and error.startswith(f"kanachan {command.split()[0]}: error: ") and "Errno" not in error
     left = {path.name for path in folder.iterdir() if path.name.startswith("out")}
-    for name in left:  # of a training that was refused after its folder was made
+    for name in left:  # from a training that was refused after it had made its folder
         assert not list((folder / name).rglob("*.safetensors")) and not list((folder / name).rglob("*.arrow"))
         shutil.rmtree(folder / name)
     assert contents(folder) == before

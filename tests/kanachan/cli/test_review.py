@@ -1,4 +1,4 @@
-"""kanachan-review: what a review contains of its networks and their opinions."""
+"""kanachan-review: the networks and their opinions as a review shows them."""
 
 import json
 import math
@@ -23,7 +23,7 @@ from tests.support.rounds import V
 from tests.support.tiny_weights import written
 
 
-def test_every_decision_of_the_seat_is_there_as_it_was_annotated(reviewed: Reviewed) -> None:
+def test_a_review_has_every_decision_of_the_seat_as_annotated(reviewed: Reviewed) -> None:
     decisions = reviewed.review["decisions"]
     assert len(decisions) == len(reviewed.annotations) > 30
     for decision, annotation in zip(decisions, reviewed.annotations, strict=True):
@@ -64,7 +64,7 @@ def test_networks_of_several_stages_are_shown_side_by_side(reviewed: Reviewed) -
             assert (shown["rank_probability"] is None) == (prediction.rank_probability is None)
 
 
-def test_a_tile_from_the_hand_or_as_drawn_is_one_answer(reviewed: Reviewed) -> None:
+def test_discarding_a_tile_from_the_hand_or_as_drawn_is_one_candidate(reviewed: Reviewed) -> None:
     policy = Policy.load(reviewed.weights["imitation"])
     num_joined = 0
     predictions = policy.predictions(reviewed.annotations)
@@ -121,7 +121,7 @@ def test_without_a_value_of_the_situation_the_mean_over_the_actions_is_shown(
         np.testing.assert_allclose(alone[i].expected_ranks, ranks[annotation.chosen], atol=1e-5)
 
 
-def test_nothing_in_a_record_becomes_part_of_the_page(reviewed: Reviewed) -> None:
+def test_markup_in_a_record_is_escaped_on_the_page(reviewed: Reviewed) -> None:
     evil = "</script><script>alert(1)</script><img src=x onerror=alert(2)>&\u2028\u2029"
     made = page({**reviewed.review, "game": evil, "notes": [evil], "left_out": [evil]})
     assert made.count("<script") == reviewed.page.count("<script") == 2
@@ -131,7 +131,7 @@ def test_nothing_in_a_record_becomes_part_of_the_page(reviewed: Reviewed) -> Non
     assert json.loads(embedded_text[1])["game"] == evil
 
 
-def test_weights_whose_folders_have_one_name_are_distinguished(reviewed: Reviewed, tmp_path: Path) -> None:
+def test_weights_in_folders_of_the_same_name_are_distinguished(reviewed: Reviewed, tmp_path: Path) -> None:
     paths = [str(written(tmp_path / run / "imitation", seed=seed).parent) for seed, run in enumerate("ab")]
     data = tmp_path / "out.json"
     command = [str(reviewed.record), *paths, "--seat", "0", "-o", str(tmp_path / "out.html"), "--json", str(data)]
@@ -139,7 +139,7 @@ def test_weights_whose_folders_have_one_name_are_distinguished(reviewed: Reviewe
     assert [model["name"] for model in json.loads(data.read_text())["models"]] == paths
 
 
-def test_a_rating_is_the_mean_share_of_the_most_probable_action(reviewed: Reviewed) -> None:
+def test_a_rating_is_the_mean_probability_relative_to_the_most_probable_action(reviewed: Reviewed) -> None:
     model, decisions = reviewed.review["models"][0], reviewed.review["decisions"]
     shown = [(d["answers"][0]["shown"], d["chosen"]) for d in decisions]
     shares = [probability[chosen] / max(probability) for probability, chosen in shown]
@@ -169,7 +169,7 @@ def test_only_rounds_that_are_asked_for_are_reviewed(
     assert "--rounds N4: no round N4; there are E1.0," in capsys.readouterr().err
 
 
-def test_a_decision_differs_from_the_threshold_on(reviewed: Reviewed, tmp_path: Path) -> None:
+def test_a_decision_differs_if_its_gap_reaches_the_threshold(reviewed: Reviewed, tmp_path: Path) -> None:
     gaps = [d["answers"][0]["gap"] for d in reviewed.review["decisions"]]
     for threshold in (0.0, 0.01, 1.0):
         review = review_with(reviewed, tmp_path, "--seat", str(SEAT), "--threshold", str(threshold))
@@ -181,7 +181,7 @@ def test_a_decision_differs_from_the_threshold_on(reviewed: Reviewed, tmp_path: 
         assert review["models"][0]["differing"] == sum(differs)
 
 
-def test_the_policy_is_the_opinion_to_start_with(reviewed: Reviewed, tmp_path: Path) -> None:
+def test_the_policy_is_the_opinion_shown_by_default(reviewed: Reviewed, tmp_path: Path) -> None:
     imitation, rank = reviewed.weights["imitation"], reviewed.weights["rank"]
     assert (reviewed.review["policy_model"], reviewed.review["default_model"]) == (0, 0)
     for weights, expected in (([rank, imitation], (1, 1)), ([rank], (None, 0))):

@@ -28,7 +28,7 @@ README = Path(__file__).parents[3] / "README.md"
 
 
 @pytest.mark.parametrize("vocabulary", [V, V3], ids=lambda vocabulary: vocabulary.name)
-def test_hands_rivers_and_melds_are_those_of_the_record(vocabulary: Vocabulary, tmp_path: Path) -> None:
+def test_hands_rivers_and_melds_agree_with_the_record(vocabulary: Vocabulary, tmp_path: Path) -> None:
     num_melds = 0
     for seed in range(3):
         events = events_of(seed, vocabulary=vocabulary)
@@ -62,7 +62,7 @@ def _keyed(game: Any) -> list[tuple[Any, tuple[str, int, int]]]:
         ("three who may win", 3, "discard", None),
     ],
 )
-def test_what_a_decision_reacts_to_is_recorded(name: str, seat: int, kind: str, meld: Meld | None) -> None:
+def test_the_table_has_the_action_that_a_decision_reacts_to(name: str, seat: int, kind: str, meld: Meld | None) -> None:
     script, hands, wall = ROUNDS[name]
     decision = [d for d in play_round(script, hands, **wall).of(seat) if "ron" in options(d)][-1]
     table = table_of(annotation_of("g", decision, [(0,) * 5] * 4, [(0,) * 7] * 4), V)
@@ -94,7 +94,7 @@ def test_a_game_among_several_can_be_chosen(reviewed: Reviewed, tmp_path: Path) 
     assert json.loads(data.read_text())["game"] == reviewed.review["game"]
 
 
-def test_all_seats_are_in_one_review_as_alone(reviewed: Reviewed, tmp_path: Path) -> None:
+def test_a_review_of_all_seats_agrees_with_a_review_of_one(reviewed: Reviewed, tmp_path: Path) -> None:
     everyone = review_with(reviewed, tmp_path, "--seat", "all")
     assert [part["seat"] for part in everyone["reviews"]] == [0, 1, 2, 3]
     alone = review_with(reviewed, tmp_path, "--seat", "1")
@@ -109,7 +109,7 @@ LOG = "2021070100gm-00a9-0000-0123abcd"
 ADDRESS = f"https://tenhou.net/0/?log={LOG}&tw=1"
 
 
-def test_an_address_is_reviewed_with_its_file_and_its_seat(
+def test_an_address_gives_the_seat_and_its_file_is_named_or_found(
     reviewed: Reviewed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = simulated(5, rules="tenhou")
@@ -126,7 +126,7 @@ def test_an_address_is_reviewed_with_its_file_and_its_seat(
 
 
 @pytest.mark.parametrize(("vocabulary", "name"), [(V, "reference"), (V3, "reference/3p")], ids=["four", "three"])
-def test_a_record_alone_is_reviewed_for_all_seats_with_the_weights_of_the_package(
+def test_by_default_all_seats_are_reviewed_with_the_weights_of_the_package(
     vocabulary: Vocabulary, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_record(tmp_path / "my.game.jsonl", events_of(5, vocabulary=vocabulary)[:120])
@@ -139,7 +139,7 @@ def test_a_record_alone_is_reviewed_for_all_seats_with_the_weights_of_the_packag
     assert Path("my.game.html").read_text().startswith("<!DOCTYPE html>")
 
 
-def test_the_file_of_an_address_must_be_its_game(
+def test_a_file_of_another_game_than_the_address_is_refused(
     reviewed: Reviewed, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     other = tmp_path / f"{LOG[:-1]}e.xml"
@@ -148,7 +148,7 @@ def test_the_file_of_an_address_must_be_its_game(
     assert f"the game {LOG[:-1]}e, but the address is of {LOG}" in capsys.readouterr().err
 
 
-def test_a_player_is_chosen_by_name(reviewed: Reviewed, tmp_path: Path) -> None:
+def test_a_player_is_chosen_by_name_and_can_stay_anonymous(reviewed: Reviewed, tmp_path: Path) -> None:
     start, *events = events_of(5)
     record = write_record(tmp_path / "named.jsonl", [{**start, "names": ["Alice", "Bob", "Carol", "Dave"]}, *events])
     assert review_with(reviewed, tmp_path, "--seat", "Carol", record=record)["seat"] == 2
@@ -157,7 +157,7 @@ def test_a_player_is_chosen_by_name(reviewed: Reviewed, tmp_path: Path) -> None:
     assert not any(name in written for name in ("Alice", "Carol", "named.jsonl", "sim-5"))
 
 
-def test_rounds_that_do_not_replay_are_named(
+def test_rounds_that_cannot_be_replayed_are_named(
     reviewed: Reviewed, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     record = write_record(tmp_path / "damaged.jsonl", _damaged(events_of(5), rounds={1}))
@@ -172,7 +172,7 @@ def test_rounds_that_do_not_replay_are_named(
 
 
 def _damaged(events: list[Any], rounds: set[int] | None = None) -> list[Any]:
-    """With one discard of each of `rounds` (all if None) of a tile that its player does not have."""
+    """Returns events with one discard in each of `rounds` (all if None) that its player does not hold."""
     number, is_damaged, damaged = -1, True, []
     for event in events:
         if event["type"] == "start_kyoku":

@@ -24,7 +24,7 @@ def test_a_seat_is_named_by_number_name_or_all() -> None:
     assert chosen_seats("all", played, "r") == chosen_seats(None, played, "r") == [0, 1, 2, 3]
 
 
-def test_of_three_players_there_is_no_fourth_seat() -> None:
+def test_games_of_three_players_have_no_fourth_seat() -> None:
     played = simulated(0, vocabulary=V3).game
     assert chosen_seats("all", played, "r") == [0, 1, 2]
     with pytest.raises(ValueError, match="r: --seat 3: not a seat, .*: 0, 1, 2, all"):

@@ -50,7 +50,7 @@ def network(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="module")
 def networks(tmp_path_factory: pytest.TempPathFactory, network: str) -> dict[str, str]:
-    """Networks by vocabulary."""
+    """Networks by the name of their vocabulary."""
     of_three = written(tmp_path_factory.mktemp("weights"), layers=1, vocabulary=THREE_PLAYERS)
     return {FOUR_PLAYERS.name: network, THREE_PLAYERS.name: str(of_three)}
 
@@ -64,7 +64,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @every_vocabulary
-def test_rows_are_those_of_the_records_of_the_same_games(
+def test_shards_equal_shards_made_from_the_records_of_the_same_games(
     vocabulary: Vocabulary, networks: dict[str, str], tmp_path: Path
 ) -> None:
     records, from_games, from_records = (tmp_path / name for name in ("records", "from-games", "from-records"))
@@ -103,7 +103,7 @@ def test_shards_do_not_depend_on_how_they_are_made(options: list[str], whole: Pa
     assert contents(tmp_path / "shards") == contents(whole)
 
 
-def test_shards_train_like_those_of_people(whole: Path) -> None:
+def test_shards_open_without_the_columns_of_self_play_by_default(whole: Path) -> None:
     plain = open_shards(whole, "train")
     columns = plain.gather(np.arange(len(plain)))
     assert columns.hidden is columns.log_probability is None
@@ -133,7 +133,7 @@ def test_int8_networks_play_the_same_games_in_one_process_and_in_two(
 
 
 def killed(folder: Path, *options: str) -> None:
-    """Kills a run with all its processes once it has written some games, before it is done."""
+    """Kills a run with all its processes once it has written some games, before it has finished."""
     command = [sys.executable, "-c", COMMAND, "rule", "random", "-n", "6", "-o", str(folder), *SHORT, *options]
     process = subprocess.Popen(command, cwd=ROOT, start_new_session=True, stderr=subprocess.DEVNULL)
     end = time.monotonic() + 120
@@ -149,7 +149,7 @@ def killed(folder: Path, *options: str) -> None:
 def test_a_run_that_was_killed_is_resumed_by_the_same_command(
     processes: str, whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """And not with other settings."""
+    """Other settings are refused."""
     killed(tmp_path / "shards", "--together", "1", "-j", processes)
     assert selfplay(tmp_path / "shards", "--seed", "5") == 1
     error = capsys.readouterr().err
@@ -163,7 +163,7 @@ def test_a_run_that_was_killed_is_resumed_by_the_same_command(
 
 def test_a_full_disk_loses_no_game_that_was_written(whole: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-c", COMMAND, "rule", "random", "-n", "6", "-o", str(tmp_path / "shards"), *SHORT]
-    limit = 300_000  # a file that may not grow behaves as a disk that is full
+    limit = 300_000  # a limit on the size of files acts like a full disk
 
     full = subprocess.run(
         [*command, "-j", "1"],
@@ -181,7 +181,7 @@ def test_a_full_disk_loses_no_game_that_was_written(whole: Path, tmp_path: Path)
 
 
 class Panic(BaseException):
-    """As the engine's panics, not an Exception."""
+    """Like the engine's panics, it is no Exception."""
 
 
 def test_a_game_that_the_engine_fails_in_is_left_out_and_named(
@@ -205,10 +205,10 @@ def test_a_game_that_the_engine_fails_in_is_left_out_and_named(
     )
 
 
-def test_no_other_device_than_that_in_the_settings_computes_the_networks(
+def test_workers_do_not_fall_back_to_another_device(
     network: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Nor where torch sees a GPU in this process alone, as on a cluster of machines that have none."""
+    """Here torch sees a GPU only in this process, as on a cluster whose machines have none."""
     if torch.cuda.is_available():
         pytest.skip("other processes see the GPU too")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)

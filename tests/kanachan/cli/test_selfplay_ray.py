@@ -1,5 +1,5 @@
-"""kanachan-selfplay on Ray: a worker, the driver and everything are killed; the shards are those of a run that was not
-disturbed."""
+"""kanachan-selfplay on Ray: whether a worker, the driver or everything is killed, the shards equal the shards of an
+undisturbed run."""
 
 import os
 import signal
@@ -32,7 +32,7 @@ class Run:
         self.known: dict[int, str] = {}
 
     def processes(self) -> dict[int, str]:
-        """Returns the processes below the driver, by number, with what they are."""
+        """Returns the command lines of the driver and of all processes below it, by process number."""
         listed = subprocess.run(["ps", "-wweo", "pid=,ppid=,args="], capture_output=True, text=True, check=True).stdout
         lines = [line.split(maxsplit=2) for line in listed.splitlines()]
         found = {self.driver.pid}
@@ -42,7 +42,7 @@ class Run:
         return {int(pid): " ".join(what) for pid, _, *what in lines if int(pid) in found}
 
     def wait_until(self, condition: Callable[[], bool]) -> None:
-        """Waits, and notes meanwhile which processes there are."""
+        """Waits, and meanwhile keeps track of the processes."""
 
         def is_time() -> bool:
             self.processes()
@@ -63,7 +63,7 @@ class Run:
 
 
 @pytest.mark.slow
-def test_whatever_is_killed_the_shards_are_those_of_an_undisturbed_run(tmp_path: Path) -> None:
+def test_killed_processes_do_not_change_the_shards(tmp_path: Path) -> None:
     whole, folder, log = tmp_path / "whole", tmp_path / "shards", tmp_path / "log"
     assert main([*OPTIONS, "-o", str(whole), "-j", "1"]) == 0
 

@@ -1,4 +1,4 @@
-"""What kanachan-train refuses before torch is loaded: by stage, arguments and words of the message."""
+"""Command lines that kanachan-train refuses before it loads torch."""
 
 import shlex
 from pathlib import Path
@@ -65,7 +65,7 @@ REFUSALS = [
     ("policy", "--selfplay.opponents [rule]", "selfplay.opponents: rule: PLAYER=SHARE expected"),
     ("policy", "--selfplay.opponents [rule=0.6,reference@1=0.4]", "their shares leave no seat to the policy"),
 ]
-"""without a stage the arguments are all that is given, else they follow the stage and a folder of data"""
+"""stage, arguments and words of the message; the arguments follow the stage and a data folder, if there is a stage"""
 FILES = [
     ("model: {widht: 8}", "model.widht"),
     ("modle: {width: 8}", "unknown setting modle"),
@@ -76,7 +76,7 @@ FILES = [
     ("{", "YAML"),
     ("\udcff", "not YAML"),
 ]
-"""texts of a file that --config names"""
+"""text of the file that --config names, and words of the message"""
 
 
 def refusal_of(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
@@ -88,7 +88,7 @@ def refusal_of(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
 
 
 @pytest.mark.parametrize(("stage", "arguments", "words"), REFUSALS)
-def test_a_wrong_command_line_is_refused_in_a_line(
+def test_a_wrong_command_line_is_refused_in_one_line(
     stage: str, arguments: str, words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     given = ["--stage", stage, "--data.path", "."] if stage else []
@@ -96,7 +96,7 @@ def test_a_wrong_command_line_is_refused_in_a_line(
 
 
 @pytest.mark.parametrize(("text", "words"), FILES)
-def test_a_wrong_file_of_settings_is_refused_by_its_name(
+def test_the_refusal_of_a_wrong_settings_file_names_the_file(
     text: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "given.yaml"

@@ -16,15 +16,13 @@ def test_without_a_temperature_the_highest_score_is_chosen_with_certainty() -> N
     assert choose(ACTIONS, PREDICTION) == (30, 0.0, PREDICTION)
 
 
-def test_a_number_near_1_chooses_a_possible_action() -> None:
+def test_a_random_number_near_1_chooses_a_possible_action() -> None:
     score = np.array([0.0, -2000.0], np.float32)
     assert choose((1, 2), Prediction(score, None, None, None), 1.0, math.nextafter(1.0, 0.0)).token == 1
 
 
 @pytest.mark.parametrize(("temperature", "explore"), [(0.5, 0.0), (3.0, 0.0), (0.5, 0.1), (0.5, 1.0)])
-def test_actions_follow_the_softmax_but_for_a_share_that_is_drawn_from_all_alike(
-    temperature: float, explore: float
-) -> None:
+def test_actions_follow_the_softmax_except_for_a_share_drawn_uniformly(temperature: float, explore: float) -> None:
     softmax = np.exp(SCORE.astype(float) / temperature)
     mixed = (1 - explore) * softmax / softmax.sum() + explore / len(SCORE)
     uniforms = (np.arange(10_000) + 0.5) / 10_000

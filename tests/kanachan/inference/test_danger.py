@@ -1,4 +1,4 @@
-"""The danger of discards: what waits on a tile against plain loops, what is safe, and what is estimated."""
+"""The danger of discards: the weight of waits against plain loops, safe tiles, and the estimate."""
 
 from dataclasses import replace
 
@@ -53,7 +53,7 @@ def seen(*events: int) -> Annotation:
 
 
 def safe_kinds(annotation: Annotation) -> list[set[int]]:
-    """The kinds that are safe from the next, the opposite and the previous seat."""
+    """The kinds that are safe against the next, the opposite and the previous seat."""
     inputs = danger_inputs(policy_of(), columns_of_annotations([annotation], V))
     return [set(kinds.nonzero().flatten().tolist()) for kinds in inputs.is_safe_BHK[0]]
 
@@ -68,12 +68,12 @@ def test_the_weight_of_waits_is_the_sum_over_the_shapes_that_wait_on_a_tile() ->
             assert weights[decision, seat].tolist() == pytest.approx(expected, rel=1e-5)
 
 
-def test_what_a_seat_has_discarded_is_safe_from_it_alone() -> None:
+def test_a_discard_is_safe_only_against_the_seat_that_made_it() -> None:
     found = safe_kinds(seen(discard(1, MAN_5), discard(2, EAST)))
     assert found == [{tile34_of(MAN_5)}, {tile34_of(EAST)}, set()]
 
 
-def test_what_anyone_discards_after_a_riichi_is_safe_from_it() -> None:
+def test_every_discard_after_a_riichi_is_safe_against_the_riichi() -> None:
     found = safe_kinds(seen(discard(1, MAN_5), discard(2, EAST, riichi=True), discard(3, MAN_8)))
     assert found == [{tile34_of(MAN_5)}, {tile34_of(EAST), tile34_of(MAN_8)}, {tile34_of(MAN_8)}]
 
@@ -88,17 +88,17 @@ def test_safe_tiles_have_no_danger_and_the_others_a_probability() -> None:
     assert found.win_BO.sum(dim=1).tolist() == pytest.approx([1.0] * 20)
 
 
-def test_a_riichi_makes_what_is_not_safe_more_dangerous() -> None:
+def test_a_riichi_makes_unsafe_tiles_more_dangerous() -> None:
     quiet, declared = seen(discard(2, EAST)), seen(discard(2, EAST, riichi=True))
     policy = policy_of()
     policy.network.encoder.token_embedding.weight.data.zero_()  # the same hands and winner are predicted in both
     before, after = (estimate_danger(policy, columns_of_annotations([a], V)) for a in (quiet, declared))
     unsafe = tile34_of(MAN_8)
     assert after.deal_in_BHK[0, 1, unsafe] > before.deal_in_BHK[0, 1, unsafe]
-    assert after.deal_in_BHK[0, 0, unsafe] <= before.deal_in_BHK[0, 0, unsafe]  # it wins more seldom
+    assert after.deal_in_BHK[0, 0, unsafe] <= before.deal_in_BHK[0, 0, unsafe]  # this seat wins less often
 
 
-def test_melds_are_near_a_win_and_closed_hands_against_a_riichi_are_not() -> None:
+def test_melds_raise_the_chance_to_win_and_the_riichi_of_another_seat_lowers_it() -> None:
     policy = policy_of()
     policy.network.encoder.token_embedding.weight.data.zero_()  # the same hands and winner are predicted in all
     pon = V.progression["pon"].token(1, 0, EAST)

@@ -1,4 +1,4 @@
-"""The folder that is written for `transformers`: it opens where this program is not installed, and explains itself."""
+"""The folder written for `transformers`: it can be opened where this program is not installed, and documents itself."""
 
 import os
 import resource

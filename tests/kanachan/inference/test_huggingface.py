@@ -52,7 +52,7 @@ def test_auto_model_gives_the_same_output_as_the_encoder(weights: Path, exported
     torch.testing.assert_close(output.pooler_output, expected[:, 0], rtol=0, atol=1e-6)
 
 
-def test_the_encoder_of_three_players_reads_their_lines_alone(tmp_path: Path) -> None:
+def test_the_encoder_of_three_players_reads_only_their_lines(tmp_path: Path) -> None:
     assert main([str(written(tmp_path / "three", vocabulary=THREE_PLAYERS)), "-o", str(tmp_path / "encoder")]) == 0
     encoder = AutoModel.from_pretrained(tmp_path / "encoder")
     annotations = decisions_of_three(5)
@@ -76,7 +76,7 @@ def test_an_encoder_of_another_vocabulary_is_refused_with_both_fingerprints(expo
         KanachanEncoder(config)
 
 
-def test_seats_are_rotated_for_an_encoder_that_was_trained_so(exported: Path) -> None:
+def test_seats_are_rotated_for_an_encoder_trained_with_the_actor_first(exported: Path) -> None:
     encoder = AutoModel.from_pretrained(exported, actor_first=True)
     expected = batch_of_annotations([parse_line(line, FOUR_PLAYERS) for line in LINES], FOUR_PLAYERS, actor_first=True)
     assert torch.equal(encoder.inputs_of(LINES)["events"], expected.event_GE)

@@ -1,4 +1,4 @@
-"""A network with int8 matrices: as the network without them, but for a small divergence that is measured."""
+"""A network with int8 matrices equals the network without them, except for a small divergence that is measured."""
 
 from pathlib import Path
 
@@ -44,7 +44,7 @@ def test_without_int8_the_graph_has_the_outputs_of_the_network(vocabulary: Vocab
 
 
 @torch.inference_mode()
-def test_masks_are_kept_of_some_shapes_of_batches_not_of_all(policy: Policy) -> None:
+def test_only_a_limited_number_of_masks_is_cached(policy: Policy) -> None:
     network = Int8Network(policy.network, FOUR_PLAYERS, None)
     (decision,) = random_annotations(1, seed=2)
     lengths = range(1, 60)
@@ -69,7 +69,7 @@ def test_too_large_a_divergence_is_an_error(policy: Policy, tmp_path: Path) -> N
         checked_divergence(with_int8(other, "tiny"), policy, "tiny")
 
 
-def test_the_bot_reports_the_divergence_of_int8_weights_and_answers(
+def test_the_bot_reports_the_divergence_of_int8_weights(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("sys.stdin", open("/dev/null"))  # noqa: SIM115

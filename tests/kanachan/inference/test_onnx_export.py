@@ -1,4 +1,4 @@
-"""The network as ONNX: in onnxruntime it has the outputs of torch, for inputs of any sizes."""
+"""The network as ONNX: onnxruntime gives the same outputs as torch, for inputs of any size."""
 
 import re
 from pathlib import Path
@@ -39,7 +39,7 @@ LINES = [format_line(annotation) for annotation in ANNOTATIONS]
 
 @pytest.fixture(scope="module")
 def weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Weights of imitation, calibrated, and tiny: the exporter takes seconds for each block."""
+    """Calibrated weights of imitation. They are tiny, as the exporter takes seconds for each block."""
     path = written(tmp_path_factory.mktemp("weights"), layers=1)
     read = read_weights(path)
     write_weights(path, read.tensors, {**read.card, "temperature": 0.5})
@@ -123,7 +123,7 @@ def test_the_policy_of_a_later_stage_equals_its_network(stage: StageName, tmp_pa
 
 
 @pytest.mark.slow
-def test_nothing_is_left_where_a_file_differs_by_more_than_the_tolerance(
+def test_nothing_is_written_if_a_file_differs_by_more_than_the_tolerance(
     weights: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(onnx_export, "TOLERANCE", 1e-12)

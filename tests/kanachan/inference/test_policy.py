@@ -32,11 +32,11 @@ def scores_of(policy: Policy, annotations: list[Annotation], batch: int = 256) -
 def assert_close(left: list[np.ndarray], right: list[np.ndarray], scale: float = 1.0) -> None:
     assert len(left) == len(right) > 0
     for one, other in zip(left, right, strict=True):
-        np.testing.assert_allclose(one / scale, other / scale, rtol=0, atol=3e-5)  # 1.3e-5 has been seen
+        np.testing.assert_allclose(one / scale, other / scale, rtol=0, atol=3e-5)  # 1.3e-5 was measured
 
 
 @pytest.mark.parametrize("actor_first", [True, False])
-def test_every_candidate_gets_a_score_from_seats_as_in_training(actor_first: bool, tmp_path: Path) -> None:
+def test_candidates_are_scored_with_the_seat_order_of_training(actor_first: bool, tmp_path: Path) -> None:
     policy = Policy.load(written(tmp_path, actor_first=actor_first))
     batch = batch_of_annotations(ANNOTATIONS, FOUR_PLAYERS, actor_first=actor_first)
     with torch.inference_mode():
@@ -55,7 +55,7 @@ def test_a_batch_of_one_equals_a_batch_of_many(policies: dict[StageName, Policy]
     assert_close(scores_of(policy, ANNOTATIONS, batch=7), many, scale)
 
 
-def test_probabilities_are_those_of_the_scores_and_only_imitation_has_them(
+def test_only_imitation_has_probabilities_and_they_are_the_softmax_of_the_scores(
     policies: dict[StageName, Policy],
 ) -> None:
     for stage, policy in policies.items():
@@ -68,7 +68,7 @@ def test_probabilities_are_those_of_the_scores_and_only_imitation_has_them(
             np.testing.assert_allclose(prediction.probability, expected, atol=1e-6)
 
 
-def test_the_score_of_a_rank_network_is_the_expectation_of_its_rank_probabilities(
+def test_the_score_of_a_rank_network_is_its_expected_points(
     policies: dict[StageName, Policy],
 ) -> None:
     for prediction in policies["rank"].predictions(ANNOTATIONS[:5]):
@@ -97,7 +97,7 @@ def test_acting_without_a_temperature_takes_the_highest_score(
         assert action.prediction is not None and (action.prediction.value is None) == (stage == "imitation")
 
 
-def test_the_value_is_what_the_summary_predicts(policies: dict[StageName, Policy]) -> None:
+def test_the_value_is_predicted_from_the_summary(policies: dict[StageName, Policy]) -> None:
     policy = policies["rank"]
     batch = policy.batch(columns_of_annotations(ANNOTATIONS, policy.vocabulary))
     wanted = policy.objective.baseline_value(policy.output(batch), batch)

@@ -1,5 +1,5 @@
-"""A policy computes on its device: on `meta`, whose tensors have no contents, torch refuses tensors of another device,
-and whatever would have a CPU wait for a GPU."""
+"""A policy computes only on its device. On `meta`, whose tensors have no contents, torch refuses tensors of another
+device, and every operation that would make a CPU wait for a GPU."""
 
 from pathlib import Path
 
@@ -27,7 +27,7 @@ def batch() -> Batch:
 
 @torch.inference_mode()
 def evaluate_elsewhere(policy: Policy, batch: Batch) -> None:
-    """Computes all that commands compute of a batch, but for what they then take from the device."""
+    """Computes everything that commands compute on a batch, except for results that they then copy from the device."""
     meter = DecisionMeter(policy.vocabulary)
     meter.measure(policy.objective.score(policy.output(batch)), batch)  # moves its tables
     with CopiesRefused(), ListsRefused():
@@ -43,12 +43,12 @@ def evaluate_elsewhere(policy: Policy, batch: Batch) -> None:
 
 
 @pytest.mark.parametrize("stage", scoring_stages())
-def test_every_stage(stage: str, batch: Batch, tmp_path: Path) -> None:
+def test_every_stage_computes_only_on_its_device(stage: str, batch: Batch, tmp_path: Path) -> None:
     evaluate_elsewhere(Policy.load(written(tmp_path, stage), ELSEWHERE), batch)
 
 
 @pytest.mark.parametrize("stage", ["rank", "grading"])
 def test_a_prior(stage: str, batch: Batch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch, "is_autocast_enabled", lambda device: False)  # which torch does not know of `meta`
+    monkeypatch.setattr(torch, "is_autocast_enabled", lambda device: False)  # torch does not know it for `meta`
     reward = written_reward(tmp_path / "reward.safetensors")
     evaluate_elsewhere(Policy.load(written(tmp_path / "weights", stage, prior=str(reward)), ELSEWHERE), batch)

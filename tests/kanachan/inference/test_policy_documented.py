@@ -23,7 +23,7 @@ def test_weights_are_loaded(capsys: pytest.CaptureFixture[str]) -> None:
     assert "imitation - probability" in capsys.readouterr().out
 
 
-def test_a_record_is_asked_about(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_policy_is_asked_about_a_record(capsys: pytest.CaptureFixture[str]) -> None:
     shutil.copy(RECORD, "game.mjlog")
     names = run_example(PAGE, "<!-- ask -->")
     assert isinstance(names["actions"], dict) and sum(names["actions"].values()) == pytest.approx(1, abs=1e-4)

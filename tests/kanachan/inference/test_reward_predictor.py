@@ -25,7 +25,7 @@ def predictor() -> RewardPredictor:
     return RewardPredictor(built, objective, FOUR_PLAYERS, {})
 
 
-def test_probabilities_and_sizes_are_those_of_every_seat(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_seat_has_a_prediction_whatever_the_batch_size(monkeypatch: pytest.MonkeyPatch) -> None:
     outcome = predictor().of_rounds(ROUNDS)
     monkeypatch.setattr(reward_predictor, "_ROWS_AT_ONCE", 7)
     assert all(map(torch.allclose, outcome, predictor().of_rounds(ROUNDS)))
@@ -35,7 +35,7 @@ def test_probabilities_and_sizes_are_those_of_every_seat(monkeypatch: pytest.Mon
     assert outcome.grading_points.shape == (len(ROUNDS), 4) and outcome.grading_points.abs().max() < 1000
 
 
-def test_a_decision_at_the_start_of_a_round_is_predicted_as_the_round() -> None:
+def test_a_decision_is_predicted_like_a_round_that_starts_with_its_state() -> None:
     made = predictor()
     state = RoundState.of_observations(COLUMNS, FOUR_PLAYERS)
     kinds = {"score": np.int32, "grade": np.uint8, "honba": np.int32, "deposits": np.int32}

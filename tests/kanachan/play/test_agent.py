@@ -34,7 +34,7 @@ Names = dict[str, str]
 
 @pytest.fixture(scope="module")
 def names(tmp_path_factory: pytest.TempPathFactory) -> Names:
-    """The specification of each kind on a command line."""
+    """The specification of each kind of player, as on a command line."""
     return _names(tmp_path_factory.mktemp("weights"), V)
 
 
@@ -60,7 +60,7 @@ def _names(folder: Path, vocabulary: Vocabulary) -> Names:
 def played(
     name: str, games: Sequence[GameKey], together: int, most: int = 10_000, vocabulary: Vocabulary = V
 ) -> tuple[list[GameResult], Watched]:
-    """East games of A against random players, or the first `most` moves of them."""
+    """Plays East games of A against random players, or only the first `most` moves of the games."""
     match = Match(players=(name, "random"), style=0, format=default_format(vocabulary))
     players: Mapping[str, Watched] = {
         letter: Watched(make_agent(parse_agent(text), SeededSampler(5, letter), vocabulary))
@@ -95,9 +95,9 @@ MOVES = {kind: 10_000 if kind in WHOLE_GAMES else 120 for kind in KINDS}
 def test_the_actions_of_a_player_are_possible_and_do_not_depend_on_the_other_games(
     kind: str, vocabulary: Vocabulary, names_of: Mapping[str, Names]
 ) -> None:
-    """It is queried about forced actions only if it plays them."""
+    """A player is asked about forced actions only if it plays them."""
     name, games = names_of[vocabulary.name][kind], GAMES
-    # among others a game waits now and then, and has fewer turns after as many moves
+    # a game that is played beside others sometimes waits, so it has fewer turns after as many moves
     together, watched = played(name, games, together=3, most=len(games) * MOVES[kind], vocabulary=vocabulary)
     alone, watched_alone = played(name, GAMES[1:2], together=1, most=MOVES[kind], vocabulary=vocabulary)
     chosen, chosen_alone = (
@@ -119,7 +119,7 @@ def test_the_actions_of_a_player_are_possible_and_do_not_depend_on_the_other_gam
 
 @cache
 def situations(vocabulary: Vocabulary = V) -> Requests:
-    """Requests of a few rounds, which a player answers at random."""
+    """Returns the requests of a few rounds to a player that answers at random."""
     return played("random", GAMES, together=3, most=120, vocabulary=vocabulary)[1].requests
 
 
@@ -155,7 +155,7 @@ def plain_policy(name: str) -> Policy:
         *((kind, vocabulary, False, 0.05, 0.005) for kind in INT8 for vocabulary in (V, V3)),
     ],
 )
-def test_scores_with_cached_events_equal_those_computed_from_scratch(
+def test_scores_with_cached_events_equal_scores_computed_from_scratch(
     kind: str, vocabulary: Vocabulary, use_bf16: bool, largest: float, typical: float, names_of: Mapping[str, Names]
 ) -> None:
     found: dict[tuple[GameKey, int, int], np.ndarray] = {}
@@ -207,7 +207,7 @@ def evaluated(player: PolicyAgent, requests: Sequence[ActRequest]) -> list[np.nd
     return [p.score for p in player.policy.evaluate([request.observation for request in requests], seats)]
 
 
-def test_two_players_of_one_name_draw_different_random_numbers() -> None:
+def test_two_players_with_the_same_name_draw_different_random_numbers() -> None:
     drawn = [[SeededSampler(0, letter).of(request) for request in situations().values()] for letter in "AB"]
     assert not set(drawn[0]) & set(drawn[1])
     assert 0.35 < np.mean(drawn) < 0.65
@@ -225,7 +225,7 @@ def test_two_players_of_one_name_draw_different_random_numbers() -> None:
         ("babbles", ValueError, "an mjai event expected as answer, not b'hello'"),
     ],
 )
-def test_a_program_that_errs_is_named_with_the_situation(habit: str, error: type[Exception], message: str) -> None:
+def test_an_error_of_a_program_is_reported_with_its_name(habit: str, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message) as raised:
         played(mjai(habit), GAMES[:1], together=1)
     assert "mjai_seat.py" in str(raised.value)

@@ -1,4 +1,4 @@
-"""Networks that another process computes: the same bits as in this process."""
+"""Networks that another process computes give the same bits as in this process."""
 
 import os
 import signal
@@ -62,11 +62,11 @@ def weights(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 def played(stream: GameStream[PlayedGame], *numbers: int) -> dict[int, list[str]]:
-    """Returns the rows of games by their number; decisions of several seats at a time come in any order."""
+    """Returns the rows of games by their number, sorted, as simultaneous decisions come in any order."""
     schema = keyed_schema(stream.series.vocabulary, OPTIONAL)
     games = {}
     for key, game in stream(iter([GameKey(number, 0) for number in numbers]), StopRequest()):
-        length = int.from_bytes(game.rows[:8], "little")  # of the decisions, before the rounds
+        length = int.from_bytes(game.rows[:8], "little")  # of the decisions, which precede the rounds
         rows = pa.ipc.read_record_batch(pa.py_buffer(game.rows[8 : 8 + length]), schema).to_pylist()
         games[key.wall] = sorted(map(str, rows))
     return games
@@ -80,7 +80,7 @@ def played(stream: GameStream[PlayedGame], *numbers: int) -> dict[int, list[str]
         (THREE_PLAYERS, "imitation of three", "values of three", "fp32"),
     ],
 )
-def test_games_are_the_same_as_with_networks_in_the_process_for_several_workers_at_a_time(
+def test_workers_that_share_a_server_play_the_same_games_as_with_their_own_networks(
     server: ServerAddress,
     weights: dict[str, str],
     vocabulary: Vocabulary,
@@ -99,7 +99,7 @@ def test_games_are_the_same_as_with_networks_in_the_process_for_several_workers_
     assert one | other == expected
 
 
-def test_the_networks_are_not_in_the_worker(server: ServerAddress, weights: dict[str, str]) -> None:
+def test_a_worker_holds_no_network_parameters(server: ServerAddress, weights: dict[str, str]) -> None:
     spec = parse_agent(weights["imitation"])
     agent = make_agent(spec, SeededSampler(0, "A"), FOUR_PLAYERS, "cuda:7", server=server)
     assert isinstance(agent, PolicyAgent)
@@ -117,19 +117,19 @@ def connected(networks: SharedNetworks, messages: Sequence[Any]) -> Connection:
 
 
 @pytest.mark.parametrize("use_bf16", [False, True])
-def test_rows_of_several_workers_are_computed_in_one_pass_with_the_bits_of_rows_alone(
+def test_one_pass_over_the_rows_of_several_workers_gives_the_same_bits_as_separate_passes(
     use_bf16: bool, weights: dict[str, str]
 ) -> None:
     policy, opening = Policy.load(weights["imitation"]), Opening(weights["imitation"], 112, NUM_ROWS, use_bf16)
     observations = [annotation.observation for annotation in random_annotations(9, seed=4, games=2)]
     sent: list[list[Any]] = []
-    for first in range(0, 9, 3):  # three workers, each of which calls its slots 1, 2 and 3
+    for first in range(0, 9, 3):  # three workers, each of which numbers its slots 1, 2 and 3
         rows = [CachedRow(observation, 1 + slot, 0) for slot, observation in enumerate(observations[first : first + 3])]
         (batch,) = batches_of_shape(rows, SHAPE, policy)
         sent.append([opening, 4, [(SHAPE, _arrays(batch))]])
 
     def outputs(workers: list[list[Any]]) -> tuple[list[Any], int]:
-        """Returns what the workers receive, and the number of passes."""
+        """Returns the outputs that the workers receive, and the number of passes."""
         networks, passes = SharedNetworks(torch.device("cpu")), 0
 
         def count(module: Any, *_: Any) -> None:

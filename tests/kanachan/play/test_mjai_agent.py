@@ -1,4 +1,4 @@
-"""External programs at the table: what they receive, how they exit, and how their answers are distinguished."""
+"""External programs as players: the lines they receive, how they exit, and how their answers are distinguished."""
 
 import json
 import os
@@ -40,7 +40,7 @@ def test_a_game_is_stored_although_a_program_answers_its_end_with_an_error(
     assert len(journal(tmp_path)) == 2 and len(list(records.iterdir())) == 1
 
 
-def test_of_rounds_without_a_request_a_program_receives_only_its_own_hand(tmp_path: Path) -> None:
+def test_a_program_receives_only_its_own_hand_in_rounds_without_a_request(tmp_path: Path) -> None:
     path = tmp_path / "received"
     events = simulate_game(V, 5, 0, style=0, annotated=False).events
     program = Program([sys.executable, "-c", LISTENS, str(path)], 3, 4)
@@ -135,7 +135,7 @@ def test_a_program_that_answers_only_where_it_can_act_is_understood() -> None:
         program.close()
 
 
-def test_answers_are_read_beside_more_than_a_thousand_open_files() -> None:
+def test_answers_are_read_with_more_than_a_thousand_open_files() -> None:
     if resource.getrlimit(resource.RLIMIT_NOFILE)[0] < 1200:
         pytest.skip("the limit of open files is lower")
     with ExitStack() as held:

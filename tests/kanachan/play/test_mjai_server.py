@@ -1,4 +1,4 @@
-"""kanachan-bot: one line in, one line out, with Mortal's protocol; its actions are those of its network."""
+"""kanachan-bot answers each line with one line, as in Mortal's protocol, and plays the actions of its network."""
 
 import json
 from pathlib import Path
@@ -31,7 +31,7 @@ from tests.support.tiny_weights import written
 
 @pytest.fixture(scope="module")
 def of_three(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Imitation for three players."""
+    """Weights of imitation for three players."""
     return written(tmp_path_factory.mktemp("weights"), vocabulary=V3)
 
 
@@ -41,7 +41,7 @@ def rounds() -> list[list[Event]]:
 
 
 @pytest.mark.parametrize("kind", ["imitation", "grading", "imitation of three"])
-def test_whole_games_are_decided_as_the_network_decides_of_the_record(
+def test_the_bot_decides_whole_games_as_its_network_does_on_the_record(
     weights: dict[StageName, Path], of_three: Path, kind: str
 ) -> None:
     path = {**weights, "imitation of three": of_three}[kind]
@@ -61,7 +61,7 @@ def test_whole_games_are_decided_as_the_network_decides_of_the_record(
                 if turn is None:
                     assert answer == {"type": "none"}
                 elif len(turn.options) > 1 and event["type"] != "reach":
-                    # of a riichi the answer to its echo has the discard
+                    # for a riichi, the answer to its echo has the discard
                     token = wanted[len(found)] if answer["type"] == "reach" else None
                     found.append(token or choice_of_event(turn, answer, vocabulary).token)
         assert found == wanted and len(found) > 20
@@ -78,7 +78,7 @@ def test_riichi_is_declared_and_its_discard_answers_the_echo(weights: dict[Stage
 
 
 @pytest.mark.parametrize("stage", STAGES)
-def test_meta_has_a_value_for_each_bit_and_the_highest_is_that_of_the_action(
+def test_meta_has_a_value_for_each_bit_and_the_action_has_the_highest(
     weights: dict[StageName, Path], stage: StageName, rounds: list[list[Event]]
 ) -> None:
     metas = 0
@@ -102,17 +102,17 @@ def test_meta_has_a_value_for_each_bit_and_the_highest_is_that_of_the_action(
 OF_FOUR = {"discard 1m": 0, "discard 5m": 4, "discard 0m": 34, "cut 9s": 26, "cut 0s": 36, "discard 7z": 33}
 OF_FOUR |= {"riichi 3p": 37, "riichi-cut 0p": 37, "chi 56m": 38, "chi 46m": 39, "chi 34m": 40, "chi 06m": 38}
 OF_THREE = {"discard 9m": 8, "riichi 3p": 37, "pon": 38, "ankan 5p": 39, "kita": 40, "ron": 41, "kyushu": 42}
-"""of three players 44 actions are without chi and with a North"""
+"""with three players there are 44 actions: no chi, but setting a North aside"""
 
 
 @pytest.mark.parametrize(("vocabulary", "actions"), [(V, OF_FOUR), (V3, OF_THREE)], ids=["four", "three"])
-def test_the_actions_of_the_mask_are_mortals(vocabulary: Vocabulary, actions: dict[str, int]) -> None:
+def test_the_mask_uses_mortals_action_numbers(vocabulary: Vocabulary, actions: dict[str, int]) -> None:
     for words, action in actions.items():
         tokens = [token for token in range(vocabulary.action.size) if words_of(token, vocabulary) == words]
         assert action in {mask_action(token, vocabulary) for token in tokens}, words
 
 
-def test_sampled_choices_are_the_same_for_the_same_seed_and_not_always_the_best(
+def test_sampled_choices_depend_on_the_seed_and_are_not_always_the_best(
     weights: dict[StageName, Path], rounds: list[list[Event]]
 ) -> None:
     def play(seed: int) -> list[Event]:
@@ -123,9 +123,7 @@ def test_sampled_choices_are_the_same_for_the_same_seed_and_not_always_the_best(
     assert {answer["meta"] for answer in play(1)} == {True, False}
 
 
-def test_what_the_player_did_is_always_among_the_bits(
-    weights: dict[StageName, Path], rounds: list[list[Event]]
-) -> None:
+def test_the_mask_always_includes_the_players_action(weights: dict[StageName, Path], rounds: list[list[Event]]) -> None:
     num_done = 0
     for seat in range(4):
         bot = bot_of(weights["imitation"], seat)
@@ -144,7 +142,7 @@ def test_what_the_player_did_is_always_among_the_bits(
 
 
 def bit_of(event: Event) -> int:
-    """Returns the one of the 46 actions that includes an event."""
+    """Returns which of the 46 actions an event belongs to."""
     if event["type"] == "dahai":
         tile = TILE_OF_MJAI[event["pai"]]
         return 34 + tile // 10 if is_red(tile) else tile34_of(tile)
@@ -167,7 +165,7 @@ def bit_of(event: Event) -> int:
         ("\udcff", "not JSON"),
     ],
 )
-def test_a_line_that_is_not_of_the_game_is_answered_by_an_error_and_the_next_game_is_played(
+def test_a_wrong_line_is_answered_with_an_error_and_the_next_game_is_played(
     weights: dict[StageName, Path], rounds: list[list[Event]], line: str, message: str
 ) -> None:
     bot = bot_of(weights["imitation"], 0)
@@ -234,7 +232,7 @@ def rounds_of_three() -> list[list[Event]]:
 
 
 def with_a_fourth_seat(event: Event) -> Event:
-    """Returns an event as programs write it that have four seats, with their word for a North set aside."""
+    """Returns an event as programs with four seats write it, with their word for setting a North aside."""
     empty = {"names": "", "scores": 0, "tehais": ["?"] * 13, "deltas": 0}
     padded = {name: [*event[name], empty[name]] for name in empty.keys() & event.keys()}
     return {**event, **padded, "type": "nukidora" if event["type"] == "kita" else event["type"]}

@@ -12,8 +12,8 @@ from kanachan.play.playing import Execution, GameStream, play_games
 from tests.support.tiny_weights import written
 
 
-def test_processes_that_share_a_gpu_have_one_more_that_computes_their_networks(tmp_path: Path) -> None:
-    """Here that process has a CPU, so that the games are those of networks on a CPU."""
+def test_processes_that_share_a_gpu_use_one_more_process_for_their_networks(tmp_path: Path) -> None:
+    """Here the additional process has only a CPU, so the games must be the same as with networks on a CPU."""
     on_cpu = Match(players=(str(written(tmp_path / "weights", layers=1)), "rule"), format="1v3", style=0)
     num_children: dict[str, list[int]] = {"cpu": [], "cuda": []}
 

@@ -1,4 +1,4 @@
-"""Policies that cache events. What they play is tested with the games."""
+"""Policies that cache events. Their actions are tested together with the games."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from kanachan.play.agent_factory import agents_of
 from tests.support.tiny_weights import written
 
 
-def test_players_compute_on_one_thread_and_leave_the_process_with_its_own(tmp_path: Path, threads: None) -> None:
+def test_players_use_one_thread_and_restore_the_thread_count_afterwards(tmp_path: Path, threads: None) -> None:
     torch.set_num_threads(3)
     with agents_of({"a": str(written(tmp_path))}, 0, FOUR_PLAYERS, "cpu", use_bf16=False):
         assert torch.get_num_threads() == 1

@@ -36,7 +36,7 @@ def test_the_units_of_a_killed_worker_are_done_by_another(
     assert sorted(backend.results(range(12), StopRequest())) == SQUARES
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("a worker was lost (its process was killed, or its machine failed); its work will be done")
-    # of two workers, one may have done the rest before a new one has started
+    # with two workers, the other may have done the rest before a new one has started
     assert len(list(tmp_path.glob("*.pid"))) >= 2
 
 

@@ -1,4 +1,4 @@
-"""kanachan-bot at an arena over a WebSocket: a server of our own on RiichiEnv, which also misbehaves."""
+"""kanachan-bot at an arena over a WebSocket. The server here is our own, uses RiichiEnv, and also misbehaves."""
 
 import json
 import threading
@@ -29,12 +29,11 @@ class Table:
 
     def __init__(self, mode: str = "4p-red-east", seed: int = 1) -> None:
         self.env = RiichiEnv(game_mode=mode, seed=seed)
-        self.frames: list[dict[str, Any]] = []
         """sent and still to be sent, before the request or the end"""
         self.requests = 0
         self.illegal: list[str] = []
         self.blind = 0
-        """discards that are not the bot's own"""
+        """discards that the bot has not chosen itself"""
         self.kinds: set[str] = set()
         self._seen = 0
         self._observations = self.env.reset()
@@ -103,7 +102,7 @@ def asked(connection: ServerConnection) -> Callable[[dict[str, Any]], dict[str, 
 @pytest.mark.parametrize(
     "vocabulary, mode", [(FOUR_PLAYERS, "4p-red-east"), (THREE_PLAYERS, "3p-red-east")], ids=["four", "three"]
 )
-def test_a_game_is_played_to_its_end_by_possible_actions_alone(
+def test_a_game_is_played_to_its_end_with_only_legal_actions(
     vocabulary: Vocabulary, mode: str, token: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     table = Table(mode)
@@ -116,7 +115,7 @@ def test_a_game_is_played_to_its_end_by_possible_actions_alone(
     assert "game 1 has ended" in error and "as drawn" not in error
 
 
-def test_doubled_frames_and_what_is_no_event_do_no_harm(token: Path, tmp_path: Path) -> None:
+def test_repeated_and_invalid_frames_do_no_harm(token: Path, tmp_path: Path) -> None:
     plain, disturbed = Table(), Table()
     weights = str(written(tmp_path / "weights"))
 
@@ -156,7 +155,7 @@ def test_a_game_goes_on_after_the_connection_was_cut(
             return
 
         def ask(request: dict[str, Any]) -> dict[str, Any]:
-            if cut.requests % 10 == 0:  # the client is gone, and comes again, before it has answered
+            if cut.requests % 10 == 0:  # the client loses the connection, and connects again, before it has answered
                 arrived.clear()
                 connections[-1].socket.close() if len(connections) == 1 else connections[-1].close(1011)
                 assert arrived.wait(20)
@@ -175,7 +174,7 @@ def test_a_game_goes_on_after_the_connection_was_cut(
     assert "the connection is lost" in capsys.readouterr().err
 
 
-def test_a_wrong_token_ends_the_program_and_an_overloaded_server_does_not(
+def test_a_wrong_token_is_refused_and_an_unreachable_server_is_tried_several_times(
     token: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(riichi_dev, "FIRST_WAIT", 0.01)

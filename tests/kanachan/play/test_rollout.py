@@ -18,7 +18,7 @@ MATCH = Match(players=("rule", "rule"), style=0)
 
 
 class InThrees:
-    """An agent that prefers three requests at a time, with separate batches for those that can discard."""
+    """An agent that prefers three requests at a time, with separate batches for requests that allow a discard."""
 
     plays_forced = False
 
@@ -39,7 +39,7 @@ def test_a_game_waits_until_a_batch_has_the_preferred_size(monkeypatch: pytest.M
     monkeypatch.setattr(rollout, "_MOST_MOVES_WAITED", 1_000_000)
     in_threes = InThrees()
     running = BatchedGames(MATCH.begin, {"A": in_threes, "B": in_threes}, GameResult.of)
-    for wall in range(9):  # two at most wait for each of two groups of both players
+    for wall in range(9):  # at most two wait for each of the two groups of both players
         running.begin(GameKey(wall, 0))
     results = running.advance()
     while len(running) == 9:

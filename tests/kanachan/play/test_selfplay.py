@@ -1,4 +1,4 @@
-"""The settings of self-play, and what follows from them for each game."""
+"""The settings of self-play, and the setup of each game that follows from them."""
 
 import json
 from collections import Counter
@@ -27,7 +27,7 @@ def test_a_game_depends_on_the_seed_and_its_number() -> None:
     assert len(seeds) == len(ids) == 100
 
 
-def test_its_walls_are_not_those_of_the_arena() -> None:
+def test_self_play_and_the_arena_use_different_walls() -> None:
     of_arena = {table_seed(MIXED.seed, number) for number in range(50)}
     assert of_arena.isdisjoint(MIXED.setup(number).table_seed for number in range(50))
 
@@ -49,5 +49,5 @@ def test_settings_are_read_back(vocabulary: Vocabulary) -> None:
         SelfPlay.of_json(values, vocabulary)
 
 
-def test_players_with_a_temperature_and_those_without_a_network_may_explore() -> None:
+def test_exploration_is_allowed_for_sampling_networks_among_players_without_a_network() -> None:
     assert SelfPlay(vocabulary=V, players=("reference@0.7", "rule"), shares=(0.5, 0.5), explore=0.1).explore == 0.1

@@ -26,7 +26,7 @@ def decision(*kinds: str, is_preempted: bool) -> Decision:
         (("skip", "chi", "ron"), True, True),  # declined, while another seat called: its own win would have counted
     ],
 )
-def test_a_choice_is_kept_unless_no_other_could_have_changed_the_game(
+def test_a_decision_is_kept_only_if_another_choice_could_have_changed_the_game(
     kinds: tuple[str, ...], is_preempted: bool, is_kept: bool
 ) -> None:
     assert _has_effect(decision(*kinds, is_preempted=is_preempted), FOUR_PLAYERS) == is_kept

@@ -1,4 +1,4 @@
-"""Statistics of matches: counted by hand, of random results, and where they are not defined."""
+"""Statistics of matches: against counts by hand, on random results, and with games missing."""
 
 import math
 from dataclasses import replace
@@ -47,7 +47,7 @@ def test_metrics_equal_counts_by_hand(format_: Format, points: tuple[float, ...]
 def test_equal_ranks_everywhere_are_seven_dan_at_tenhous_houou_tables(
     format_: Format, points: tuple[float, ...]
 ) -> None:
-    """7 dan wins 90 + 45 and loses 135; of three players it wins 135."""
+    """At 7 dan the first two places win 90 + 45 and the last loses 135; with three players the first wins 135."""
     # A is in every seat in turn
     results = [
         replace(result, ranks=list(range(len(points)))) for result in random_results(0, walls=1, format_=format_)
@@ -57,7 +57,7 @@ def test_equal_ranks_everywhere_are_seven_dan_at_tenhous_houou_tables(
     assert statistics.players["B"]["stable_dan"].value == pytest.approx(7)
 
 
-def test_random_results_are_significant_as_often_as_the_level_of_the_test() -> None:
+def test_random_results_are_rarely_significant() -> None:
     tests = [
         match_statistics(random_results(s), Match(players=("x", "y")), POINTS, replicates=2).test for s in range(40)
     ]
@@ -73,7 +73,7 @@ def test_the_number_of_games_needed_detects_the_difference_in_four_of_five_match
     assert np.mean(means > 1.96 * 0.8 / math.sqrt(walls)) == pytest.approx(0.8, abs=0.03)
 
 
-def test_walls_of_which_games_are_missing_do_not_count_for_the_deviation_of_walls() -> None:
+def test_walls_with_missing_games_do_not_count_for_the_deviation_of_walls() -> None:
     whole, match = random_results(0), Match(players=("x", "y"))
     partial = [replace(result, wall=30 + result.wall) for result in random_results(1, walls=300) if result.seating == 2]
     wanted, found = (match_statistics(games, match, POINTS, replicates=2).test for games in (whole, whole + partial))

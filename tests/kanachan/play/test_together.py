@@ -1,4 +1,4 @@
-"""How many games advance together follows from the memory."""
+"""The number of games that advance together follows from the free memory."""
 
 from pathlib import Path
 
@@ -35,7 +35,7 @@ def test_without_networks_there_is_always_room() -> None:
     assert usual_together(["rule", "mjai:program"], THREE_PLAYERS) == 2
 
 
-def test_processes_share_the_memory_of_what_computes(tmp_path: Path) -> None:
+def test_processes_share_the_memory_of_the_device(tmp_path: Path) -> None:
     servers = [ServerAddress("", b"", "cuda", free) for free in (8e9, 10e9)]
     assert room_for_caches("cuda", "auto", servers, 8) == pytest.approx(0.7 * 2e9)
     assert 0 < 4 * room_for_caches("cpu", "auto", [], 4) < free_memory() * 1.5

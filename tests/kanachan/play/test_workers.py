@@ -1,4 +1,4 @@
-"""kanachan-arena: processes that hang or are killed, or are told to end while they do."""
+"""kanachan-arena: processes that hang, are killed, or are terminated while they exit."""
 
 import multiprocessing
 import os
@@ -56,7 +56,7 @@ def test_the_games_of_a_killed_process_are_played_again(tmp_path: Path, capfd: p
 
 
 def ends_slowly(units: Iterator[str], stop: StopRequest) -> Generator[tuple[str, None]]:
-    """Makes, at the exit of its process, a file of that name, and then takes time."""
+    """Makes a file named by each unit when its process exits, and then delays the exit."""
     for unit in units:
         Finalize(None, Path(unit).touch, exitpriority=2)
         Finalize(None, time.sleep, (2.0,), exitpriority=1)

@@ -1,4 +1,4 @@
-"""The browser and the networks of the tests of pages."""
+"""The browser and the networks for the tests of pages."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What happened between decisions, all hands at each, and how rounds ended."""
+"""The events between decisions, all hands at each decision, and the ends of rounds."""
 
 from collections import Counter
 from typing import Any
@@ -45,7 +45,7 @@ def annotated(decision: Decision, vocabulary: Vocabulary) -> Annotation:
     return annotation_of("g", decision, [(0,) * (num_seats + 1)] * num_seats, [(0,) * (num_seats + 3)] * num_seats)
 
 
-def test_the_own_hand_is_that_of_the_annotation_at_every_decision(replayed: tuple[Game, ReplayResult]) -> None:
+def test_the_own_hand_equals_the_annotation_at_every_decision(replayed: tuple[Game, ReplayResult]) -> None:
     count = 0
     num_seats = replayed[0].vocabulary.num_seats
     for found in rounds_of(*replayed):
@@ -59,7 +59,7 @@ def test_the_own_hand_is_that_of_the_annotation_at_every_decision(replayed: tupl
     assert count == len(replayed[1].annotations)
 
 
-def test_the_events_between_decisions_are_all_events_once(replayed: tuple[Game, ReplayResult]) -> None:
+def test_every_event_appears_exactly_once_between_decisions(replayed: tuple[Game, ReplayResult]) -> None:
     for found in rounds_of(*replayed):
         whole = found.course.between(1, found.course.end)
         for seat in range(replayed[0].vocabulary.num_seats):
@@ -83,7 +83,7 @@ def test_events_since_the_last_decision_start_with_the_own_action(replayed: tupl
     assert (second["since"][0]["type"], second["since"][0]["seat"]) == ("discard", 0)
 
 
-def test_scores_hands_and_yaku_of_the_end_add_up(replayed: tuple[Game, ReplayResult]) -> None:
+def test_scores_hands_and_yaku_at_the_end_of_a_round_add_up(replayed: tuple[Game, ReplayResult]) -> None:
     num_wins = 0
     for found in rounds_of(*replayed):
         end = found.ending
@@ -114,7 +114,7 @@ def test_a_robbed_kan_is_won_with_its_tile() -> None:
     assert course.between(1, course.end)[-1] == {"type": "win", "seat": 3, "source": 1, "tile": "3p"}
 
 
-def test_a_tile_let_pass_makes_furiten_until_the_next_draw() -> None:
+def test_a_passed_winning_tile_makes_furiten_until_the_next_draw() -> None:
     tenpai = "234m567m678s66s45p"
     played = play_round("0 discard 3p; 2 skip", ["3p", "", tenpai, ""], draws="7z5z5z5z")
     course = Course(played.round, V)
@@ -136,7 +136,7 @@ def test_only_tiles_that_a_hand_waited_for_make_furiten_when_they_pass() -> None
     assert not any(11 in kinds[seat] for kinds in passed for seat in (1, 3))
 
 
-def test_after_a_call_what_passed_before_is_no_furiten() -> None:
+def test_a_tile_that_passed_before_a_call_makes_no_furiten() -> None:
     # seat 2 lets 3p pass, which it waits for after its pon, but not before
     played = play_round(
         "0 discard 3p; 1 discard 1z; 2 pon; 2 discard 9m", ["3p", "1z", "11z234m678s66s45p9m", ""], draws="7z5z"
@@ -150,7 +150,7 @@ def test_after_a_call_what_passed_before_is_no_furiten() -> None:
     assert shape.after_discard("9m").is_tenpai and not shape.is_furiten_after("9m")
 
 
-def test_a_north_is_set_aside_and_one_that_is_called_is_a_meld() -> None:
+def test_a_north_set_aside_is_no_meld_but_a_called_north_is() -> None:
     played = played_rare("a North set aside, and one called", V3)
     table = table_of(annotated(played.of(2)[-1], V3), V3)
     assert table.norths == [1, 0, 0]
@@ -166,7 +166,7 @@ def test_setting_a_north_aside_is_a_candidate_with_its_tile() -> None:
     assert (candidate.kind, candidate.words, candidate.tiles) == ("kita", "kita", ["4z"])
 
 
-def test_a_north_set_aside_can_be_won_and_one_let_pass_makes_furiten() -> None:
+def test_a_north_set_aside_can_be_won_and_makes_furiten_if_it_passes() -> None:
     north = 30
     for name, last in (("a North won", "win"), ("a North let pass", "end")):
         played = played_rare(name, V3)

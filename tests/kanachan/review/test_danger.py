@@ -16,7 +16,7 @@ from tests.support.tiny_weights import written
 
 
 @pytest.mark.parametrize("vocabulary", [V, V3], ids=["four", "three"])
-def test_discards_have_the_danger_of_their_kind_and_seats_their_chances(vocabulary: Vocabulary, tmp_path: Path) -> None:
+def test_dangers_are_listed_by_tile_kind_and_chances_by_seat(vocabulary: Vocabulary, tmp_path: Path) -> None:
     plain = Policy.load(written(tmp_path / "plain", vocabulary=vocabulary))
     policy = Policy.load(written(tmp_path / "with", vocabulary=vocabulary, hidden_hands=0.1, round_winner=0.1))
     annotations = random_annotations(7, seed=3) if vocabulary is V else decisions_of_three(7)
@@ -32,7 +32,7 @@ def test_discards_have_the_danger_of_their_kind_and_seats_their_chances(vocabula
         assert tenpai[0] is None and tenpai[1:] == pytest.approx(estimate.tenpai_BH[i].tolist(), abs=1e-5)
 
 
-def test_without_the_heads_nothing_is_known(tmp_path: Path) -> None:
+def test_a_network_without_the_heads_gives_no_estimates(tmp_path: Path) -> None:
     policy = Policy.load(written(tmp_path, "imitation"))
     annotations = random_annotations(3, seed=1)
     assert dangers([policy], annotations) == [([None] * NUM_TILES34, [None] * 4, [None] * 4)] * len(annotations)

@@ -73,13 +73,13 @@ def test_a_wait_that_was_discarded_or_let_pass_is_furiten() -> None:
 
 
 @pytest.mark.parametrize("is_riichi", [False, True])
-def test_a_wait_let_pass_counts_after_the_next_discard_only_since_riichi(is_riichi: bool) -> None:
+def test_a_passed_wait_still_makes_furiten_after_the_next_discard_only_in_riichi(is_riichi: bool) -> None:
     seen = table("123m456p789s1178s", 4, drawn="1m")
     seen.rivers[0] = [Discard("9p", tsumogiri=False, riichi=is_riichi)]
     assert HandShape(seen, {23}, V).is_furiten_after("1m") is is_riichi  # 6s
 
 
-def test_waits_are_those_without_the_drawn_tile() -> None:
+def test_waits_are_computed_without_the_drawn_tile() -> None:
     shape = shape_of("123m456p789s1178s", drawn="6s")
     assert shape.shanten == -1
     assert left(shape) == {"6s": 3, "9s": 2}
@@ -117,13 +117,13 @@ def test_a_call_has_the_shape_after_its_best_discard(hand: str, kind: str, tiles
         assert {each["tile"]: each["left"] for each in accepted.tiles} == expected[2]
 
 
-def test_red_fives_are_fives_and_melds_are_seen() -> None:
+def test_red_fives_count_as_fives_and_melds_as_seen() -> None:
     pon = Meld("pon", ["5p", "0p"], "5p", 2)
     shape = shape_of("123m789s114p6p", melds=[pon])
     assert left(shape) == {"5p": 1}
 
 
-def test_a_hand_that_waits_for_a_fifth_copy_alone_has_no_waits() -> None:
+def test_a_hand_that_waits_only_for_a_fifth_copy_has_no_waits() -> None:
     kan = Meld("ankan", ["1z"] * 4)
     assert left(shape_of("123m456p789s9m", melds=[kan])) == {"9m": 3}
     pon = Meld("pon", ["5p", "0p"], "5p", 2, None)
@@ -148,7 +148,7 @@ def test_three_players_never_wait_for_tiles_that_they_do_not_use() -> None:
     assert {entry["tile"] for entry in of_four.tiles} == {"1m", "2m", "3m", "7m", "8m", "9m", "6s", "9s"}
 
 
-def test_norths_set_aside_are_seen_and_held() -> None:
+def test_norths_set_aside_count_as_seen_and_as_held() -> None:
     waiting = "456p789999s666z4z"
     assert left(shape_of(waiting, vocabulary=V3)) == {"4z": 3}
     assert left(shape_of(waiting, vocabulary=V3, norths=[1, 0, 1])) == {"4z": 1}

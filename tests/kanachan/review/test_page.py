@@ -39,7 +39,7 @@ def made_of_three(weights_of_three: list[str], tmp_path_factory: pytest.TempPath
     return reviewed(write_record(folder / "game.jsonl", events_of(5, EVIL, V3)), weights_of_three, folder, SEAT)
 
 
-def test_three_players_have_three_of_all_and_norths(made_of_three: tuple[Path, Any]) -> None:
+def test_reviews_of_three_players_have_three_seats_and_norths(made_of_three: tuple[Path, Any]) -> None:
     review, num_norths = made_of_three[1], 0
     assert len(review["players"]) == 3 and sorted(review["final"]["ranks"]) == [0, 1, 2]
     for found in review["rounds"]:
@@ -74,7 +74,7 @@ def without_complaint(chromium: Browser, page: Path) -> Iterator[Browser]:
     chromium.requests.clear()
     chromium.open(page)
     yield chromium
-    chromium.run("1")  # lets what has been reported arrive
+    chromium.run("1")  # lets all reports arrive
     assert chromium.complaints == []
     assert {url.partition("#")[0] for url in chromium.requests} == {page.as_uri()}
 
@@ -170,7 +170,7 @@ SIDES = """[...document.querySelectorAll('[data-closed]')].map((row) => {
 })"""
 
 
-def test_other_players_sit_where_their_turn_is(either: tuple[Browser, Any]) -> None:
+def test_other_players_sit_in_turn_order(either: tuple[Browser, Any]) -> None:
     opened, data = either
     sides = {3: [[2, "right"], [0, "left"]], 4: [[2, "right"], [3, "across"], [0, "left"]]}[len(data["players"])]
     assert opened.run(SIDES) == sides

@@ -16,7 +16,7 @@ from tests.support.rounds import V3, V
 ASSETS = ROOT / "kanachan" / "review" / "assets"
 FOREIGN = ["ja", "zh"]
 UNTRANSLATED = {"English", "Home", "End", "Space"}
-"""the name of a language and of keys"""
+"""names of a language and of keys"""
 TEXT = re.compile(r"^  '([^']+)': \[(.*)\],$")
 SHOWN = """(() => {
   const root = document.body.cloneNode(true);
@@ -33,7 +33,7 @@ def texts() -> dict[str, list[str]]:
     return {match[1]: re.findall(r"'((?:[^'\\]|\\.)*)'", match[2]) for match in found}
 
 
-def test_every_text_is_there_in_all_languages_with_the_same_blanks() -> None:
+def test_every_text_exists_in_all_languages_with_the_same_placeholders() -> None:
     for key, versions in texts().items():
         assert len(versions) == 1 + len(FOREIGN), key
         assert all(versions), key
@@ -46,7 +46,7 @@ def test_no_text_is_left_in_english() -> None:
             assert not re.search(r"[A-Za-z]{2}", re.sub(r"\{\w+\}|\\u\w{4}", "", text)), key
 
 
-def test_every_text_is_used_and_every_text_that_is_used_is_there() -> None:
+def test_every_text_is_used_and_every_used_text_exists() -> None:
     sources = [path.read_text() for path in ASSETS.iterdir() if path.name != "texts.js"]
     keys = set(texts())
     named = {key for source in sources for key in re.findall(r"\b(?:t|phrase|about|card)\('([^']+)'", source)}
@@ -68,7 +68,7 @@ def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 @pytest.fixture(autouse=True)
 def english(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Leaves the browser, which other tests have too, without a language."""
+    """Resets the language of the browser afterwards, as other tests use it too."""
     yield
     if "chromium" in request.fixturenames:
         chromium = request.getfixturevalue("chromium")

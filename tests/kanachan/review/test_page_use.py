@@ -1,4 +1,4 @@
-"""How a player finds his way on the page of kanachan-review; in a real browser, skipped where there is none."""
+"""How a player uses the page of kanachan-review, in a real browser; skipped where there is none."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -52,7 +52,7 @@ def test_table_hand_and_actions_are_seen_together(
 @pytest.mark.parametrize(
     "link", ["#worst-list li:last-child a", "#rounds-table tbody tr:last-child th a", "#chart .surface"]
 )
-def test_a_click_on_what_is_below_brings_the_table_into_view(page: Browser, link: str, size: tuple[int, int]) -> None:
+def test_a_click_below_the_table_brings_it_into_view(page: Browser, link: str, size: tuple[int, int]) -> None:
     page.resize(*size)
     page.run("new Promise((f) => requestAnimationFrame(() => requestAnimationFrame(f)))")  # the chart is drawn again
     page.click(link)
@@ -100,7 +100,7 @@ def test_all_seats_of_a_file_can_be_chosen(page: Browser, made: tuple[Path, Any]
         assert hand == [*table["hand"], *([table["drawn"]] if table["drawn"] else [])]
 
 
-def test_the_hands_of_the_others_are_shown_by_a_key(page: Browser, made: tuple[Path, Any]) -> None:
+def test_a_key_shows_the_hands_of_the_other_players(page: Browser, made: tuple[Path, Any]) -> None:
     decision = made[1]["reviews"][0]["decisions"][9]
     faces = "[...document.querySelectorAll('[data-closed=\"%d\"] use')].map((use) => use.getAttribute('href').slice(6))"
     page.run("go(9)")
@@ -142,7 +142,7 @@ def test_letters_and_space_step_and_a_question_mark_opens_the_help(page: Browser
     assert not page.run("byId('help').open")
 
 
-def test_a_swipe_over_the_table_steps(page: Browser) -> None:
+def test_a_swipe_over_the_table_moves_to_another_decision(page: Browser) -> None:
     page.resize(400, 800)
     for start, end, expected in ((300, 100, 1), (300, 100, 2), (100, 300, 1), (200, 220, 1)):
         page.call("Input.dispatchTouchEvent", type="touchStart", touchPoints=[{"x": start, "y": 200}])
@@ -151,8 +151,8 @@ def test_a_swipe_over_the_table_steps(page: Browser) -> None:
         assert place(page) == expected
 
 
-def test_the_page_has_words_for_players(page: Browser) -> None:
-    """Neither identifiers nor a blank before a full stop, in any network's view."""
+def test_the_page_is_worded_for_players(page: Browser) -> None:
+    """No network's view has identifiers or a blank before a full stop."""
     for decision in range(0, 40, 3):
         page.run(f"go({decision}); selectModel({decision % len(STAGES)})")
         text = page.run(TEXT)
@@ -161,7 +161,7 @@ def test_the_page_has_words_for_players(page: Browser) -> None:
         assert "log p" not in text
 
 
-def test_chances_stand_beside_how_often_they_came_true(page: Browser) -> None:
+def test_each_chance_is_shown_with_how_often_it_came_true(page: Browser) -> None:
     page.run("file.chances = { win: [[0, 0.1, 0.12, 90], [0.25, 0.4, 0.25, 1000]], tenpai: [[0, 0.5, 0.4, 80]] }")
     page.run("data.decisions[3].opponents.forEach((one) => { one.win = 0.28; one.tenpai = 0.6; }); go(3)")
     titles = page.run("[...document.querySelectorAll('[data-plate] title')].map((title) => title.textContent)")
@@ -181,7 +181,7 @@ def test_each_round_has_the_rating_of_its_decisions(page: Browser, made: tuple[P
 
 
 @pytest.mark.slow
-def test_all_decisions_stand_below_each_other_and_the_differences_are_printed(
+def test_all_decisions_can_be_listed_and_only_the_differences_are_printed(
     page: Browser, made: tuple[Path, Any]
 ) -> None:
     decisions = made[1]["reviews"][0]["decisions"]
@@ -212,7 +212,7 @@ def test_the_opinion_can_be_hidden_until_an_action_is_chosen(page: Browser) -> N
     assert page.run(values) > 0
 
 
-def test_the_players_stand_side_by_side_and_several_rows_of_tiles_open(page: Browser) -> None:
+def test_all_players_are_in_one_table_and_several_rows_of_tiles_can_be_open(page: Browser) -> None:
     assert page.run("document.querySelectorAll('#players-table tbody tr').length") == page.run("reviews.length")
     page.run("go(0); openTiles(0); openTiles(1)")
     assert page.run("document.querySelectorAll('#candidates tr.accepted').length") == 2

@@ -17,12 +17,12 @@ def test_the_networks_that_review_by_default_have_a_scale(name: str) -> None:
     assert values[5] < scale["mean"] < values[-5]
 
 
-def test_a_rating_has_its_place_among_those_of_others() -> None:
+def test_a_rating_has_its_percentile_among_other_ratings() -> None:
     scale = {"percentiles": [60.0 + step for step in range(len(PERCENTILES))]}
     assert [percentile(rating, scale) for rating in (10, 60, 60.5, 70, 80, 99)] == [0, 0, 2, 50, 100, 100]
 
 
-def test_a_network_of_ones_own_has_no_scale(tmp_path: Path) -> None:
+def test_a_network_from_outside_the_package_has_no_scale(tmp_path: Path) -> None:
     own = tmp_path / "weights.safetensors"
     own.write_bytes(b"own")
     assert scale_of(own) is None

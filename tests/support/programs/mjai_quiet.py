@@ -1,5 +1,5 @@
-"""A program that speaks mjai as Mortal's does, answering only where it can act: claims nothing, and discards what it
-draws. Started with the seat; `leaves` before it has it end with a game.
+"""A program that speaks mjai as Mortal's does, answering only where it can act: it claims nothing, and discards the
+drawn tile. Its last argument is the seat; with `leaves` before the seat, it ends with a game.
 """
 
 import json

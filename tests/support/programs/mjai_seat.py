@@ -1,8 +1,9 @@
-"""A program that speaks mjai: discards what it draws and claims nothing, answering every line. Started with the seat.
+"""A program that speaks mjai: it discards the drawn tile, claims nothing, and answers every line. Its last argument is
+the seat.
 
 The word before the seat is `fair`, or how it misbehaves: `wins` claims a win at its first turn, `declares` declares
-riichi there, `ends` ends there, `babbles` writes no JSON, `sleeps` answers nothing and does not heed the end of its
-input, `complains` answers the end of a game of several rounds by an error, `leaves` ends with a game.
+riichi there, `ends` ends there, `babbles` writes no JSON, `sleeps` answers nothing and ignores the end of its input,
+`complains` answers the end of a game of several rounds with an error, `leaves` ends with a game.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Opens an exported encoder as a process without this program does, and saves what it computes.
+"""Opens an exported encoder as a process without this program does, and saves the outputs.
 
 usage: open_encoder.py FOLDER ANNOTATIONS SHARD OUTPUT
 """

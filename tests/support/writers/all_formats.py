@@ -63,7 +63,7 @@ def tenhou_xml(made: MadeGame) -> bytes:
 
 
 def read(content: bytes, name: str = "game.mjlog") -> Game:
-    """The game of a file, whose content tells its format."""
+    """The game of a file; the format is recognised by its content."""
     (game,) = read_record(Record(f"archive!{name}", 0, content))
     return game
 

@@ -1,4 +1,4 @@
-"""Games made up here, with what Mahjong Soul's server would offer each seat, and what the players would press."""
+"""Games made up here, with the offers of Mahjong Soul's server to each seat, and the inputs of the players."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ Json = dict[str, Any]
 
 @dataclass
 class Window:
-    """A moment at which seats had to act: what each was offered, and what it pressed."""
+    """A moment at which seats had to act: the offers to each, and its input."""
 
     is_claim: bool
     operations: list[Json]
@@ -31,7 +31,7 @@ class Window:
 
 
 class Watch:
-    """Chooses as another does, and keeps the windows."""
+    """Chooses as another function does, and keeps the windows."""
 
     def __init__(self, choose: Callable[[list[Turn]], dict[int, Choice]], vocabulary: Vocabulary = V) -> None:
         self._choose, self._vocabulary = choose, vocabulary
@@ -92,7 +92,7 @@ class MadeGame:
 
 
 def simulated(seed: int, style: int = 0, rules: Rules = "mjsoul", vocabulary: Vocabulary = V) -> MadeGame:
-    """A whole game of careless rule-based players, who set every North aside that they draw."""
+    """A whole game of careless rule-based players, who set aside every North that they draw."""
     num_seats = vocabulary.num_seats
     players = [RuleBasedAgent(TEMPERAMENTS[seat], seed * 4 + seat, vocabulary, 0.1) for seat in range(num_seats)]
 
@@ -134,8 +134,8 @@ def made_round(
 
 
 def _operations(turn: Turn, vocabulary: Vocabulary) -> list[Json]:
-    """OptionalOperation messages: with the calls of another player's tile; of what a seat may do in its own turn, one
-    stands for all."""
+    """OptionalOperation messages: for claims, with the possible calls of another player's tile; for a seat's own turn,
+    one message stands for all options."""
     described = [(*vocabulary.action.describe(token), moves) for token, moves in turn.options.items()]
     if turn.target is None:
         has_choice = not turn.observation.riichi_declared[turn.seat] or any(k != "discard" for k, *_ in described)

@@ -32,8 +32,8 @@ Json = dict[str, Any]
 
 
 def document(made: MadeGame, version: int = 210715, inputs: bool = True, whole_walls: bool = False) -> Json:
-    """The JSON of the game's record: versions 0 and, from 210715, with what players pressed. `whole_walls`: as later
-    records have them, not only what is left of them after the first draw."""
+    """The JSON of the game's record, in version 0 or, from 210715, with the players' inputs. `whole_walls`: whole, as
+    in later records, not only the tiles that are left after the first draw."""
     windows = deque(made.windows)
     steps: list[Json] = [{"passed": 5, "type": 2, "user_input": {"seat": 1, "type": 7}}]
     for events in made.rounds:
@@ -55,7 +55,7 @@ def message(content: Json, header: bool = True) -> bytes:
 
 def _head(made: MadeGame) -> Json:
     is_of_three = made.vocabulary.num_seats == 3
-    seats = (2, 0, 1) if is_of_three else (2, 0, 3, 1)  # the list is in no order of seats
+    seats = (2, 0, 1) if is_of_three else (2, 0, 3, 1)  # the list is not in the order of seats
     mode_id = 17 + 2 * made.room + made.style if is_of_three else MODE_IDS[made.room, made.style]
 
     def levels(seat: int) -> Json:
@@ -121,10 +121,10 @@ class _Steps:
         return self._steps
 
     def _add(self, name: str, data: Json, is_claim: bool | None = None) -> None:
-        """Adds a message, with what is offered in the window that it opens, and what is pressed there.
+        """Adds a message, with the offers of the window that it opens, and the inputs there.
 
         Args:
-            is_claim: what kind of window it opens, if any; one of claims is opened only if there is a claim.
+            is_claim: the kind of window it opens, if any; a window of claims is opened only if there is a claim.
         """
         data |= self._pending
         self._pending = {}

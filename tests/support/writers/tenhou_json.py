@@ -10,7 +10,7 @@ from annotate.records.tenhou.turn_order import TILES
 from tests.support.rounds import DULL, play_round
 
 NUM_SEATS = 4
-"""of a table; that of three players has an empty one"""
+"""of a table; three players leave one empty"""
 NUMBERS = {name: number for number, name in TILES.items()}
 TSUMOGIRI, NO_DISCARD = 60, 0
 

@@ -1,6 +1,6 @@
 """mjai rounds written as Tenhou's mjlog XML, with melds packed into bits as Tenhou packs them, and no seed of the wall.
 
-What mjai does not record, which of equal tiles is meant, is made up: they are taken in ascending order.
+mjai does not record which of several equal tiles is meant: here they are taken in ascending order.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Faults of the engine: play is right in spite of them, and a test fails as soon as the engine has mended one."""
+"""Faults of the engine: play is right in spite of them, and a test fails as soon as the engine has fixed one."""
 
 import pytest
 
@@ -43,18 +43,18 @@ def dealer_gain(hand: str, drawn: str, rules: Rules, vocabulary: Vocabulary) -> 
 
 @pytest.mark.parametrize("vocabulary", [V, V3], ids=["four players", "three players"])
 @pytest.mark.parametrize("name", FIRST_TURN_WINS)
-def test_any_of_the_tiles_dealt_may_be_the_last_of_a_dealers_first_hand(name: str, vocabulary: Vocabulary) -> None:
+def test_any_dealt_tile_may_complete_a_dealers_first_turn_win(name: str, vocabulary: Vocabulary) -> None:
     hand, drawn, num_yakuman = FIRST_TURN_WINS[name]
     share = 16_000 * (vocabulary.num_seats - 1)
     assert dealer_gain(hand, drawn, "mjsoul", vocabulary) == num_yakuman * share
 
 
-def test_without_double_yakuman_such_a_hand_is_paid_as_before() -> None:
+def test_without_double_yakuman_four_concealed_triplets_are_paid_as_two_yakuman() -> None:
     assert dealer_gain(*FIRST_TURN_WINS["four concealed triplets"][:2], "tenhou", V) == 2 * 48_000
 
 
 @pytest.mark.parametrize("name", ["four concealed triplets", "nine gates"])
-def test_the_engine_still_takes_the_tile_drawn_as_the_last(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_engine_still_treats_the_drawn_tile_as_the_winning_tile(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table_module, "best_win_of_first_turn", lambda env, seat, action: action)
     assert dealer_gain(*FIRST_TURN_WINS[name][:2], "mjsoul", V) == 2 * 48_000, MENDED
 

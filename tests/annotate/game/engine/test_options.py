@@ -1,4 +1,4 @@
-"""Options read from the engine's mask are those read from its list of legal actions."""
+"""The options read from the engine's mask are the same as the options read from its list of legal actions."""
 
 import random
 from collections import Counter
@@ -30,7 +30,7 @@ def read_both(turn: Turn, vocabulary: Vocabulary) -> tuple[dict, dict]:
 
 @pytest.mark.parametrize("rules", ["tenhou", "mjsoul"])
 @pytest.mark.parametrize("vocabulary", [V, V3], ids=["four players", "three players"])
-def test_the_mask_has_the_options_of_turns_that_only_discard(vocabulary: Vocabulary, rules: Rules) -> None:
+def test_the_mask_gives_the_options_of_turns_that_can_only_discard(vocabulary: Vocabulary, rules: Rules) -> None:
     rng, seen = random.Random(1), Counter[str]()
     for seed in range(NUM_GAMES):
         table = Table.of_game(rules, 0, seed, vocabulary)

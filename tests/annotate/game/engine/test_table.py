@@ -1,6 +1,6 @@
 """Legal actions, the progression and the wall, on rounds made up for one rule each.
 
-Bare integers are the specification's: progression 5 + seat * 148 + tile * 4 + a * 2 + b and so on.
+Bare integers come from the specification: progression 5 + seat * 148 + tile * 4 + a * 2 + b and so on.
 """
 
 import random
@@ -40,7 +40,7 @@ def test_riichi_is_one_decision_with_its_discard() -> None:
     assert all("riichi 8m" not in options(decision) for decision in later)
 
 
-def test_riichi_with_the_drawn_tile_and_with_its_like_from_the_hand_are_two_actions() -> None:
+def test_riichi_with_the_drawn_tile_and_with_an_equal_tile_of_the_hand_are_two_actions() -> None:
     played = play_round("0 discard 9m", ["123m456p789s1122z", "", "", ""], "9m...1z")
     assert {"riichi 1z", "riichi-cut 1z", "riichi 2z"} <= options(played.when(0, "riichi-cut 1z"))
 
@@ -57,7 +57,7 @@ def test_a_closed_kan_in_riichi_must_not_change_the_waits(hand: str, is_possible
     assert turns == ([{"ankan 1m", "cut 1m"}] if is_possible else [])
 
 
-def test_the_drawn_tile_and_its_like_in_the_hand_are_two_discards() -> None:
+def test_the_drawn_tile_and_an_equal_tile_of_the_hand_are_two_discards() -> None:
     played = play_round("", DULL, "9p1s")
     assert {"cut 1s", "discard 1s"} < options(played.of(1)[0])
 
@@ -67,7 +67,7 @@ def test_a_red_five_and_an_ordinary_one_are_two_discards() -> None:
     assert {"discard 0m", "discard 5m"} < options(played.of(0)[0])
 
 
-def test_pons_with_and_without_a_red_five_are_one_action_and_playing_it_uses_the_red_one() -> None:
+def test_pons_with_and_without_a_red_five_are_one_action_that_uses_the_red_five() -> None:
     played = play_round("0 discard 5p; 1 pon", ["5p", "055p", "", ""])
 
     decision = played.when(1, "pon")
@@ -92,7 +92,7 @@ def test_chis_with_and_without_a_red_five_are_two_actions() -> None:
         ("550m", "5m", "pon", {"0m", "5m"}),
     ],
 )
-def test_a_discard_that_swaps_the_called_tile_is_no_candidate(
+def test_a_discard_that_swaps_the_called_tile_is_not_offered(
     hand: str, tile: str, call: str, forbidden: set[str]
 ) -> None:
     played = play_round(f"0 discard {tile}; 1 {call}", [tile, hand, "", ""])
@@ -131,7 +131,7 @@ def test_an_added_kan_may_be_robbed_after_its_token(answer: str) -> None:
     assert bool(played.all("hora")) == (answer == "ron")
 
 
-def test_a_closed_kan_may_be_robbed_by_thirteen_orphans_on_mahjong_soul_alone() -> None:
+def test_thirteen_orphans_may_rob_a_closed_kan_only_on_mahjong_soul() -> None:
     played = play_round("0 ankan 1z; 2 ron", KOKUSHI, "1z")
     robbing = played.of(2)[0]
     assert robbing.observation.progression == (0, 1845 + 27)
@@ -142,7 +142,7 @@ def test_a_closed_kan_may_be_robbed_by_thirteen_orphans_on_mahjong_soul_alone() 
     assert "ron" not in options(tenhou.of(2)[0])
 
 
-def test_a_closed_kan_that_is_not_robbed_is_told_once() -> None:
+def test_a_closed_kan_that_is_not_robbed_appears_once() -> None:
     played = play_round("0 ankan 1z; 2 skip", KOKUSHI, "1z")
     assert [event["type"] for event in played.events].count("ankan") == 1
     assert played.decisions[-1].observation.progression.count(1845 + 27) == 1
@@ -167,7 +167,7 @@ def test_three_winners_abort_the_round_on_tenhou_and_are_paid_on_mahjong_soul() 
 
 
 @pytest.mark.parametrize("rules", ["mjsoul", "tenhou"])
-def test_the_discard_after_four_kans_of_several_seats_can_only_be_won(rules) -> None:
+def test_the_discard_after_four_kans_of_several_seats_can_only_be_ronned(rules) -> None:
     played = play_round(f"{TO_FOUR_KANS}; 3 skip", FOUR_KANS, "2p1z", rinshan="6z6z5m1z", rules=rules)
 
     assert options(played.of(3)[-1]) == {"ron", "skip"}  # no pon of 7z
@@ -194,7 +194,7 @@ def test_riichi_needs_a_draw_to_come() -> None:
     assert min(lefts) == 5  # seat 0 is to draw at 69, 65 ... 5, 1
 
 
-def test_left_tiles_are_69_at_the_dealers_first_turn_and_kans_count() -> None:
+def test_69_tiles_are_left_at_the_dealers_first_turn_and_a_kan_takes_one() -> None:
     played = play_round("0 ankan 1m; 0 cut", ["1111m"], rinshan="6z")
     assert list(dict.fromkeys(map(left_of, played.decisions)))[:3] == [69, 68, 67]
     assert 203 in played.decisions[0].observation.sparse
@@ -215,7 +215,7 @@ def test_an_added_kans_dora_is_turned_after_the_next_discard() -> None:
 
 
 @pytest.mark.parametrize("answer", ["ron", "skip"])
-def test_who_may_rob_a_second_kan_does_not_see_the_first_ones_dora(answer: str) -> None:
+def test_a_seat_that_may_rob_a_second_kan_does_not_see_the_dora_of_the_first(answer: str) -> None:
     script = f"0 discard 3p; 1 pon; 1 discard 9m; 0 discard 7p; 1 pon; 1 discard 9s; 1 kakan 3p; 1 kakan 7p; 3 {answer}"
     played = play_round(script, KAKAN, "5z2z1z4z2z1z4z3p", dora="3z4z", rinshan="7p5z")
     robbing = [decision for decision in played.of(3) if decision.observation.progression[-1] == 1981 + 37 + 17]
@@ -239,7 +239,7 @@ def test_the_progression_holds_discards_and_calls_in_order_and_nothing_else() ->
     assert played.of(3)[1].observation.progression == tuple(events)
 
 
-def test_a_rebuilt_wall_deals_draws_and_turns_the_same_tiles() -> None:
+def test_a_rebuilt_wall_gives_the_same_round() -> None:
     played = play_round(TO_FOUR_KANS, FOUR_KANS, "2p1z", rinshan="6z6z5m1z")
     again = play_wall(TO_FOUR_KANS, wall_of(played.round, V), "mjsoul", start_of_round(), writer_of())
     assert again == played
@@ -258,7 +258,7 @@ def test_which_of_four_equal_tiles_is_dealt_does_not_matter(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_tiles_to_come_do_not_show(seed: int) -> None:
+def test_decisions_do_not_depend_on_hidden_tiles_of_the_wall(seed: int) -> None:
     script, num_draws = "0 cut; 1 cut; 2 cut; 3 cut; 0 riichi 8m", 12
     wall = wall_of_deal([TENPAI, *DULL[1:]], "5z5z6z6z8m", dora="3z", rinshan="7z")
     indicator, first_hidden = 131, FIRST_LIVE + num_draws
@@ -313,11 +313,11 @@ def test_a_north_makes_no_yaku() -> None:
     assert "ron" not in options(played.of(1)[0], V3)
 
 
-def test_a_tsumo_is_paid_by_the_two_others_alone() -> None:
+def test_a_tsumo_among_three_players_is_paid_by_the_two_others() -> None:
     hand = "123p456p789s2255z"
     of_dealer = play_three("0 tsumo", [hand, "", ""], "5z", dora="3p").all("hora")
     of_another = play_three("1 tsumo", ["", hand, ""], "6z5z", dora="3p").all("hora")
-    # yakuman of the first draw: what the fourth seat would pay is not paid
+    # yakuman of the first draw: the share of a fourth seat is not paid
     assert [event["deltas"] for event in of_dealer + of_another] == [[32000, -16000, -16000], [-16000, 24000, -8000]]
 
 

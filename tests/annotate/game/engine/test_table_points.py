@@ -1,4 +1,4 @@
-"""Games whose engine is without points while none are paid are those of an engine that has them all the time."""
+"""Games are the same whether the engine has the points all the time, or only while points are paid."""
 
 import random
 from collections import Counter
@@ -25,7 +25,7 @@ class PlainTable(Table):
 
 
 def shown(table: Table) -> list[object]:
-    """What the seats that must act see."""
+    """The view of the seats that must act."""
     return [(turn.seat, list(turn.options), turn.scores, turn.hand, turn.drawn, turn.left) for turn in table.turns]
 
 
@@ -69,7 +69,7 @@ def play_alike(plain: Table, withheld: Table, rng: random.Random) -> Counter[str
 
 @pytest.mark.parametrize("rules", ["tenhou", "mjsoul"])
 @pytest.mark.parametrize("vocabulary", [V, V3], ids=["four players", "three players"])
-def test_a_round_is_that_of_an_engine_that_has_all_points(vocabulary: Vocabulary, rules: Rules) -> None:
+def test_a_round_is_the_same_as_with_an_engine_that_always_has_the_points(vocabulary: Vocabulary, rules: Rules) -> None:
     seen = Counter[str]()
     for seed in range(NUM_ROUNDS):
         rng = random.Random(seed)
@@ -83,7 +83,7 @@ def test_a_round_is_that_of_an_engine_that_has_all_points(vocabulary: Vocabulary
 
 @pytest.mark.parametrize("rules", ["tenhou", "mjsoul"])
 @pytest.mark.parametrize("vocabulary", [V, V3], ids=["four players", "three players"])
-def test_a_game_is_that_of_an_engine_that_has_all_points(vocabulary: Vocabulary, rules: Rules) -> None:
+def test_a_game_is_the_same_as_with_an_engine_that_always_has_the_points(vocabulary: Vocabulary, rules: Rules) -> None:
     for seed in range(NUM_GAMES):
         plain, withheld = (kind.of_game(rules, 0, seed, vocabulary) for kind in (PlainTable, Table))
         play_alike(plain, withheld, random.Random(seed))
