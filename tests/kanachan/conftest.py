@@ -1,4 +1,4 @@
-"""What tests of several folders share: games of self-play, which take seconds to play, and weights."""
+"""Fixtures that tests of several folders share: games of self-play, which take seconds to play, and weights."""
 
 from collections.abc import Callable
 from contextlib import chdir
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
 TEMPERATURE, EXPLORE = 0.5, 0.1
 CARD_TEMPERATURE = 0.8
-"""by which scores are divided too"""
+"""the temperature in the card of the weights, by which scores are divided too"""
 
 
 class PlayedGames(NamedTuple):
-    """Shards of self-play in which a policy had half of the seats, and what a run of it needs."""
+    """Shards of self-play in which a policy had half of the seats, with its weights and a reward predictor."""
 
     weights: Path
     shards: Path
@@ -26,7 +26,7 @@ class PlayedGames(NamedTuple):
 @pytest.fixture(scope="session")
 def played(tmp_path_factory: pytest.TempPathFactory) -> PlayedGames:
     from kanachan.models.weights import read_weights, write_weights
-    from tests.support.played_folders import played_folder  # heavy, and few tests play
+    from tests.support.played_folders import played_folder  # slow to import, and few tests play
     from tests.support.tiny_rewards import written_reward
     from tests.support.tiny_weights import written
 
@@ -41,7 +41,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> PlayedGames:
 
 @pytest.fixture(scope="session")
 def rule_games(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Shards of four games of rule-based players, which no test changes."""
+    """Shards of four games of rule-based players; no test changes them."""
     from tests.support.played_folders import played_folder
 
     return played_folder(tmp_path_factory.mktemp("rule-games") / "shards")
@@ -49,7 +49,7 @@ def rule_games(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def reward(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Weights of a tiny reward predictor, which no test changes."""
+    """Weights of a tiny reward predictor; no test changes them."""
     from tests.support.tiny_rewards import written_reward
 
     return written_reward(tmp_path_factory.mktemp("reward") / "reward.safetensors")
@@ -57,7 +57,7 @@ def reward(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def run_of(shards: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[["StageName"], Path]:
-    """Returns the folder of a run of a stage of 20 steps that has ended, which no test changes."""
+    """Returns a function that gives the folder of a finished run of a stage, of 20 steps; no test changes it."""
     from tests.support.tiny_runs import run
 
     folder = tmp_path_factory.mktemp("runs")
@@ -77,7 +77,7 @@ def imitation(run_of: Callable[["StageName"], Path]) -> Path:
 
 @pytest.fixture(scope="session")
 def weights(tmp_path_factory: pytest.TempPathFactory) -> dict["StageName", Path]:
-    """Weights of a tiny network of each stage of the curriculum, which no test changes."""
+    """Weights of a tiny network of each stage of the curriculum; no test changes them."""
     from kanachan.objectives.stages import STAGES
     from tests.support.tiny_weights import written
 

@@ -1,4 +1,4 @@
-"""Settings: where they come from, what is refused, and that a saved configuration means the same."""
+"""Settings: where they come from, which of them are refused, and that a saved configuration repeats the run."""
 
 from pathlib import Path
 
@@ -30,7 +30,7 @@ def yaml_file(folder: Path, text: str) -> str:
 
 
 def run_folder(folder: Path, config: TrainConfig) -> str:
-    """A folder that looks as if `config` had been trained for a while in it."""
+    """Makes a folder that looks as if a run with `config` had trained in it for a while."""
     (folder / "checkpoints").mkdir(parents=True)
     (folder / "checkpoints" / "last.ckpt").write_bytes(b"")
     save_config(config, folder / "config.yaml")
@@ -108,11 +108,11 @@ def test_no_run_is_started_in_the_folder_of_a_finished_one(tmp_path: Path, capsy
 
 
 @pytest.mark.parametrize("option", [["-o", "runs/x"], ["--output", "runs/x"], ["--output=runs/x"]])
-def test_the_folder_of_a_run_is_named_as_the_output_of_any_command(option: list[str]) -> None:
+def test_the_output_option_sets_the_folder_of_a_run(option: list[str]) -> None:
     assert config_of(*option).run.out == "runs/x"
 
 
-def test_a_run_is_resumed_in_its_own_folder_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_is_resumed_only_in_its_own_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = run_folder(tmp_path / "run", config_of())
     assert requested(["--resume", out, "--run.out", f"{out}/."]).resume
     assert "--output elsewhere" in refusal_of(["--resume", out, "--run.out", "elsewhere"], capsys)
@@ -142,7 +142,7 @@ def test_a_cooldown_is_a_share_of_the_steps_or_a_number_of_them(cooldown: float,
     assert OptimConfig(cooldown=cooldown).cooldown_start(100) == start
 
 
-def test_tensorboard_that_is_not_installed_is_an_error_before_training(
+def test_missing_tensorboard_is_an_error_before_training(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("kanachan.training.request_checks.find_spec", lambda name: None)
@@ -158,7 +158,7 @@ def test_tensorboard_that_is_not_installed_is_an_error_before_training(
         ["--optim.warmup", "0.1", "--data.verify=true", "--run.group", "3", "--run.seed", "7"],
     ],
 )
-def test_right_values_of_all_types_are_taken(arguments: list[str]) -> None:
+def test_valid_values_of_all_types_are_accepted(arguments: list[str]) -> None:
     assert config_of(*arguments).stage == "rank"
 
 
@@ -170,14 +170,14 @@ def test_right_values_of_all_types_are_taken(arguments: list[str]) -> None:
         (["--resume", "OUT", "--run.seed", "4"], "run.seed was 3, is 4"),
     ],
 )
-def test_a_run_is_not_continued_otherwise(
+def test_a_run_is_not_continued_without_resume_or_with_other_settings(
     arguments: list[str], words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = run_folder(tmp_path / "run", config_of("--model.size", "tiny", "--run.seed", "3"))
     assert words.replace("OUT", out) in refusal_of([text.replace("OUT", out) for text in arguments], capsys)
 
 
-def test_resume_auto_resumes_where_there_is_a_run_and_may_move_its_data(tmp_path: Path) -> None:
+def test_resume_auto_resumes_an_existing_run_whose_data_may_have_moved(tmp_path: Path) -> None:
     started = ["--stage", "rank", "--resume", "auto", "--run.out", str(tmp_path / "run"), "--data.path"]
     assert not requested([*started, "."]).resume
     run_folder(tmp_path / "run", config_of())

@@ -60,14 +60,14 @@ def test_a_batch_equals_its_rows_padded_one_by_one() -> None:
     assert batch.chosen_B.tolist() == [a.chosen for a in annotations]
 
 
-def test_rows_share_events_where_each_sees_all_that_the_one_before_sees() -> None:
+def test_rows_share_events_if_each_sees_all_events_of_the_row_before() -> None:
     (base,) = random_annotations(1, seed=4)
     events = base.progression
     progressions = [
         events[:2],
         events[:5],
         events[:5],
-        events[:3],  # fewer again: another group, although it is a part of the former
+        events[:3],  # fewer than before: another group, although these are the first of the former
         (*events[:3], events[3] ^ 1),
         (*events[:3], events[3] ^ 1, *events[4:6]),
         events[:6],
@@ -83,7 +83,7 @@ def test_rows_share_events_where_each_sees_all_that_the_one_before_sees() -> Non
 
 
 @pytest.mark.parametrize("name", ["room", "style", "wind", "round", "left", "standing"])
-def test_a_situation_without_all_tokens_of_the_table_is_refused(name: str) -> None:
+def test_a_situation_that_lacks_a_token_of_the_table_is_refused(name: str) -> None:
     (base,) = random_annotations(1, seed=4)
     token = next(token for token in base.sparse if V.sparse.block_of(token).name == name)
     lacking = altered(base, sparse=tuple(other for other in base.sparse if other != token))
@@ -91,7 +91,7 @@ def test_a_situation_without_all_tokens_of_the_table_is_refused(name: str) -> No
         batch_of_annotations([lacking], V)
 
 
-def test_the_seat_is_the_one_that_the_sparse_features_name() -> None:
+def test_the_seat_comes_from_the_sparse_features() -> None:
     annotations = random_annotations(50, seed=2)
     seats = [next(t - 7 for t in a.sparse if 7 <= t <= 10) for a in annotations]
 
@@ -105,11 +105,11 @@ def test_the_game_is_the_start_of_the_hash_of_its_id() -> None:
     keys = batch_of_annotations(annotations, V).game_B
 
     assert [key % 2**64 for key in keys.tolist()] == [game_key(a.game) for a in annotations]
-    assert game_key("abc") == 0xBA7816BF8F01CFEA  # FIPS 180-2, the example of one block
+    assert game_key("abc") == 0xBA7816BF8F01CFEA  # the one-block example of FIPS 180-2
 
 
 @pytest.mark.parametrize("actor_first", [False, True])
-def test_a_batch_of_observations_is_that_of_their_annotations_without_labels(actor_first: bool) -> None:
+def test_a_batch_of_observations_equals_one_of_annotations_except_for_labels(actor_first: bool) -> None:
     annotations = random_annotations(40, seed=6, games=40)
     columns = columns_of_observations([a.observation for a in annotations], V)
     if actor_first:

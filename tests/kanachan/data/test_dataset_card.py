@@ -27,7 +27,7 @@ def test_datasets_loads_decisions_and_rounds_with_the_splits_of_the_card(
     assert "malformed" not in capfd.readouterr().err
 
 
-def test_packing_again_replaces_the_card_but_not_what_someone_else_wrote(tmp_path: Path) -> None:
+def test_packing_again_replaces_its_own_card_but_not_one_that_someone_else_wrote(tmp_path: Path) -> None:
     source = write_lines(tmp_path / "some.txt", random_annotations(9, seed=0))
     folder = tmp_path / "shards"
     command = ["--train", source, "-o", str(folder), "--force"]

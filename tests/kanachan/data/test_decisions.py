@@ -53,7 +53,7 @@ def test_rows_of_datasets_may_be_arrays_or_tensors(format: str, tmp_path: Path) 
     assert observations_of(dataset[:5], FOUR_PLAYERS) == observations_of(dataset, FOUR_PLAYERS) == expected
 
 
-def test_a_row_in_words_is_what_explain_prints() -> None:
+def test_a_row_has_the_same_description_as_its_annotation() -> None:
     assert describe_row(BATCH.to_pylist()[0]) == describe(KEYED[0], FOUR_PLAYERS)
 
 
@@ -67,6 +67,6 @@ def test_a_row_in_words_is_what_explain_prints() -> None:
         ([17], "row 1: an annotation line or a row of a shard expected, not int"),
     ],
 )
-def test_what_is_not_a_decision_is_refused_with_its_number(rows: Rows, message: str) -> None:
+def test_an_invalid_decision_is_refused_with_its_number(rows: Rows, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         observations_of(rows, FOUR_PLAYERS)

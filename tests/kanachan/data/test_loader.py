@@ -95,7 +95,7 @@ def test_neighbours_decide_how_many_rounds_are_in_a_batch(shards: Shards) -> Non
     assert rounds[16] <= 2 + 1 and rounds[1] > 2 * rounds[16]
 
 
-def test_an_epoch_yields_rows_of_the_split_each_once_but_for_a_few_that_are_others_in_each_epoch(
+def test_an_epoch_yields_each_row_once_except_a_few_that_differ_between_epochs(
     shards: Shards,
 ) -> None:
     loader = batches(shards)
@@ -104,17 +104,17 @@ def test_an_epoch_yields_rows_of_the_split_each_once_but_for_a_few_that_are_othe
     assert one <= all_rows(shards) and one != other
 
 
-def test_every_step_is_cut_by_length(shards: Shards) -> None:
+def test_a_step_is_split_into_micro_batches_by_length(shards: Shards) -> None:
     for step in np.array([int(b.seen_B.max()) for b in batches(shards)]).reshape(-1, BATCH // 8):
         assert (np.diff(step) >= 0).all()
 
 
-def test_its_length_is_the_number_of_batches(shards: Shards) -> None:
+def test_the_length_of_the_loader_is_its_number_of_batches(shards: Shards) -> None:
     assert len(batches(shards)) == len(epoch(batches(shards))) == ROWS // BATCH * (BATCH // 8)
     assert len(batches(shards, world=2)) == len(epoch(batches(shards, world=2))) == ROWS // BATCH * (BATCH // 16)
 
 
-def test_the_same_seed_gives_the_same_batches_and_another_one_others(shards: Shards) -> None:
+def test_the_same_seed_gives_the_same_batches_and_another_seed_gives_others(shards: Shards) -> None:
     first, second, other = epoch(batches(shards)), epoch(batches(shards)), epoch(batches(shards, seed=1))
     assert first == second
     assert first != other
@@ -137,7 +137,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Shards:
     return open_shards(folder / "shards", "train")
 
 
-def test_what_a_seat_decides_in_a_round_shares_its_events(played: Shards) -> None:
+def test_decisions_of_a_seat_in_a_round_share_their_events(played: Shards) -> None:
     as_packed = collate(played.gather(np.arange(len(played))), LAYOUT)
     assert len(played) / len(as_packed.event_GE) > 6
     for actor_first in (False, True):
@@ -145,7 +145,7 @@ def test_what_a_seat_decides_in_a_round_shares_its_events(played: Shards) -> Non
         assert sum(map(len, loaded)) / sum(len(batch.event_GE) for batch in loaded) > 5
 
 
-def test_ranks_together_are_one_rank(shards: Shards) -> None:
+def test_ranks_together_yield_the_batches_of_one_rank(shards: Shards) -> None:
     alone = epoch(batches(shards))
     ranks = [epoch(batches(shards, world=2, rank=rank)) for rank in (0, 1)]
     assert [batch for pair in zip(*ranks, strict=True) for batch in pair] == alone
@@ -179,7 +179,7 @@ def test_a_step_that_was_not_finished_does_not_count(shards: Shards) -> None:
 
 
 @pytest.mark.parametrize("changes", [{"batch": 64}, {"seed": 1}])
-def test_a_state_of_another_order_is_refused(shards: Shards, changes: dict[str, int]) -> None:
+def test_a_state_with_another_batch_size_or_seed_is_refused(shards: Shards, changes: dict[str, int]) -> None:
     with pytest.raises(ValueError, match=next(iter(changes))):
         batches(shards, **changes).load_state_dict(batches(shards).state_dict())
 
@@ -215,7 +215,7 @@ def test_rows_that_ranks_cannot_share_equally_make_no_empty_batch(shards: Shards
     assert sum(len(batch) for batches in seen for batch in batches) == num_rows
 
 
-def test_a_limited_pass_is_the_first_rows_whatever_their_length(shards: Shards) -> None:
+def test_a_limited_pass_yields_the_first_rows_whatever_their_length(shards: Shards) -> None:
     seen = epoch(EvalLoader(shards, batch=16, actor_first=False, share=Share(0, 1), limit=100))
     assert Counter(sum(seen, [])) == Counter(rows(collate(shards.gather(np.arange(100)), LAYOUT)))
 

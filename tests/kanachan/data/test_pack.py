@@ -48,7 +48,7 @@ def shard_bytes(folder: Path) -> dict[str, list[str]]:
     return {split: unpacked(folder, "--split", split) for split in splits_in(folder)}
 
 
-def test_the_order_does_not_depend_on_the_order_of_the_files_nor_on_the_size_of_runs(tmp_path: Path) -> None:
+def test_the_order_depends_neither_on_the_order_of_the_files_nor_on_the_size_of_shards(tmp_path: Path) -> None:
     files = [write_lines(tmp_path / f"{i}.txt", ANNOTATIONS[i * 100 : (i + 1) * 100]) for i in range(4)]
     main([*files, "-o", str(tmp_path / "a")])
     main([*reversed(files), "-o", str(tmp_path / "b")])
@@ -81,7 +81,7 @@ def test_compressed_files_and_other_line_breaks_are_read(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("name", ["a.txt", "a.gz", "a.zst", "-"])
-def test_a_last_line_that_is_cut_off_is_an_error_even_if_it_could_be_a_line(
+def test_a_last_line_without_a_line_break_is_an_error_even_if_it_is_valid(
     tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = "".join(f"{format_line(a)}\n" for a in ANNOTATIONS[:20]).encode()[:-2]

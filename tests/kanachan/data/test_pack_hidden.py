@@ -41,18 +41,18 @@ def gathered(folder: Path, *, hidden: bool | None) -> Columns:
     return shards.gather(np.arange(len(shards)))
 
 
-def test_packing_and_unpacking_gives_the_hands_again_and_not_the_wall(tmp_path: Path) -> None:
+def test_packing_and_unpacking_gives_the_hands_again_but_not_the_wall(tmp_path: Path) -> None:
     shards = packed(tmp_path / "shards", ANNOTATIONS)
     assert sorted(unpacked(shards)) == sorted(with_key(without_wall(annotation)) for annotation in ANNOTATIONS)
 
 
-def test_the_columns_of_annotations_are_those_of_their_lines() -> None:
+def test_annotations_and_their_lines_give_the_same_columns() -> None:
     text = "".join(f"{format_line(a)}\n" for a in ANNOTATIONS)
     expected, _ = parse_block("file", 1, text.encode(), V)
     assert rows_of_columns(columns_of_annotations(ANNOTATIONS, V), V).equals(rows_of_columns(expected, V))
 
 
-def test_hands_are_gathered_over_all_files_where_they_are_requested(tmp_path: Path) -> None:
+def test_requested_hands_are_gathered_over_all_files(tmp_path: Path) -> None:
     folder = packed(tmp_path / "shards", ANNOTATIONS, "--rows-per-shard", "60")
     assert len(splits_in(folder)["train"]) > 2
     shards = open_shards(folder, "train", hidden=True)
@@ -66,7 +66,7 @@ def test_hands_are_gathered_over_all_files_where_they_are_requested(tmp_path: Pa
     assert [tuple(found.values[a:b].tolist()) for a, b in stretches] == [annotations[row].hidden for row in rows]
 
 
-def test_shards_without_hidden_hands_are_read_and_refused_only_if_these_are_requested(tmp_path: Path) -> None:
+def test_shards_without_hidden_hands_are_refused_only_if_hands_are_requested(tmp_path: Path) -> None:
     folder = packed(tmp_path / "shards", PLAIN)
     assert gathered(folder, hidden=None).hidden is None
     with pytest.raises(ValueError, match=r"train-00000\.arrow: holds no hidden hands.*--hidden"):
@@ -92,7 +92,7 @@ def test_a_wrong_hidden_field_is_named_with_the_message_of_the_slow_parser(hidde
     assert str(fast.value) == f"file:{place + 1}: {slow.value}"
 
 
-def test_records_become_the_shards_with_hands_that_their_text_gives(tmp_path: Path) -> None:
+def test_records_and_their_text_give_the_same_shards_with_hands(tmp_path: Path) -> None:
     record = str(HANDMADE_RECORDS / "handmade.jsonl")
     assert annotate([record, "--hidden", "--pack", str(tmp_path / "direct")]) == 0
     assert annotate([record, "--hidden", "-o", str(tmp_path / "lines.txt")]) == 0

@@ -21,7 +21,7 @@ ANNOTATIONS = random_annotations(400, seed=0, games=20)
 
 
 def started(folder: Path) -> subprocess.Popen[bytes]:
-    """Packing that waits for annotations on its standard input."""
+    """Starts packing, which waits for annotations on its standard input."""
     process = subprocess.Popen([*COMMAND, "-", "-o", str(folder)], stdin=subprocess.PIPE, stderr=subprocess.PIPE)
     while not any(is_taken(lock) for lock in folder.glob(".*/lock")):
         assert process.poll() is None
@@ -30,7 +30,7 @@ def started(folder: Path) -> subprocess.Popen[bytes]:
 
 
 def is_taken(lock: Path) -> bool:
-    """Whether a process holds the lock; without trying to take it, which could keep the process from it."""
+    """Whether a process holds the lock. Does not try to take it, as this could keep the process from taking it."""
     return f":{lock.stat().st_ino} " in Path("/proc/locks").read_text()
 
 
@@ -42,7 +42,7 @@ def test_packing_that_is_stopped_leaves_nothing_behind(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_a_process_that_was_killed_has_left_is_removed(tmp_path: Path) -> None:
+def test_leftovers_of_a_killed_process_are_removed(tmp_path: Path) -> None:
     process = started(tmp_path / "shards")
     process.kill()
     process.communicate()
@@ -68,7 +68,7 @@ def test_a_folder_that_another_process_packs_into_is_refused(
     assert sorted(unpacked(tmp_path / "shards")) == sorted(map(with_key, ANNOTATIONS))
 
 
-def test_a_signal_while_shards_are_put_in_place_of_others_waits_till_all_of_them_are(
+def test_a_signal_while_shards_are_replaced_waits_until_all_are_replaced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     again = [write_lines(tmp_path / "a.txt", ANNOTATIONS), "-o", str(tmp_path / "shards"), "--fractions", "0.4,0.3,0.3"]
@@ -89,22 +89,22 @@ def test_a_signal_while_shards_are_put_in_place_of_others_waits_till_all_of_them
     assert sorted(unpacked(tmp_path / "shards")) == sorted(map(with_key, ANNOTATIONS))
 
 
-def test_old_shards_stay_until_all_of_the_new_are_in_place(tmp_path: Path) -> None:
+def test_old_shards_stay_until_all_new_ones_are_in_place(tmp_path: Path) -> None:
     again = [write_lines(tmp_path / "a.txt", ANNOTATIONS), "-o", str(tmp_path / "shards"), "--fractions", "0.4,0.3,0.3"]
     assert main(again) == 0
     names = sorted(path.name for path in (tmp_path / "shards").iterdir())
-    (tmp_path / "shards" / "train-00001.arrow").mkdir()  # which no file can replace
+    (tmp_path / "shards" / "train-00001.arrow").mkdir()  # a folder, which no file can replace
 
     assert main([*again, "--force", "--rows-per-shard", "50"]) == 1
 
     assert set(names) <= {path.name for path in (tmp_path / "shards").iterdir()}
 
 
-def test_a_full_disk_is_named_and_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_and_leaves_nothing_behind(tmp_path: Path) -> None:
     lines, folder = write_lines(tmp_path / "a.txt", ANNOTATIONS), tmp_path / "shards"
     full = subprocess.run(
         [*COMMAND, lines, "-o", str(folder)],
-        # a file that may not grow behaves as a disk that is full
+        # a limit on the size of files has the effect of a full disk
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000)),
         capture_output=True,
         text=True,

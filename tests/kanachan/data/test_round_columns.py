@@ -1,4 +1,4 @@
-"""Rounds as columns: which follow one another, and which round a decision is of."""
+"""Rounds as columns: which rounds follow each other, and to which round a decision belongs."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def test_the_last_round_of_each_game_is_known() -> None:
 
 
 @pytest.mark.parametrize("place", ["first", "middle", "last"])
-def test_a_round_before_one_that_is_missing_is_not_whole(place: str) -> None:
+def test_a_round_before_a_missing_one_is_not_whole(place: str) -> None:
     first, last = (int(row) for row in np.nonzero(ROUNDS.game == ROUNDS.game[40])[0][[0, -1]])
     missing = {"first": first, "middle": (first + last) // 2, "last": last}[place]
     assert (ROUNDS.delta[missing] != 0).any()

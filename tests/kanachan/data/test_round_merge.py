@@ -1,4 +1,4 @@
-"""Rounds in shards: those of the records, whatever is merged."""
+"""Shards have the rounds of the records, whatever is merged."""
 
 from pathlib import Path
 
@@ -49,7 +49,7 @@ def of_records(records: list[Path]) -> Plain:
     return rounds_of_records([game for game in games if isinstance(game, Game)], ROOM, GRADES)
 
 
-def test_they_are_the_rounds_of_the_records_by_game_in_the_split_of_the_decisions(
+def test_shards_have_the_rounds_of_the_records_in_the_splits_of_the_decisions(
     records: list[Path], shards: Path
 ) -> None:
     found = {split: rounds_in(shards, split) for split in SPLITS}
@@ -64,14 +64,14 @@ def test_they_are_the_rounds_of_the_records_by_game_in_the_split_of_the_decision
 
 @pytest.mark.records
 @pytest.mark.parametrize("folder", ["tenhou/houou-4p-2020", "tenhou/houou-4p-2021", "majsoul"])
-def test_they_are_the_rounds_of_real_records(folder: str, tmp_path: Path) -> None:
+def test_shards_have_the_rounds_of_real_records(folder: str, tmp_path: Path) -> None:
     paths = [path for path in real_records(folder) if "200610" not in path.name][::60]
     annotated(tmp_path / "shards", paths, "--fractions", "1,0,0")
     assert rounds_in(tmp_path / "shards", "train") == of_records(paths)
 
 
 @pytest.mark.parametrize("keeps", [True, False])
-def test_rounds_of_folders_are_copied_and_of_a_game_in_two_of_them_once(
+def test_rounds_of_merged_folders_are_copied_and_once_if_a_game_is_in_two_folders(
     records: list[Path], shards: Path, tmp_path: Path, keeps: bool
 ) -> None:
     parts = [annotated(tmp_path / "some", records[:8]), annotated(tmp_path / "others", records[4:])]
@@ -82,7 +82,7 @@ def test_rounds_of_folders_are_copied_and_of_a_game_in_two_of_them_once(
         assert rounds_in(tmp_path / "found", split) == rounds_in(expected, split)
 
 
-def test_lines_have_none_and_the_stage_that_needs_them_says_what_makes_them(
+def test_shards_of_lines_have_no_rounds_and_opening_them_says_how_to_make_some(
     records: list[Path], tmp_path: Path
 ) -> None:
     lines, folder = tmp_path / "a.txt", tmp_path / "shards"
@@ -103,7 +103,7 @@ def test_damaged_rounds_are_not_packed_again(
     assert f"{path}: " in capsys.readouterr().err and not (tmp_path / "found").exists()
 
 
-def test_rounds_are_replaced_with_the_decisions(records: list[Path], tmp_path: Path) -> None:
+def test_rounds_are_replaced_together_with_the_decisions(records: list[Path], tmp_path: Path) -> None:
     folder = annotated(tmp_path / "shards", records[:4], "--rows-per-shard", "5")
     assert len(list((folder / "rounds").iterdir())) >= 3
     annotated(folder, records[:4], "--fractions", "1,0,0", "--force")

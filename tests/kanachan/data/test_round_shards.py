@@ -1,4 +1,4 @@
-"""Shards of rounds: what is written is read again, by `datasets` too; and files that do not belong together."""
+"""Shards of rounds are read as they were written; damage and files that do not belong together are refused."""
 
 from pathlib import Path
 
@@ -21,7 +21,7 @@ def assert_equal_rounds(found: RoundColumns, expected: RoundColumns) -> None:
 
 
 @pytest.mark.parametrize("num_files", [1, 3])
-def test_what_is_written_is_read_again(tmp_path: Path, num_files: int) -> None:
+def test_rounds_are_read_as_they_were_written(tmp_path: Path, num_files: int) -> None:
     cuts = [len(ROUNDS) * i // num_files for i in range(num_files + 1)]
     for number in range(num_files):
         part = ROUNDS.rows(cuts[number], cuts[number + 1])
@@ -30,7 +30,7 @@ def test_what_is_written_is_read_again(tmp_path: Path, num_files: int) -> None:
     assert_equal_rounds(open_rounds(tmp_path, "test", verify=True), ROUNDS)
 
 
-def test_rounds_of_another_packing_than_the_decisions_are_refused(tmp_path: Path) -> None:
+def test_rounds_that_were_not_packed_with_the_decisions_are_refused(tmp_path: Path) -> None:
     folder = packed(tmp_path / "shards", train=10)
     (folder / "rounds").mkdir()
     write_rounds(folder, "train", 0, 1, ROUNDS, FOUR_PLAYERS, MADE)

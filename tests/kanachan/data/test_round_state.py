@@ -23,14 +23,14 @@ def test_a_state_at_a_decision_has_the_numbers_of_its_annotation() -> None:
     ]
 
 
-def test_grades_are_those_of_the_seats() -> None:
+def test_grades_are_in_the_order_of_the_seats() -> None:
     described = [FOUR_PLAYERS.sparse.describe(token) for token in COLUMNS.sparse.rows(3, 4).values.tolist()]
     standing = [tuple(value.values()) for name, value in described if name == "standing"]
     expected = [grade for _, grade in sorted(standing) if grade < NUM_GRADES]
     assert grades(COLUMNS, FOUR_PLAYERS)[3].tolist() == expected
 
 
-def test_a_state_at_a_round_has_its_columns() -> None:
+def test_a_state_at_a_round_has_the_columns_of_the_round() -> None:
     rounds = random_rounds(games=2, seed=0)
     state = RoundState.of_rounds(rounds)
     assert state.score_XS.tolist() == rounds.score.tolist() and state.grade_XS.tolist() == rounds.grade.tolist()

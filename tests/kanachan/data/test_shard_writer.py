@@ -1,4 +1,4 @@
-"""Records directly to shards: the same as through text, even after interruptions; and shards merged into one set."""
+"""Records packed directly give the same shards as through text, even after interruptions; shards can be merged."""
 
 import json
 import re
@@ -41,14 +41,14 @@ def games(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def packed(games: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The shards of the games by an undisturbed run of one process."""
+    """The shards that an uninterrupted run of one process makes of the games."""
     folder = tmp_path_factory.mktemp("packed") / "shards"
     assert main([str(games), "--pack", str(folder), "-j", "1", *OPTIONS]) == 0
     return folder
 
 
 def content(folder: Path) -> dict[str, tuple[object, dict[str, object]]]:
-    """Of each shard, of decisions or rounds, its rows and its description, without the sources."""
+    """The rows and the description, without the sources, of each shard of decisions or rounds."""
     found = {}
     for name in names_in(folder):
         with pa.ipc.open_stream(pa.memory_map(str(folder / name))) as stream:
@@ -58,20 +58,20 @@ def content(folder: Path) -> dict[str, tuple[object, dict[str, object]]]:
     return found
 
 
-def test_decisions_are_those_that_the_text_gives(games: Path, packed: Path, tmp_path: Path) -> None:
+def test_records_packed_directly_give_the_decisions_of_their_text(games: Path, packed: Path, tmp_path: Path) -> None:
     assert main([str(games), "-o", str(tmp_path / "a.txt"), "-j", "1"]) == 0
     assert pack.main([str(tmp_path / "a.txt"), "-o", str(tmp_path / "shards"), *OPTIONS]) == 0
     decisions = {name: of_shard for name, of_shard in content(packed).items() if not name.startswith("rounds")}
     assert content(tmp_path / "shards") == decisions and len(decisions) > 3
 
 
-def test_shards_of_two_processes_are_those_of_one(games: Path, packed: Path, tmp_path: Path) -> None:
+def test_two_processes_write_the_same_shards_as_one(games: Path, packed: Path, tmp_path: Path) -> None:
     assert main([str(games), "--pack", str(tmp_path / "shards"), "-j", "2", *OPTIONS]) == 0
     assert content(tmp_path / "shards") == content(packed)
     assert {path.suffix for path in (tmp_path / "shards").iterdir() if path.name != "rounds"} == {".arrow", ".md"}
 
 
-def test_splits_by_key_are_those_of_plain_division() -> None:
+def test_splits_by_key_equal_a_plain_division() -> None:
     keys = np.random.default_rng(0).integers(0, 2**64, 1000, np.uint64)
     for fractions in ((0.6, 0.2, 0.2), (0.5, 0.5, 0.0), (1.0, 0.0, 0.0), (0.0, 0.0, 1.0)):
         plain = []
@@ -90,10 +90,10 @@ def test_a_run_that_was_killed_again_and_again_gives_the_same_shards(games: Path
     for num_runs in (1, 6):
         done = stop_when(lambda n=num_runs: len(list(temporary.glob("*.run"))) >= n, *arguments, "-j", "2")
         assert done.returncode == -signal.SIGKILL
-    for folder in (temporary, temporary / "rounds"):  # as a process leaves that is killed while it writes a shard
+    for folder in (temporary, temporary / "rounds"):  # left by a process that is killed while it writes a shard
         folder.mkdir(exist_ok=True)
         (folder / ".train-00000.arrow.1.part").write_bytes(b"cut off")
-    for name in ("test-00000.arrow", "train-00000.arrow"):  # within the merge, and when it begins to publish
+    for name in ("test-00000.arrow", "train-00000.arrow"):  # during the merge, and when it begins to publish
         stop_when(lambda n=name: size_of([temporary / n, tmp_path / "shards" / n]) > 0, *arguments)
     assert main([*map(str, arguments), "-j", "1"]) == 0
     assert content(tmp_path / "shards") == content(packed)
@@ -108,7 +108,7 @@ def test_an_unfinished_folder_is_not_packed(games: Path, tmp_path: Path, capsys:
     assert "is not finished: repeat its command first" in capsys.readouterr().err
 
 
-def test_a_run_is_not_continued_by_a_program_that_writes_shards_otherwise(games: Path, tmp_path: Path) -> None:
+def test_a_run_is_not_continued_by_a_program_that_writes_shards_differently(games: Path, tmp_path: Path) -> None:
     packing = Packing((0.6, 0.2, 0.2), 1000, 7)
     output = ShardOutput(tmp_path / "shards", UNFINISHED, packing, [str(games)], V)
     conversion = Conversion([str(games)], DEFAULT_ROOM, (DEFAULT_GRADE,), num_players=4)
@@ -118,7 +118,7 @@ def test_a_run_is_not_continued_by_a_program_that_writes_shards_otherwise(games:
         file.write("# in another order\n")
     command = [sys.executable, "-c", COMMAND, str(games), "--pack", str(tmp_path / "shards"), *OPTIONS]
 
-    other = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)  # imports what is in its folder
+    other = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)  # imports the copy in its folder
 
     assert other.returncode == 1
     assert re.search(r"other settings \(writer of shards: \w+, now \w+\)", other.stderr)
@@ -126,7 +126,7 @@ def test_a_run_is_not_continued_by_a_program_that_writes_shards_otherwise(games:
 
 @pytest.fixture(scope="module")
 def parts(games: Path, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """The games as three machines would pack them, and a fourth for which there is none."""
+    """The games as three machines would pack them, and a fourth part without games."""
     folder = tmp_path_factory.mktemp("parts")
     for number in range(4):
         records = [str(games), str(games / "bad.json")] if number < 3 else [str(games / "bad.json")]
@@ -136,7 +136,7 @@ def parts(games: Path, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     return [str(folder / str(number)) for number in range(4)]
 
 
-def test_the_parts_of_a_cluster_are_merged_to_what_one_process_packs(
+def test_merged_parts_of_a_cluster_equal_the_shards_of_one_process(
     parts: list[str], packed: Path, tmp_path: Path
 ) -> None:
     assert all(len(open_shards(part, "train", verify=True)) > 0 for part in parts[:3])

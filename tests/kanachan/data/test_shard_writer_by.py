@@ -28,7 +28,7 @@ def rows(shards: Shards) -> list[tuple[object, ...]]:
     return sorted(zip(columns.game.tolist(), columns.results.tolist(), columns.seat.tolist(), strict=True))
 
 
-def test_they_hold_these_decisions_and_all_rounds(records: str, tmp_path: Path) -> None:
+def test_shards_by_a_player_hold_only_the_decisions_of_that_player_but_all_rounds(records: str, tmp_path: Path) -> None:
     assert main([records, "--pack", str(tmp_path / "all"), *OPTIONS]) == 0
     assert main([records, "--pack", str(tmp_path / "some"), "--by", "誰1", *OPTIONS]) == 0
 

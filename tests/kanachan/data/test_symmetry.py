@@ -74,7 +74,7 @@ def situation(suits: str, dealer: int = 0, actor: int = 2, names: tuple[int, ...
 
 
 def lists(columns: Columns, row: int = 0) -> tuple[list[list[int]], ...]:
-    """A row's tokens, events, actions, and numbers; sparse features as the set that they are."""
+    """A row's sparse features (sorted, as they are a set), events, actions, numbers and results."""
     tokens = [c.values[c.starts[row] : c.starts[row + 1]].tolist() for c in (columns.progression, columns.actions)]
     sparse = columns.sparse.values[columns.sparse.starts[row] : columns.sparse.starts[row + 1]]
     return sorted(sparse.tolist()), *tokens, columns.numeric[row].tolist(), columns.results[row].tolist()
@@ -116,7 +116,7 @@ def test_suit_permutations_are_a_group_that_acts_on_tokens(field: str) -> None:
 
 
 @pytest.mark.parametrize("field", ["sparse", "progression", "action"])
-def test_four_rotations_by_one_seat_are_none(field: str) -> None:
+def test_four_rotations_by_one_seat_are_the_identity(field: str) -> None:
     tables = getattr(seat_rotations(V), field).astype(int)
     once = tables[1]
     assert (tables[2] == once[once]).all()
@@ -124,7 +124,7 @@ def test_four_rotations_by_one_seat_are_none(field: str) -> None:
     assert (tables[0] == np.arange(len(once))).all()
 
 
-def test_rows_are_permuted_each_by_its_own_permutation() -> None:
+def test_each_row_is_permuted_by_its_own_permutation() -> None:
     annotations = random_annotations(60, seed=0)
     which = np.arange(60) % 6
     tables = suit_permutations(V)
@@ -136,7 +136,7 @@ def test_rows_are_permuted_each_by_its_own_permutation() -> None:
         assert lists(together, row) == lists(alone)
 
 
-def test_of_three_players_circles_and_bamboos_alone_are_exchanged() -> None:
+def test_with_three_players_only_circles_and_bamboos_are_exchanged() -> None:
     tables, action = suit_permutations(THREE_PLAYERS), THREE_PLAYERS.action["discard"]
     assert tables.action.shape == (2, THREE_PLAYERS.action.size)
     moved = {name: int(tables.action[1, action.token(TILE[name], 1, 0)]) for name in ("9m", "0p", "3s", "4z")}
@@ -144,7 +144,7 @@ def test_of_three_players_circles_and_bamboos_alone_are_exchanged() -> None:
     assert moved == {name: action.token(TILE[other], 1, 0) for name, other in expected.items()}
 
 
-def test_norths_set_aside_turn_with_the_seats() -> None:
+def test_kita_events_are_rotated_with_the_seats() -> None:
     tables, kita = seat_rotations(THREE_PLAYERS), THREE_PLAYERS.progression["kita"]
     assert [[int(tables.progression[shift, kita.token(seat)]) for seat in range(3)] for shift in range(3)] == [
         [kita.token((seat - shift) % 3) for seat in range(3)] for shift in range(3)

@@ -1,4 +1,4 @@
-"""What symmetries make of hidden hands."""
+"""How symmetries change hidden hands."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ COLUMNS = columns_of_annotations(with_hidden(random_annotations(40, seed=3), see
 
 
 def described(columns: Columns, row: int) -> list[tuple[int, str]]:
-    """The hidden tokens of a row: others' tiles with their seats."""
+    """The hidden hands of a row: the other players' tiles, each with its seat."""
     assert columns.hidden is not None
     held = [V.hidden["hand"].indices(int(token)) for token in columns.hidden.rows(row, row + 1).values]
     return sorted((seat, TILE_NAMES[tile_of_slot(slot)]) for seat, slot in held)
@@ -30,7 +30,7 @@ def test_permuting_suits_renames_the_tiles_of_hidden_hands(which: int) -> None:
         assert hands and described(permuted, row) == sorted((seat, renamed(tile)) for seat, tile in hands)
 
 
-def test_rotating_seats_leaves_hidden_hands_which_are_counted_from_the_actor() -> None:
+def test_rotating_seats_keeps_hidden_hands_as_they_are_counted_from_the_actor() -> None:
     rotated = SeatRotation(V).actor_first(COLUMNS)
     assert (COLUMNS.seat != 0).any()
     assert all(described(rotated, row) == described(COLUMNS, row) for row in range(20))

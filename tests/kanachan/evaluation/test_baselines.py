@@ -1,4 +1,4 @@
-"""The baseline that sees scores and round only."""
+"""The baseline that sees only the scores and the round."""
 
 from dataclasses import replace
 from itertools import permutations
@@ -21,7 +21,7 @@ def own_score(columns: Columns) -> np.ndarray:
     return columns.numeric[np.arange(len(columns)), 2 + columns.seat].astype(float)
 
 
-def test_it_learns_what_follows_from_scores(columns: Columns) -> None:
+def test_it_learns_targets_that_follow_from_scores(columns: Columns) -> None:
     target_B = own_score(columns) - 25_000
     fitted = ScoreBaseline(V).fit(columns.rows(0, 2000), target_B[:2000])
     error = (fitted.predict(columns.rows(2000, 3000)) - target_B[2000:]).var()
@@ -39,12 +39,12 @@ def test_it_learns_classes_and_returns_probabilities(columns: Columns) -> None:
 def test_noise_is_not_fitted(columns: Columns) -> None:
     rng = np.random.default_rng(0)
     _, game_B = np.unique(columns.game, return_inverse=True)
-    target_B = rng.normal(100, 10, 60)[game_B]  # one number for each game: nothing that other games could confirm
+    target_B = rng.normal(100, 10, 60)[game_B]  # one number for each game, which tells nothing about others
     predicted_B = ScoreBaseline(V).fit(columns, target_B).predict(columns)
     assert predicted_B.std() < 0.6 * target_B.std()
 
 
-def test_tiles_and_events_change_nothing(columns: Columns) -> None:
+def test_the_tiles_of_the_hand_do_not_change_predictions(columns: Columns) -> None:
     fitted = ScoreBaseline(V).fit(columns.rows(0, 500), own_score(columns)[:500])
     hand = V.sparse["hand"]
     is_hand = (columns.sparse.values >= hand.first) & (columns.sparse.values < hand.first + hand.size)
@@ -61,7 +61,7 @@ def test_orders_start_with_the_actor(columns: Columns) -> None:
         assert orders[order_B[row]] == tuple(ranks[(seat + i) % 4] for i in range(4))
 
 
-def test_ranks_are_sums_of_orders(columns: Columns) -> None:
+def test_the_probability_of_a_rank_is_the_sum_over_its_orders(columns: Columns) -> None:
     probability_BR = rank_probability(np.eye(24), V)
     assert [row.argmax() for row in probability_BR] == [order[0] for order in permutations(range(4))]
     order_B = actor_orders(columns, V)

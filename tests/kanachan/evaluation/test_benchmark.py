@@ -17,7 +17,7 @@ HASHES = {
 }
 
 
-def test_the_splits_are_those_that_the_results_are_of() -> None:
+def test_the_splits_are_the_ones_that_the_results_were_measured_on() -> None:
     games = games_in(FOLDER)
     assert {split: len(ids) for split, ids in games.items()} == {"train": 962, "validation": 30, "test": 30}
     assert all(ids == sorted(ids) for ids in games.values())

@@ -1,4 +1,4 @@
-"""The calibration error, and reliability by deciles."""
+"""Reliability by deciles."""
 
 import numpy as np
 

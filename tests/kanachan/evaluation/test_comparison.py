@@ -26,7 +26,7 @@ TARGET_B = np.random.default_rng(3).normal(size=NUM_ROWS) + np.random.default_rn
 
 
 def predictions(seed: int, *, own: float = 0.3, has_value: bool = False, **numbers: Any) -> Predictions:
-    """Returns predictions of a network that errs mostly where all others do; `own` scales its individual error."""
+    """Returns predictions of a network that errs mostly where all networks do; `own` scales its individual error."""
     common_B, own_B = np.random.default_rng(5).normal(size=NUM_ROWS), np.random.default_rng(seed).normal(size=NUM_ROWS)
     ease_B = 0.5 + TARGET_B + common_B + own * own_B
     log_probability_B = -np.logaddexp(0, -ease_B).astype(np.float32)
@@ -40,7 +40,7 @@ def predictions(seed: int, *, own: float = 0.3, has_value: bool = False, **numbe
 
 
 def rows_of_draws() -> list[np.ndarray]:
-    """Returns the rows of each resample of games, as often as their game was drawn, with the program's resamples."""
+    """Returns the rows of each resample of games that the program draws, each as often as its game was drawn."""
     games = np.unique(GAME_B)
     draws = np.random.default_rng(0).multinomial(len(games), [1 / len(games)] * len(games), size=DRAWS)
     rows_of = [np.flatnonzero(GAME_B == game) for game in games]
@@ -80,7 +80,7 @@ def absolute_error(found: Predictions, rows: np.ndarray) -> float:
         ("values/action/mean_absolute_error", absolute_error, True),
     ],
 )
-def test_an_interval_is_that_of_a_plain_bootstrap_over_games(
+def test_intervals_equal_a_plain_bootstrap_over_games(
     name: str, plain: Callable[[Predictions, np.ndarray], float], has_value: bool
 ) -> None:
     a, b = (predictions(seed, has_value=has_value) for seed in (10, 11))
@@ -117,7 +117,7 @@ def shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return packed(tmp_path_factory.mktemp("data") / "shards", train=40, test=60)
 
 
-def test_the_command_shows_and_writes_each_network_less_the_first(
+def test_the_command_shows_and_writes_the_differences_from_the_first_network(
     shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     a, b = (written(tmp_path / name, seed=seed) for seed, name in enumerate("ab"))

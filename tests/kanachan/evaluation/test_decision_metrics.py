@@ -69,7 +69,7 @@ def test_metrics_by_kind_equal_a_plain_loop(metrics: dict[str, Estimate]) -> Non
         assert metrics[name].decisions == len(expected), name
 
 
-def test_every_action_but_skip_is_of_a_kind() -> None:
+def test_every_action_except_skip_has_a_kind() -> None:
     assert {kind_of(action) for action in range(V.action.size)} - {"skip"} == set(KINDS) - {"kita"}
 
 
@@ -87,7 +87,7 @@ def test_without_probabilities_there_is_no_likelihood(metrics: dict[str, Estimat
     assert set(without) == {name for name in metrics if not name.endswith(("nll", "ece"))}
 
 
-def test_red_fives_and_tsumogiri_are_one_discard() -> None:
+def test_red_fives_and_tsumogiri_count_as_the_same_discard() -> None:
     discard = V.action["discard"]
     actions = sorted([discard.token(0, 0, 0), discard.token(5, 0, 0), discard.token(5, 1, 0), discard.token(6, 0, 0)])
     base = random_annotations(1, seed=0)[0]

@@ -1,4 +1,4 @@
-"""Probabilities of any program for annotation lines: read, checked, and measured as those of a network are."""
+"""Probabilities that any program gives for annotation lines are read, checked and measured like a network's."""
 
 import gzip
 import json
@@ -16,7 +16,7 @@ from tests.support.tiny_weights import written
 ANNOTATIONS = random_annotations(60, seed=2)
 OTHER = (ANNOTATIONS[0].chosen + 1) % len(ANNOTATIONS[0].actions)
 IMPOSSIBLE = ",".join("1" if i == OTHER else "0" for i in range(len(ANNOTATIONS[0].actions)))
-"""probabilities of the first decision that rule out the action taken"""
+"""probabilities for the first decision, with 0 for the action taken"""
 DRAWS = ["--bootstrap", "20"]
 
 
@@ -35,7 +35,7 @@ def uniform() -> list[str]:
 
 
 @pytest.mark.parametrize("limit", [(), ("--limit", "20")])
-def test_what_predict_writes_gives_the_metrics_of_the_weights(
+def test_the_output_of_predict_gives_the_metrics_of_the_weights(
     limit: tuple[str, ...], weights: str, lines: str, tmp_path: Path
 ) -> None:
     predictions, out = str(tmp_path / "predictions.txt.zst"), tmp_path / "out.json"
@@ -51,8 +51,8 @@ def test_what_predict_writes_gives_the_metrics_of_the_weights(
     assert differences["agreement/nll"]["difference"]["value"] == pytest.approx(0, abs=1e-5)
 
 
-def test_lines_give_the_metrics_of_shards_of_the_same_decisions(weights: str, tmp_path: Path) -> None:
-    folder = packed(tmp_path / "shards", train=0, test=60)  # of the seed of ANNOTATIONS
+def test_lines_and_shards_of_the_same_decisions_give_the_same_metrics(weights: str, tmp_path: Path) -> None:
+    folder = packed(tmp_path / "shards", train=0, test=60)  # by the same seed, the same decisions as ANNOTATIONS
     for name, source in (("shards", str(folder)), ("lines", write_lines(tmp_path / "lines.txt", ANNOTATIONS))):
         assert evaluate.main([weights, source, "--json", str(tmp_path / f"{name}.json"), *DRAWS]) == 0
     of_shards, of_lines = (json.loads((tmp_path / f"{name}.json").read_text()) for name in ("shards", "lines"))
@@ -61,7 +61,7 @@ def test_lines_give_the_metrics_of_shards_of_the_same_decisions(weights: str, tm
         assert of_lines["weights"][0]["agreement"][name]["value"] == pytest.approx(estimate["value"], abs=1e-5)
 
 
-def test_numbers_alone_are_enough_and_a_uniform_choice_is_chance(
+def test_a_file_may_have_only_probabilities_and_uniform_ones_equal_chance(
     weights: str, lines: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     mine, out = tmp_path / "mine.txt.gz", tmp_path / "out.json"
@@ -86,7 +86,7 @@ def test_numbers_alone_are_enough_and_a_uniform_choice_is_chance(
         (lambda rows: [IMPOSSIBLE, *rows[1:]], ":1: the action taken has probability 0"),
     ],
 )
-def test_what_is_not_a_probability_for_every_action_is_refused_by_file_and_line(
+def test_invalid_probabilities_are_refused_with_file_and_line(
     change: object, message: str, lines: str, tmp_path: Path
 ) -> None:
     assert callable(change)

@@ -28,7 +28,7 @@ def mean(values: Sequence[float]) -> float:
     return sum(values) / len(values)
 
 
-def test_the_question_of_the_tile_is_that_of_the_tiles_alone(metrics: dict[str, Estimate]) -> None:
+def test_the_question_of_the_tile_compares_only_tiles(metrics: dict[str, Estimate]) -> None:
     right, likelihood, of_tile = [], [], defaultdict(list)
     for annotation, row in zip(ANNOTATIONS, SCORES, strict=True):
         weight: dict[int, float] = defaultdict(float)

@@ -78,7 +78,7 @@ def test_logits_times_three_need_three_times_the_temperature(original: Path, sha
     assert main([str(original), shards, "-o", str(once), *DRAWS]) == 0
     assert main([str(certain), shards, "-o", str(thrice), *DRAWS]) == 0
     expected, found = read_weights(once).card, read_weights(thrice).card
-    assert expected["temperature"] == pytest.approx(1, abs=0.15)  # the decisions are its own
+    assert expected["temperature"] == pytest.approx(1, abs=0.15)  # it made the decisions itself
     assert found["temperature"] == pytest.approx(3 * expected["temperature"], rel=1e-5)
     before, after = found["calibration"]["before"], found["calibration"]["after"]
     assert after["nll"]["value"] == pytest.approx(expected["calibration"]["after"]["nll"]["value"], abs=1e-6)
@@ -126,7 +126,7 @@ def test_predicting_and_evaluating_use_the_temperature(
 
 
 def ending(annotation: Annotation, rank_of: tuple[int, ...]) -> Annotation:
-    """Returns the decision with another end of the game, the actor's rank first, then those of the next seats."""
+    """Returns the decision with another end of the game. `rank_of`: the ranks of the actor, then of the next seats."""
     seat = seat_of(annotation)
     results = dict(zip(FOUR_PLAYERS.results, annotation.results, strict=True)) | {"rank": rank_of[0]}
     results |= {f"rank_{(seat + i) % 4}": rank for i, rank in enumerate(rank_of)}
@@ -134,7 +134,7 @@ def ending(annotation: Annotation, rank_of: tuple[int, ...]) -> Annotation:
 
 
 def predicting(weights: Path, probability_O: np.ndarray, by: float) -> Path:
-    """Makes a rank network predict the same orders, and the ranks that follow, always; its logits are multiplied."""
+    """Makes a rank network always predict the same orders and their ranks, with all logits multiplied."""
     read = read_weights(weights)
     first_O = np.array([order[0] for order in ORDERS])
     probability_R = np.array([probability_O[first_O == rank].sum() for rank in range(4)])
@@ -174,7 +174,7 @@ def test_the_order_of_the_seats_has_a_separate_temperature(tmp_path: Path, capsy
     np.testing.assert_allclose(rank_R, expected, atol=1e-5)
 
 
-def test_the_temperature_is_the_one_of_least_loss() -> None:
+def test_the_fitted_temperature_has_the_lowest_loss() -> None:
     torch.manual_seed(0)
     logit_BA = 2.5 * torch.randn(4000, 7)
     target_B = torch.multinomial((logit_BA / 2.5).softmax(dim=1), 1)[:, 0]

@@ -1,4 +1,4 @@
-"""One sentence on what a network learned, from the intervals of its differences."""
+"""A verdict on a network in one sentence, from the intervals of its differences."""
 
 import pytest
 
@@ -19,7 +19,7 @@ BETTER, EQUAL, WORSE = (Estimate(value, value - 0.02, value + 0.02, 100) for val
         (None, BETTER, "no_baseline", "not compared with the scores alone"),
     ],
 )
-def test_values_are_compared_with_the_scores_alone_and_with_chance(
+def test_values_are_compared_with_the_score_baseline_and_with_chance(
     less_scores: Estimate | None, less_chance: Estimate, result: str, sentence: str
 ) -> None:
     verdict = verdict_on_values(less_scores, less_chance, "nats", MANY)
@@ -53,7 +53,7 @@ def test_imitation_is_compared_with_chance(less_chance: Estimate, result: str) -
         (WORSE, "loses", "the new policy loses (-0.0500 ranks a game [-0.0700, -0.0300])"),
     ],
 )
-def test_a_policy_gains_where_the_interval_excludes_zero(gain: Estimate, result: str, sentence: str) -> None:
+def test_the_verdict_on_a_gain_follows_from_its_interval(gain: Estimate, result: str, sentence: str) -> None:
     verdict = verdict_on_gain(gain, "ranks", MANY)
     assert (verdict.result, verdict.is_better) == (result, result == "gains")
     assert verdict.sentence.startswith(sentence)

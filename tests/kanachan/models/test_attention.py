@@ -27,7 +27,7 @@ def batch_of(annotations: list[Annotation]) -> Batch:
 
 
 def decisions(num: int) -> list[Annotation]:
-    """Returns decisions some of which share their events."""
+    """Returns decisions, some of which share their events."""
     whole = random_annotations(num // 2, seed=3)
     earlier = [altered(a, progression=a.progression[: 1 + len(a.progression) // 2]) for a in whole]
     return [each for pair in zip(earlier, whole, strict=True) for each in pair]
@@ -41,7 +41,7 @@ def network() -> Network:
 
 @torch.no_grad()
 def outputs_of(network: Network, batch: Batch) -> list[Tensor]:
-    """Returns for every decision the outputs of its candidates, then those of its summary."""
+    """Returns, for every decision, the outputs of its candidates and then of its summary."""
     output: Output = network(batch)
     return [
         torch.cat((candidates[mask].flatten(), summary))
@@ -78,7 +78,7 @@ def test_a_decision_has_the_same_outputs_alone_padded_sorted_by_length_and_packe
 
 @pytest.mark.parametrize("stage", STAGES)
 def test_all_back_ends_give_the_same_loss_and_gradients(stage: StageName) -> None:
-    """FlexAttention by its mask of all rows: torch has no gradients of its tiles on CPUs."""
+    """FlexAttention computes with its mask of all rows, as torch has no gradients of its tiles on CPUs."""
     torch.manual_seed(0)
     network, objective = build_network(stage, CONFIG, ObjectiveConfig(), FOUR_PLAYERS)
     batch = batch_of(decisions(40))
@@ -123,7 +123,7 @@ def test_bf16_on_a_cpu_gives_nearly_the_same_loss_and_gradients(
     assert (torch.bfloat16 in types) is (precision == "bf16-residual")
 
 
-def test_in_bf16_on_a_cpu_numbers_of_rows_repeat(network: Network) -> None:
+def test_in_bf16_on_a_cpu_only_few_numbers_of_rows_occur(network: Network) -> None:
     """oneDNN compiles a kernel for each new number."""
     numbers: dict[bool, set[int]] = {False: set(), True: set()}
     use_bf16 = False
@@ -181,7 +181,7 @@ class KernelCalls(TorchDispatchMode):
 
 @pytest.mark.parametrize(("width", "kernels"), [(4, 8), (8, 8), (12, 16)])
 def test_heads_have_a_width_that_the_kernel_for_packed_batches_accepts(width: int, kernels: int) -> None:
-    """On `meta`, where its place is taken by a function of shapes."""
+    """On `meta`, where a function of shapes replaces the kernel."""
     config = ModelConfig(width=4 * width, heads=4, layers=1, feedforward=32)
     network, objective = build_network("imitation", config, ObjectiveConfig(hidden_hands=1.0), FOUR_PLAYERS)
     network.to("meta"), objective.to("meta")
@@ -195,8 +195,8 @@ def test_heads_have_a_width_that_the_kernel_for_packed_batches_accepts(width: in
         assert scale == width**-0.5
 
 
-def test_every_segment_of_padding_has_a_query_from_each(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A kernel may leave gradients of keys without a query unwritten."""
+def test_from_each_gives_every_segment_of_padding_a_query(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If a key has no query, a kernel may leave its gradient unwritten."""
     seen = []
 
     def recorded(query: Tensor, key_value: Tensor, heads: int, starts: Tensor, key_starts: Tensor, *_: Any) -> Tensor:

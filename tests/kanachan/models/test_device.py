@@ -18,7 +18,7 @@ def restored() -> Iterator[None]:
     ("name", "is_exact", "products"),
     [("auto", False, "tf32"), ("cuda:1", False, "tf32"), ("cuda", True, "ieee"), ("cpu", False, "ieee")],
 )
-def test_products_on_a_gpu_are_of_tf32_unless_they_must_be_exact(
+def test_a_gpu_multiplies_in_tf32_unless_products_must_be_exact(
     name: str, is_exact: bool, products: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)

@@ -1,4 +1,4 @@
-"""FlexAttention computes what the mask says, in the tiles in which it says something."""
+"""FlexAttention computes the same as the mask, in the tiles in which a query sees a key."""
 
 import pytest
 import torch
@@ -20,7 +20,7 @@ def backend() -> FlexAttention:
 
 
 @pytest.mark.parametrize("name", ["situations", "among", "to_situations"])
-def test_tiles_are_those_in_which_a_query_sees_a_key(backend: FlexAttention, name: str) -> None:
+def test_the_tiles_are_the_ones_in_which_a_query_sees_a_key(backend: FlexAttention, name: str) -> None:
     ranges = getattr(backend, name)
     mask_QK = ranges.mask_QK
     num_queries, num_keys = mask_QK.shape
@@ -34,7 +34,7 @@ def test_tiles_are_those_in_which_a_query_sees_a_key(backend: FlexAttention, nam
 
 
 def test_flex_attention_computes_the_same_as_the_mask(backend: FlexAttention, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Forward alone: torch has no gradients of it on CPUs. tests/gpu compares these."""
+    """Only the forward pass: torch has no gradients of FlexAttention on CPUs. tests/gpu compares the gradients."""
     uncompiled = torch.compile(flex_attention, dynamic=True, backend="eager")
     monkeypatch.setattr("kanachan.models.flex_attention._compiled", lambda: uncompiled)
     torch.manual_seed(0)

@@ -1,4 +1,4 @@
-"""Weights that are pushed to a stand-in of the Hugging Face Hub, and named by it."""
+"""Weights are pushed to a stand-in for the Hugging Face Hub, and read from it by name."""
 
 import json
 import os
@@ -28,10 +28,10 @@ print(json.dumps(found))
 
 
 def run(*commands: tuple[str, str, list[str]], server: str, home: Path) -> list[tuple[int, str, str]]:
-    """Runs commands in a process that knows the server as the Hub; returns their exit statuses, outputs and errors.
+    """Runs commands in a process that takes the server for the Hub; returns their exit statuses, outputs and errors.
 
     Args:
-        commands: of each the program, the token and the arguments.
+        commands: the program, the token and the arguments of each.
     """
     environment = {**os.environ, "HF_ENDPOINT": server, "HF_HOME": str(home), "HF_HUB_DISABLE_XET": "1"}
     program = [sys.executable, "-c", PROGRAM, json.dumps(commands)]
@@ -41,7 +41,7 @@ def run(*commands: tuple[str, str, list[str]], server: str, home: Path) -> list[
 
 
 @pytest.mark.slow
-def test_weights_that_were_pushed_are_named_by_the_hub_and_others_are_refused_in_a_line(tmp_path: Path) -> None:
+def test_weights_are_pushed_and_read_by_name_and_failures_print_no_traceback(tmp_path: Path) -> None:
     weights = written(tmp_path / "weights")
     push = [str(weights), "--push-to-hub", "someone/mahjong"]
     read = ("models", TOKEN, ["hf:someone/mahjong"])

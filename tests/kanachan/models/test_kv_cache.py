@@ -1,5 +1,5 @@
-"""Networks with cached events: the memory of the cache, and another device than the CPU. What they compute is compared
-with the network itself where they play."""
+"""Networks with cached events: the memory of the cache, and devices other than the CPU. The tests of play compare their
+outputs with the network itself."""
 
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ SIZES = FOUR_PLAYERS.max_progression, ROWS * (1 + FOUR_PLAYERS.num_seats + SHAPE
 
 
 @torch.inference_mode()
-def test_everything_is_computed_where_the_network_is(tmp_path: Path) -> None:
+def test_everything_is_computed_on_the_device_of_the_network(tmp_path: Path) -> None:
     """On `meta`, whose tensors have no contents, torch refuses tensors of another device."""
     policy = Policy.load(written(tmp_path))
     observations = [annotation.observation for annotation in random_annotations(ROWS, seed=4)]
@@ -61,7 +61,7 @@ def test_a_cache_that_a_gpu_cannot_hold_is_refused(tmp_path: Path, monkeypatch: 
         CachedNetwork(Policy.load(written(tmp_path)).network, *SIZES).reserve(1 + 200)
 
 
-def test_a_cache_that_grows_is_not_there_twice(tmp_path: Path) -> None:
+def test_a_growing_cache_is_never_in_memory_twice(tmp_path: Path) -> None:
     cached = CachedNetwork(Policy.load(written(tmp_path)).network, *SIZES)
     cached.reserve(SLOTS)
     with CountsLiving(cached._layers) as living:

@@ -1,4 +1,4 @@
-"""Sets of games in a card: small, exact for the games in them, and of a stated rate of false positives."""
+"""Sets of games in a card: small, exact for the games in them, and with a stated rate of false positives."""
 
 import json
 
@@ -22,7 +22,7 @@ def test_a_set_is_read_as_it_was_written(key_G: NDArray[np.uint64]) -> None:
     assert LearnedGames.of_card({GAMES_KEY: entry}, "card").key_G.tolist() == key_G.tolist()
 
 
-def test_every_game_of_a_set_is_found_and_others_as_seldom_as_is_stated() -> None:
+def test_every_game_of_a_set_is_found_and_false_positives_have_the_stated_rate() -> None:
     learned = LearnedGames(keys_of_games([games(100_000, seed) for seed in range(3)]), is_complete=True)
     assert learned.has(games(100_000, 2)).all()
     found = int(learned.has(games(3_000_000, 9)).sum())

@@ -26,7 +26,7 @@ def test_reference_is_the_imitation_network_of_the_package() -> None:
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_the_smaller_networks_are_imitations_that_a_reference_taught(size: str) -> None:
+def test_the_smaller_networks_are_imitation_networks_taught_by_a_reference(size: str) -> None:
     smaller, reference = read_weights(f"reference/{size}"), read_weights("reference")
     for weights, name in ((smaller, size), (reference, "small")):
         assert weights.model == MODEL_SIZES[name]
@@ -42,7 +42,7 @@ def test_the_games_that_shipped_weights_have_learned_from_are_all_known(name: st
 
 
 @pytest.mark.parametrize("name", shipped_weights())
-def test_shipped_weights_are_read_whatever_has_become_of_their_settings(name: str) -> None:
+def test_shipped_weights_can_be_loaded_even_if_settings_have_changed_since(name: str) -> None:
     RewardPredictor.load(name) if name.endswith("reward") else load_network(resolved(name))
 
 
@@ -57,7 +57,7 @@ def test_every_shipped_file_has_a_name_that_leads_to_it() -> None:
 
 
 @pytest.mark.parametrize("path", ["./reference", "reference/", "reference/weights.safetensors", "runs/reference", "a"])
-def test_a_path_that_is_not_such_a_name_stays_a_path(path: str) -> None:
+def test_a_path_that_is_not_a_reference_name_stays_a_path(path: str) -> None:
     assert not is_reference_name(path)
     assert resolved(path) == Path(path)
 

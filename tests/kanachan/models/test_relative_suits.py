@@ -1,4 +1,4 @@
-"""Networks that know suits by their relation alone."""
+"""Networks that know suits only by their relation to each other."""
 
 from pathlib import Path
 
@@ -52,7 +52,7 @@ def test_a_permutation_moves_all_tokens_of_a_suit_to_one_suit(vocabulary: Vocabu
 
 
 @pytest.mark.parametrize("vocabularies", [(FOUR_PLAYERS, THREE_PLAYERS), (THREE_PLAYERS, FOUR_PLAYERS)])
-def test_another_number_of_players_takes_over_the_mean_of_the_rows_that_its_suits_share(
+def test_for_another_number_of_players_a_shared_row_is_the_mean_of_the_old_rows(
     vocabularies: tuple[Vocabulary, Vocabulary], tmp_path: Path
 ) -> None:
     old, new = (
@@ -73,7 +73,9 @@ def test_another_number_of_players_takes_over_the_mean_of_the_rows_that_its_suit
 
 @VOCABULARIES
 @torch.inference_mode()
-def test_chances_to_hold_a_kind_move_with_the_suits_padded_and_packed(vocabulary: Vocabulary, tmp_path: Path) -> None:
+def test_hidden_hands_are_permuted_with_the_suits_and_equal_when_padded_and_packed(
+    vocabulary: Vocabulary, tmp_path: Path
+) -> None:
     annotations = random_annotations(20, seed=1) if vocabulary is FOUR_PLAYERS else decisions_of_three(20)
     weights = written(tmp_path, vocabulary=vocabulary, hidden_hands=1.0, round_winner=1.0)
     policy = Policy.load(weights)

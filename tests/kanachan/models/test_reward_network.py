@@ -1,4 +1,4 @@
-"""The network of the reward predictor: what a prediction depends on, and that it holds for all games."""
+"""The network of the reward predictor: its features, also of unusual rounds, and that the seats agree."""
 
 import pytest
 import torch
@@ -18,7 +18,7 @@ GAMES = RoundState.of_rounds(ROUNDS.take(ROUNDS.game == ROUNDS.game[0])).each(la
 def network() -> RewardNetwork:
     torch.manual_seed(0)
     made = RewardNetwork(RewardConfig(width=8), FOUR_PLAYERS, 5)
-    torch.nn.init.normal_(made.head.weight, std=0.3)  # zero before training
+    torch.nn.init.normal_(made.head.weight, std=0.3)  # it is zero before training
     return made.eval()
 
 
@@ -66,13 +66,13 @@ def test_a_seat_sees_the_scores_from_itself_onwards() -> None:
     ]
 
 
-def test_of_equal_scores_the_lower_seat_ranks_first() -> None:
+def test_with_equal_scores_the_lower_seat_ranks_first() -> None:
     feature_SF = seat_features(state([25_000] * 4))
     is_before_SS = feature_SF[:, 7:10]
     assert is_before_SS.sum(dim=1).tolist() == [0, 1, 2, 3]
 
 
-def test_leads_are_resolved_finely_in_last_rounds_alone() -> None:
+def test_leads_are_resolved_finely_only_in_last_rounds() -> None:
     score = [30_000, 20_000, 27_000, 23_000]
     before, last = state(score, wind=1, dealer=2, style=1), state(score, wind=1, dealer=3, style=1)
     num_leads = 3 * 6  # of the pairs of seats, at three resolutions

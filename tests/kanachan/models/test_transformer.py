@@ -1,4 +1,4 @@
-"""The network's invariants: what may change in its input without any change of its output."""
+"""The network's invariants: which changes of its input leave its output unchanged."""
 
 from dataclasses import replace
 
@@ -56,8 +56,8 @@ def test_permuting_the_candidates_permutes_their_outputs(network: Network) -> No
     assert_same(before.summary_BK, after.summary_BK)
 
 
-def test_the_network_is_that_of_one_sequence_under_a_mask() -> None:
-    """Computes the same on one row of own tokens and events, with a mask of which attends to which."""
+def test_the_encoder_equals_attention_over_one_masked_sequence() -> None:
+    """Computes the same on one row of own tokens and events, with a mask of which token may attend to which."""
     batch = random_batch(4)
     encoder = tiny_network().encoder
     backend = attention_backend(batch)
@@ -110,7 +110,7 @@ def test_the_order_of_events_matters(network: Network) -> None:
 
 
 @pytest.mark.parametrize("number, change", [(0, 1), (1, 1), (2, 100), (5, 100)])
-def test_a_hundred_points_or_one_stick_are_seen(network: Network, number: int, change: int) -> None:
+def test_a_hundred_points_or_one_stick_change_the_output(network: Network, number: int, change: int) -> None:
     batch = random_batch(6)
     numeric_BN = batch.numeric_BN.clone()
     numeric_BN[:, number] += change

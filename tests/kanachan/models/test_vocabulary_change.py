@@ -24,7 +24,7 @@ def network_of(vocabulary: Vocabulary) -> Network:
 def changed(
     old: Vocabulary, new: Vocabulary, part: str, *, actor_first: bool = False
 ) -> tuple[nn.Module, nn.Module, nn.Module]:
-    """A part of a network for `old`, of a new one for `new`, and the latter with the rows of the former."""
+    """A part of a network for `old`, of a new network for `new`, and of the new one with the rows of the old one."""
     given, current, taken = (getattr(network_of(vocabulary), part) for vocabulary in (old, new, new))
     change = VocabularyChange(old, new, actor_first=actor_first)
     taken.load_state_dict(change.tensors(given.state_dict(), current.state_dict()))
@@ -63,13 +63,13 @@ def tokens_of(vocabulary: Vocabulary, block: str) -> range:
 
 
 @pytest.mark.parametrize("left", [0, 1, 30, 54])
-def test_as_many_tiles_left_have_the_same_row_though_the_walls_differ(left: int) -> None:
+def test_the_same_number_of_tiles_left_keeps_its_row_although_the_walls_differ(left: int) -> None:
     four, _, taken = changed(FOUR_PLAYERS, THREE_PLAYERS, "encoder")
     mine = sparse_rows(taken, THREE_PLAYERS, "left", [(54 - left,)])
     assert torch.equal(mine, sparse_rows(four, FOUR_PLAYERS, "left", [(69 - left,)]))
 
 
-def test_a_call_keeps_its_row_if_it_is_of_the_same_seats_tile() -> None:
+def test_a_call_keeps_its_row_if_the_tile_is_from_the_same_seat() -> None:
     four, _, taken = changed(FOUR_PLAYERS, THREE_PLAYERS, "encoder")
     for caller, source in ((0, 1), (0, 2), (1, 2), (1, 0), (2, 0), (2, 1)):
         mine, theirs = ((source - caller - 1) % num_seats for num_seats in (3, 4))
@@ -77,7 +77,7 @@ def test_a_call_keeps_its_row_if_it_is_of_the_same_seats_tile() -> None:
         assert torch.equal(row, event_row(four, FOUR_PLAYERS, "pon", caller, theirs, RED_FIVE))
 
 
-def test_counted_from_the_actor_the_last_seat_is_the_last_one_though_it_has_another_number() -> None:
+def test_with_the_actor_first_the_last_seat_keeps_its_rows_although_its_number_differs() -> None:
     four, _, taken = changed(FOUR_PLAYERS, THREE_PLAYERS, "encoder", actor_first=True)
     for mine, theirs in ((0, 0), (1, 1), (2, 3)):
         for block, place in (("discard", (NORTH, 1, 0)), ("ankan", (5,))):
@@ -88,15 +88,15 @@ def test_counted_from_the_actor_the_last_seat_is_the_last_one_though_it_has_anot
             assert torch.equal(row, sparse_rows(four, FOUR_PLAYERS, block, [(theirs, *last)]))
         assert torch.equal(taken.number_weight[2 + mine], four.number_weight[2 + theirs])
         assert torch.equal(taken.place_embedding.weight[1 + mine], four.place_embedding.weight[1 + theirs])
-    # the next seat's pon of the last one's tile
+    # the next seat's pon of the last seat's tile
     row = event_row(taken, THREE_PLAYERS, "pon", 1, 0, RED_FIVE)
     assert torch.equal(row, event_row(four, FOUR_PLAYERS, "pon", 1, 1, RED_FIVE))
-    # the token of the own seat is never rotated
+    # the actor's seat token is never rotated
     own = sparse_rows(taken, THREE_PLAYERS, "seat", [(2,)])
     assert torch.equal(own, sparse_rows(four, FOUR_PLAYERS, "seat", [(2,)]))
 
 
-def test_an_action_is_of_the_previous_seats_tile_although_that_has_another_number() -> None:
+def test_an_action_on_the_previous_seats_tile_keeps_its_row_although_the_number_differs() -> None:
     four, _, taken = changed(FOUR_PLAYERS, THREE_PLAYERS, "decoder")
     for mine, theirs in ((0, 0), (1, 2)):
         for block, place in (("ron", ()), ("daiminkan", (NORTH,))):
@@ -104,7 +104,7 @@ def test_an_action_is_of_the_previous_seats_tile_although_that_has_another_numbe
             assert torch.equal(row, action_row(four, FOUR_PLAYERS, block, theirs, *place))
 
 
-def test_all_but_kita_is_taken_over_and_counted() -> None:
+def test_everything_except_kita_is_taken_over_and_counted() -> None:
     change = VocabularyChange(FOUR_PLAYERS, THREE_PLAYERS, actor_first=True)
     assert change.counts(with_actions=True) == {
         "tokens": (486 + 1105 - 3, 3),

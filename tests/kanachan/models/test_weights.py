@@ -1,4 +1,4 @@
-"""The weights file: what is written is read again, and invalid files are refused by name."""
+"""The weights file: weights are read as they were written, and invalid files are refused by name."""
 
 import json
 import re
@@ -47,14 +47,14 @@ def test_a_network_read_back_gives_the_same_scores(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("length", [0, 4, 100, -1])
-def test_a_file_cut_off_is_refused_by_name(length: int, tmp_path: Path) -> None:
+def test_a_truncated_file_is_refused_by_name(length: int, tmp_path: Path) -> None:
     path = written(tmp_path)
     path.write_bytes(path.read_bytes()[:length])
     with pytest.raises(ValueError, match=f"{path}: not a complete weights file"):
         read_weights(path)
 
 
-def test_the_settings_of_a_network_are_those_that_it_was_trained_with(tmp_path: Path) -> None:
+def test_weights_keep_the_settings_that_the_network_was_trained_with(tmp_path: Path) -> None:
     assert read_weights(tiny_weights.written(tmp_path, dropout=0.5)).model.dropout == 0.5
 
 
@@ -71,7 +71,7 @@ def test_a_share_of_a_step_lies_on_the_line_between_two_networks(tmp_path: Path)
     old, new = (read_weights(written(tmp_path / str(seed), seed=seed)) for seed in (0, 1))
     for name, tensor in interpolated(old, new, 0.25).items():
         expected = 0.75 * old.tensors[name] + 0.25 * new.tensors[name]
-        torch.testing.assert_close(tensor, expected, check_dtype=False)  # which suit a token has is a whole number
+        torch.testing.assert_close(tensor, expected, check_dtype=False)  # the suit of a token is an integer
     whole = interpolated(old, new, 1.0)  # to the last bit
     assert whole.keys() == new.tensors.keys()
     assert all(torch.equal(whole[name], tensor) for name, tensor in new.tensors.items())

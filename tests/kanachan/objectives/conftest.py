@@ -1,4 +1,4 @@
-"""Decisions that tests of several objectives predict."""
+"""Decisions that tests of several objectives use."""
 
 from typing import TYPE_CHECKING
 

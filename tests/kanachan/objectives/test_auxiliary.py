@@ -1,4 +1,4 @@
-"""Auxiliary targets: what is computed from the record, against plain loops, and that they are optional."""
+"""Auxiliary targets: they are computed from the record as by plain loops, and they are optional."""
 
 import math
 from dataclasses import replace
@@ -53,7 +53,7 @@ def test_hidden_hands_are_counted_by_kind_of_tile_and_red_fives_are_fives(batch:
     assert batch.hand_count_BHK.tolist() == [slow_counts(annotation) for annotation in ANNOTATIONS]
 
 
-def test_the_loss_of_hidden_hands_is_the_mean_over_seats_kinds_and_one_two_or_three_tiles(batch: Batch) -> None:
+def test_the_loss_of_hidden_hands_is_the_mean_over_seats_kinds_and_counts(batch: Batch) -> None:
     target = built()[1].auxiliary.targets["hidden_hands"]
     output_BO = torch.randn(len(batch), 3 * 34 * 3)
     terms = []
@@ -76,7 +76,9 @@ def test_the_loss_of_the_winner_is_the_cross_entropy_over_the_seats_and_nobody(b
 
 
 @pytest.mark.parametrize("stage", STAGES)
-def test_every_stage_can_have_them_and_no_parameter_is_left_without_gradient(stage: StageName, batch: Batch) -> None:
+def test_every_stage_can_have_auxiliary_targets_and_every_parameter_gets_a_gradient(
+    stage: StageName, batch: Batch
+) -> None:
     network, objective = built(stage)
     output = network(batch, with_auxiliary=True)
     own, parts = objective.loss(output, batch), objective.loss_with_auxiliary(output, batch)
@@ -94,7 +96,7 @@ def test_hidden_hands_are_not_inputs(batch: Batch) -> None:
         assert torch.equal(seen, unseen)
 
 
-def test_the_rest_of_the_network_starts_with_the_same_values_with_and_without_them() -> None:
+def test_auxiliary_targets_do_not_change_the_initial_values_of_the_rest() -> None:
     plain, more = (built("rank", config)[0].state_dict() for config in (ObjectiveConfig(), BOTH))
     assert {name.partition(".")[0] for name in more.keys() - plain.keys()} == {"auxiliary_head"}
     assert all(torch.equal(more[name], values) for name, values in plain.items())
@@ -112,7 +114,7 @@ def trained(shards: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-def test_the_log_has_their_losses_in_training_and_validation(trained: Path) -> None:
+def test_the_log_has_the_auxiliary_losses_in_training_and_validation(trained: Path) -> None:
     rows = rows_of(trained)
     for split in ("train", "validation"):
         logged = [row for row in rows if row[f"{split}/loss"]]
@@ -122,5 +124,5 @@ def test_the_log_has_their_losses_in_training_and_validation(trained: Path) -> N
             assert float(row[f"{split}/loss"]) == pytest.approx(own + 0.7 * hands + 0.3 * winner, rel=1e-5)
 
 
-def test_a_resumed_run_with_them_equals_one_without_interruption(trained: Path, tmp_path: Path) -> None:
+def test_a_resumed_run_with_auxiliary_targets_equals_an_uninterrupted_one(trained: Path, tmp_path: Path) -> None:
     assert_resumable(trained, tmp_path / "run")

@@ -22,7 +22,7 @@ def test_imitation_is_the_cross_entropy_over_real_candidates(batch: Batch) -> No
     assert float(objective.loss(output, batch)["loss"]) == pytest.approx(sum(expected) / len(expected), abs=1e-5)
 
 
-def test_with_the_probabilities_of_a_teacher_it_is_their_cross_entropy(batch: Batch) -> None:
+def test_with_a_teacher_the_loss_is_the_cross_entropy_with_its_probabilities(batch: Batch) -> None:
     objective = objective_class("imitation")(ObjectiveConfig(), FOUR_PLAYERS)
     output, teacher = random_output(objective, batch), random_output(objective, batch, seed=1)
     taught = batch.with_soft_labels(objective.predictions(teacher)["probabilities"])

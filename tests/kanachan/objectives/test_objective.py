@@ -1,4 +1,4 @@
-"""What all objectives have in common, against plain loops."""
+"""Properties that all objectives share, against plain loops."""
 
 import pytest
 import torch
@@ -15,7 +15,7 @@ VALUE_STAGES = ("round_delta", "rank", "grading")
 
 
 @pytest.mark.parametrize("stage", STAGES)
-def test_padded_candidates_score_minus_infinity_and_change_no_loss(batch: Batch, stage: str) -> None:
+def test_padded_candidates_score_minus_infinity_and_do_not_change_the_loss(batch: Batch, stage: str) -> None:
     objective = objective_class(stage)(ObjectiveConfig(), FOUR_PLAYERS)
     output = random_output(objective, batch)
     garbage = torch.where(output.mask_BA[:, :, None], output.candidate_BAK, 50.0)

@@ -1,4 +1,4 @@
-"""A stage with a prior: before the first step it predicts what the reward predictor does."""
+"""A stage with a prior: before the first step it predicts the same as the reward predictor."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,7 +28,7 @@ COLUMNS = columns_of_annotations(ANNOTATIONS, FOUR_PLAYERS)
 
 @pytest.fixture(scope="module")
 def expected(reward: Path) -> Outcome:
-    """What the reward predictor predicts at the decisions."""
+    """The predictions of the reward predictor at the decisions."""
     return RewardPredictor.load(reward).of_observations(COLUMNS)
 
 
@@ -47,7 +47,7 @@ def in_bf16(use_bf16: bool) -> Iterator[None]:
 
 
 def of_all_candidates(output: Output) -> Tensor:
-    """The outputs of the first candidate [B, K], which those of all the others must equal."""
+    """The outputs of the first candidate [B, K]; all other candidates must have the same outputs."""
     assert torch.equal(output.candidate_BAK, output.candidate_BAK[:, :1].expand_as(output.candidate_BAK))
     return output.candidate_BAK[:, 0]
 
@@ -57,7 +57,7 @@ def batch_of(actor_first: bool) -> Batch:
 
 
 @pytest.mark.parametrize("actor_first", [False, True], ids=["seats as recorded", "actor first"])
-def test_the_state_of_a_batch_is_that_of_its_decisions(actor_first: bool) -> None:
+def test_a_batch_has_the_round_states_of_its_decisions(actor_first: bool) -> None:
     found = round_states(batch_of(actor_first), TokenLayout(FOUR_PLAYERS))
     for name, ours, theirs in zip(
         RoundState._fields, found, RoundState.of_observations(COLUMNS, FOUR_PLAYERS), strict=True
@@ -98,7 +98,7 @@ def test_an_untrained_grading_network_predicts_the_priors_points(
     torch.testing.assert_close(objective.baseline_value(output, batch), expected.grading_points, rtol=1e-5, atol=1e-3)
 
 
-def test_the_rest_of_the_network_starts_as_without_a_prior(reward: Path) -> None:
+def test_a_prior_does_not_change_the_initial_values_of_the_decoder(reward: Path) -> None:
     torch.manual_seed(5)
     with_prior = untrained("rank", reward).network.decoder.state_dict()
     torch.manual_seed(5)
@@ -107,7 +107,7 @@ def test_the_rest_of_the_network_starts_as_without_a_prior(reward: Path) -> None
     assert all(torch.equal(with_prior[name], without[name]) for name in without)
 
 
-def test_a_step_changes_the_network_and_not_its_prior(reward: Path) -> None:
+def test_a_step_changes_the_network_but_not_its_prior(reward: Path) -> None:
     network, objective, *_ = untrained("rank", reward)
     batch = batch_of(True)
     before = {name: tensor.clone() for name, tensor in network.state_dict().items()}

@@ -1,4 +1,4 @@
-"""Weights with a prior wherever weights are: in play with cached events, exported, predicted with, evaluated."""
+"""Weights with a prior work wherever weights do: in play with cached events, export, prediction and evaluation."""
 
 import json
 from pathlib import Path
@@ -34,7 +34,7 @@ def policy(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 @pytest.mark.parametrize("use_bf16", [False, True], ids=["fp32", "bf16"])
-def test_in_play_the_prior_is_added_to_cached_networks(policy: Policy, use_bf16: bool) -> None:
+def test_the_prior_is_added_to_cached_networks_in_play(policy: Policy, use_bf16: bool) -> None:
     observations = [annotation.observation for annotation in ANNOTATIONS]
     cached = CachedPolicy(policy, use_bf16=use_bf16).evaluate(observations, list(range(len(observations))))
     for ours, theirs in zip(cached, policy.evaluate(observations), strict=True):
@@ -47,7 +47,7 @@ def test_the_graph_of_the_onnx_file_contains_the_prior(policy: Policy) -> None:
         np.testing.assert_allclose(score_A[: len(prediction.score)], prediction.score, rtol=1e-4, atol=1e-3)
 
 
-def test_it_is_predicted_with_evaluated_and_exported(tmp_path: Path) -> None:
+def test_weights_with_a_prior_predict_and_are_evaluated_and_exported(tmp_path: Path) -> None:
     reward = written_reward(tmp_path / "reward.safetensors")
     weights = written(tmp_path / "rank", "rank", prior=str(reward), layers=1)
     reward.unlink()

@@ -18,7 +18,7 @@ def test_orders_are_numbered_as_the_permutations_of_the_ranks(batch: Batch) -> N
     assert objective.order(batch).tolist() == expected
 
 
-def test_the_actors_rank_is_the_sum_over_the_orders_that_give_it(batch: Batch) -> None:
+def test_the_probability_of_the_actors_rank_is_the_sum_over_its_orders(batch: Batch) -> None:
     objective = Rank(ObjectiveConfig(), FOUR_PLAYERS)
     output = random_output(objective, batch)
     probability_BR = objective.baseline_rank_probability(output, batch)

@@ -1,4 +1,4 @@
-"""A further stage is a class, an entry in the registry and a YAML file: every command handles it like the others."""
+"""A new stage is a class, an entry in the registry and a YAML file; every command handles it like the others."""
 
 import json
 import math
@@ -35,7 +35,7 @@ NUM_LINES = 30
 
 
 class DealIn(Objective):
-    """Whether the actor deals in this round, given the action taken, and from the summary token before it."""
+    """Whether the actor deals in this round, predicted given the action taken and from the summary token before it."""
 
     stage = STAGE
     title = "Deal-in: whether the actor deals in this round"
@@ -98,7 +98,7 @@ def shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def trained(shards: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run of the stage, from the encoder of another, as small as can be: the ONNX exporter takes seconds a block."""
+    """A run of the stage, from another stage's encoder, as small as possible: the ONNX export takes seconds a block."""
     folder = tmp_path_factory.mktemp("runs")
     settings = {"stage": STAGE, "objective": {"baseline": 0.3}, "optim": {"learning_rate": 0.003}}
     (folder / f"{STAGE}.yaml").write_text(yaml.safe_dump(settings))
@@ -108,7 +108,7 @@ def trained(shards: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / STAGE
 
 
-def test_it_is_trained_with_the_settings_of_its_file(trained: Path) -> None:
+def test_a_new_stage_is_trained_with_the_settings_of_its_file(trained: Path) -> None:
     card = read_weights(trained).card
     assert card["stage"] == STAGE
     assert (card["objective"]["baseline"], card["config"]["optim"]["learning_rate"]) == (0.3, 0.003)
@@ -116,7 +116,7 @@ def test_it_is_trained_with_the_settings_of_its_file(trained: Path) -> None:
     assert float(rows_of(trained)[-1]["validation/cross_entropy"]) < 1
 
 
-def test_it_is_evaluated_as_a_value(
+def test_a_new_stage_is_evaluated_as_a_value(
     trained: Path, shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "evaluation.json"
@@ -131,14 +131,14 @@ def test_it_is_evaluated_as_a_value(
     assert entry["agreement"]["top1"]["decisions"] == 120
 
 
-def test_its_probabilities_can_be_calibrated(trained: Path, shards: Path, tmp_path: Path) -> None:
+def test_the_probabilities_of_a_new_stage_can_be_calibrated(trained: Path, shards: Path, tmp_path: Path) -> None:
     out = tmp_path / "calibrated.safetensors"
     assert calibrate.main([str(trained), str(shards), "-o", str(out), "--bootstrap", "20"]) == 0
     card = read_weights(out).card
     assert card["calibration"]["after"]["nll"]["value"] <= card["calibration"]["before"]["nll"]["value"]
 
 
-def test_it_predicts_a_number_for_each_candidate(trained: Path, tmp_path: Path) -> None:
+def test_a_new_stage_predicts_a_number_for_each_candidate(trained: Path, tmp_path: Path) -> None:
     annotations = random_annotations(NUM_LINES, seed=7)
     lines, out = write_lines(tmp_path / "lines.txt", annotations), tmp_path / "predicted.txt"
     assert predict.main([str(trained), lines, "-o", str(out)]) == 0
@@ -151,12 +151,12 @@ def test_it_predicts_a_number_for_each_candidate(trained: Path, tmp_path: Path) 
     assert out.read_text().count(DealIn.meaning) == NUM_LINES
 
 
-def test_its_encoder_is_exported_for_transformers(trained: Path, tmp_path: Path) -> None:
+def test_the_encoder_of_a_new_stage_is_exported_for_transformers(trained: Path, tmp_path: Path) -> None:
     assert export.main([str(trained), "-o", str(tmp_path / "hf")]) == 0
     assert json.loads((tmp_path / "hf" / "card.json").read_text())["stage"] == STAGE
 
 
-def test_its_predictions_are_outputs_of_the_exported_graph(trained: Path) -> None:
+def test_the_predictions_of_a_new_stage_are_outputs_of_the_exported_graph(trained: Path) -> None:
     policy, annotations = Policy.load(trained), random_annotations(NUM_LINES, seed=7)
     outputs = graph_outputs(policy, [format_line(annotation) for annotation in annotations])
     assert list(outputs) == list(DealIn.prediction_fields)

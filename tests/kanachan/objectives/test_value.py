@@ -12,7 +12,7 @@ from kanachan.objectives.networks import objective_class
 from kanachan.objectives.value import HLGauss, ValueObjective
 
 
-def test_the_round_delta_is_that_of_the_actor(batch: Batch) -> None:
+def test_the_round_delta_is_the_actors(batch: Batch) -> None:
     target_B = objective_class("round_delta")(ObjectiveConfig(), FOUR_PLAYERS).target(batch)
     expected = [int(batch.result_BR[row, 1 + int(batch.seat_B[row])]) for row in range(len(batch))]
     assert target_B.tolist() == expected

@@ -29,7 +29,6 @@ class Table:
 
     def __init__(self, mode: str = "4p-red-east", seed: int = 1) -> None:
         self.env = RiichiEnv(game_mode=mode, seed=seed)
-        """sent and still to be sent, before the request or the end"""
         self.requests = 0
         self.illegal: list[str] = []
         self.blind = 0

@@ -1,4 +1,4 @@
-"""Distributions that actions are sampled from, against those of the players."""
+"""Distributions that actions are sampled from, compared with the choices of the players."""
 
 import math
 
@@ -13,7 +13,7 @@ SCORE_BA = torch.tensor([[0.5, -1.0, 2.0, 1.9], [3.0, 1.0, -math.inf, -math.inf]
 
 
 @pytest.mark.parametrize(("temperature", "explore"), [(1.0, 0.0), (0.5, 0.2), (2.0, 1.0)])
-def test_probabilities_are_those_by_which_players_choose(temperature: float, explore: float) -> None:
+def test_probabilities_are_the_ones_with_which_players_choose(temperature: float, explore: float) -> None:
     log_BA = Behaviour(temperature, explore).log_probabilities(SCORE_BA)
     for row, num_candidates in enumerate((4, 2)):
         score_A = SCORE_BA[row, :num_candidates].numpy()
@@ -28,7 +28,7 @@ def test_probabilities_are_those_by_which_players_choose(temperature: float, exp
         assert torch.isneginf(log_BA[row, num_candidates:]).all()
 
 
-def test_the_divergence_is_that_of_kullback_and_leibler() -> None:
+def test_the_divergence_is_the_kullback_leibler_divergence() -> None:
     log_BA, reference_BA = (Behaviour(temperature).log_probabilities(SCORE_BA) for temperature in (0.7, 1.0))
     found = divergence(log_BA, reference_BA)
     pairs = zip(log_BA[1, :2].exp().tolist(), reference_BA[1, :2].exp().tolist(), strict=True)

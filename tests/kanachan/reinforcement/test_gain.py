@@ -24,20 +24,20 @@ Floats = NDArray[np.float64]
 def policies(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Policy, Policy]:
     folder = tmp_path_factory.mktemp("weights")
     new, old = (Policy.load(written(folder / str(seed), seed=seed)) for seed in (1, 2))
-    if request.param == "one encoder":  # which is computed once for both
+    if request.param == "one encoder":  # the encoder is computed once for both
         new.network.encoder.load_state_dict(old.network.encoder.state_dict())
     return new, old
 
 
 def probabilities(policy: Policy) -> list[Floats]:
-    """By decision, of its candidates as `BEHAVIOUR` samples them, by the code of the players."""
+    """For each decision, the probabilities with which `BEHAVIOUR` samples its candidates, by the players' code."""
     weight = [np.exp(p.score.astype(np.float64) / BEHAVIOUR.temperature) for p in policy.predictions(ANNOTATIONS)]
     softmax = [weight_A / weight_A.sum() for weight_A in weight]
     return [(1 - BEHAVIOUR.explore) * p_A + BEHAVIOUR.explore / len(p_A) for p_A in softmax]
 
 
 def all_actions(recorded: list[Floats]) -> Columns:
-    """Every decision with each of its actions, as if taken in a game of its own, with these probabilities."""
+    """Every decision with each of its actions, each as if taken in a separate game, with these probabilities."""
     taken, logs = [], list[float | None]()
     for number, annotation in enumerate(ANNOTATIONS):
         for action in range(len(annotation.actions)):
@@ -77,7 +77,7 @@ def test_over_all_actions_the_gain_of_a_planted_reward_is_exact(
 
 
 def test_over_all_courses_of_a_round_the_gain_is_exact() -> None:
-    """Three decisions in a round, each policy depending on what was done before."""
+    """Three decisions in a round; each policy depends on the actions before."""
     rng = np.random.default_rng(0)
     returns, new, old, recorded = (
         {course[:length]: rng.dirichlet([1.0, 1.0]) for length in range(4) for course in courses()} for _ in range(4)

@@ -1,4 +1,4 @@
-"""Which seats of self-play were a network's."""
+"""Which seats in self-play belonged to a network."""
 
 import shutil
 from pathlib import Path
@@ -16,7 +16,7 @@ from tests.support.tiny_weights import written
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two games of two networks, of which one also takes its best actions, and of rules."""
+    """Two games of two networks, one of which also plays its best actions in other seats, and of rule-based players."""
     folder = tmp_path_factory.mktemp("games")
     ours, other = (str(written(folder / name, seed=seed, layers=1)) for seed, name in enumerate(("ours", "other")))
     players = [f"{ours}@2=0.3", f"{other}@3=0.3", f"{ours}=0.2", "rule=0.2"]
@@ -30,7 +30,9 @@ def shards(folder: Path) -> Shards:
     return open_shards(folder / "shards", "test", behaviour=True)
 
 
-def test_the_decisions_of_a_network_are_those_drawn_in_its_seats(folder: Path, shards: Shards, tmp_path: Path) -> None:
+def test_the_decisions_of_a_network_are_the_ones_drawn_in_its_seats(
+    folder: Path, shards: Shards, tmp_path: Path
+) -> None:
     moved = shutil.copytree(folder / "ours", tmp_path / "moved")
     columns = shards.gather(np.arange(len(shards)))
     assert columns.log_probability is not None
@@ -51,7 +53,7 @@ def test_the_decisions_of_a_network_are_those_drawn_in_its_seats(folder: Path, s
         (("ours@1", "ours@2"), "played at several temperatures"),
     ],
 )
-def test_games_that_tell_nothing_of_the_network_are_refused(
+def test_games_that_are_of_no_use_for_the_network_are_refused(
     players: tuple[str, ...], words: str, folder: Path, shards: Shards
 ) -> None:
     hash_of = {name: (weights_hash(folder / name),) for name in ("ours", "other")}
@@ -62,7 +64,7 @@ def test_games_that_tell_nothing_of_the_network_are_refused(
     assert all(player in str(error.value) for player in players)
 
 
-def test_games_of_other_settings_are_refused(folder: Path, shards: Shards) -> None:
+def test_games_that_do_not_follow_from_their_settings_are_refused(folder: Path, shards: Shards) -> None:
     shards.made["self_play"]["seed"] = 3
     with pytest.raises(ValueError, match="holds games that do not follow from its settings: another version"):
         LearnerSeats(shards, str(folder / "ours")).are_of(shards.gather(np.arange(5)))

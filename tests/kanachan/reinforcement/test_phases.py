@@ -14,7 +14,7 @@ from tests.support.processes import wait_until
 
 
 def models(made: Path, *arguments: str) -> Phase:
-    """A command of this package that is quick, done when a file is there."""
+    """A quick command of this package, which is done when a file exists."""
     return Phase("models", arguments, made.is_file)
 
 
@@ -51,7 +51,7 @@ run_phase(Phase("selfplay", ["rule", "-n", "100000", "-j", "1", "-o", {str(folde
           Path({str(tmp_path / "log")!r}), StopRequest())
 """
     parent = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    # before it is the command, the child still has the command line of its parent, and may not be bound to it yet
+    # before the child runs the command, it has its parent's command line, and may not be bound to the parent yet
     wait_until(lambda: any(b"\0selfplay\0" in command for command in commands_with(str(folder))), 240)
     parent.kill()
     parent.wait()
@@ -59,9 +59,9 @@ run_phase(Phase("selfplay", ["rule", "-n", "100000", "-j", "1", "-o", {str(folde
 
 
 def commands_with(text: str) -> list[bytes]:
-    """Returns the command lines of all processes that hold a text."""
+    """Returns the command lines, among all processes, that contain a text."""
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
-        with suppress(OSError):  # it has ended
+        with suppress(OSError):  # the process has ended
             found.append(path.read_bytes())
     return [command for command in found if text.encode() in command]

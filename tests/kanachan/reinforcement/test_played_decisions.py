@@ -31,9 +31,9 @@ def columns_of(shards: Shards) -> Columns:
     return shards.gather(np.arange(len(shards)))
 
 
-def test_the_learners_decisions_are_those_with_a_probability_when_the_others_have_none(played: PlayedGames) -> None:
+def test_decisions_with_a_probability_are_the_learners_if_the_others_have_none(played: PlayedGames) -> None:
     num_selected = num_rows = 0
-    for split in ("train", "validation"):  # in one of them alone the learner may have all seats
+    for split in ("train", "validation"):  # in a single split the learner may have all seats
         shards = open_shards(played.shards, split, hidden=True, behaviour=True)
         log_probability = columns_of(shards).log_probability
         selected = columns_of(decisions(played).select(shards)).log_probability
@@ -65,7 +65,9 @@ def test_a_decision_is_labelled_with_its_probability_and_the_return_of_its_seat(
     assert (label_B3[:, 2] == 1).all()
 
 
-def test_of_decisions_with_a_dominating_action_a_share_stands_for_all(played: PlayedGames, shards: Shards) -> None:
+def test_a_share_of_the_decisions_with_a_dominating_action_represents_all_of_them(
+    played: PlayedGames, shards: Shards
+) -> None:
     everything, made = columns_of(decisions(played).select(shards)), decisions(played, keep=0.25)
     kept = made.select(shards)
     columns = columns_of(kept)
@@ -78,7 +80,7 @@ def test_of_decisions_with_a_dominating_action_a_share_stands_for_all(played: Pl
 
 
 def own_probability(columns: Columns) -> NDArray[np.float64]:
-    """That of the action taken, without exploring."""
+    """The probability of the action taken, without exploring."""
     assert columns.log_probability is not None
     mixed_B = np.exp(columns.log_probability.astype(float))
     return np.asarray((mixed_B - EXPLORE / columns.actions.lengths) / (1 - EXPLORE))

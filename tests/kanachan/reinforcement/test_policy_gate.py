@@ -11,7 +11,7 @@ TOO_FAR: dict[str, object] = {"gain": None, "unit": "ranks"}
 
 
 def reported(value: float, games: int = 100) -> dict[str, object]:
-    """A gain in all games and, for the choice, in half of them; it is 0.001 in the other half."""
+    """A report of this gain in all games and in the half that chooses; in the other half the gain is 0.001."""
     gain = {"value": value, "low": value - 0.02, "high": value + 0.02}
     reporting = {"gain": {"value": 0.001, "low": -0.002, "high": 0.004}}
     return {"gain": gain, "unit": "ranks", "choosing": {"gain": gain, "games": games}, "reporting": reporting}
@@ -45,14 +45,14 @@ SMALL = {0.5: reported(-0.002), 0.25: reported(0.001)}
         ({1.0: TOO_FAR, **SMALL}, [1, 0.5, 0.25], 0.25),
     ],
 )
-def test_the_share_with_the_highest_gain_is_searched(
+def test_the_share_with_the_highest_gain_is_searched_for(
     reports: Mapping[float, Mapping[str, object]], measured: list[float], chosen: float
 ) -> None:
     gate = searched(reports)
     assert (list(gate.reports), gate.chosen) == (measured, chosen)
 
 
-def test_the_gain_that_is_reported_is_of_games_that_did_not_choose() -> None:
+def test_the_reported_gain_is_from_games_that_did_not_choose_the_share() -> None:
     gate = searched({1.0: reported(0.01), 2.0: reported(0.009)})
     assert gate.gain == {"value": 0.001, "low": -0.002, "high": 0.004}
     assert gate.in_words() == (
@@ -60,7 +60,7 @@ def test_the_gain_that_is_reported_is_of_games_that_did_not_choose() -> None:
     )
 
 
-def test_the_policy_stays_where_no_share_gains() -> None:
+def test_the_policy_stays_if_no_share_gains() -> None:
     gate = searched(dict.fromkeys((1.0, 0.5, 0.25), reported(-0.001)))
     assert (list(gate.reports), gate.chosen) == ([1, 0.5, 0.25], None)
     assert gate.in_words() == (
@@ -69,5 +69,5 @@ def test_the_policy_stays_where_no_share_gains() -> None:
     )
 
 
-def test_a_gain_of_too_few_games_for_a_verdict_is_not_taken() -> None:
+def test_a_share_is_not_taken_if_its_gain_is_from_too_few_games() -> None:
     assert searched(dict.fromkeys((1.0, 0.5, 0.25), reported(0.02, games=FEWEST_GAMES - 1))).chosen is None

@@ -1,4 +1,4 @@
-"""The loss of stage policy against a plain loop, and what has a gradient."""
+"""The loss of stage policy against a plain loop, and its first gradient."""
 
 import math
 from dataclasses import replace
@@ -37,7 +37,7 @@ def policies(batch: Batch, temperature: float = 1.0) -> LogProbabilities:
     return LogProbabilities(*(log_probabilities(scores(batch, seed), temperature) for seed in range(3)))
 
 
-def test_the_loss_is_that_of_a_plain_loop() -> None:
+def test_the_loss_equals_a_plain_loop() -> None:
     config = PolicyConfig(clip=0.2, kl=0.3, magnet_kl=0.05)
     log = policies(random_batch(), temperature=0.7)
     batch = played(random_batch(), log.old_BA)
@@ -68,11 +68,11 @@ def test_before_the_first_step_nothing_diverges_and_nothing_is_clipped() -> None
     found = policy_gradient(PolicyConfig(), LogProbabilities(log_BA, log_BA, log_BA), played(batch, log_BA), 0.0)
     assert [float(found[name]) for name in ("divergence", "magnet_divergence", "clipped", "change")] == [0, 0, 0, 0]
     assert float(found["entropy"]) == float(found["old_entropy"]) > 0
-    # exploring makes the action taken less probable than its policy on average
+    # on average, the action taken is less probable with exploring than without
     assert float(found["importance"]) == pytest.approx(1, abs=0.3)
 
 
-def test_the_first_gradient_is_that_of_the_advantage_times_the_log_probability() -> None:
+def test_the_first_gradient_is_the_gradient_of_advantage_times_log_probability() -> None:
     batch = random_batch()
     score_BA = scores(batch, 0).requires_grad_()
     old_BA = log_probabilities(score_BA.detach(), 1.0)

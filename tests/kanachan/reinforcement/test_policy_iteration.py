@@ -48,17 +48,17 @@ def test_fewer_iterations_than_a_run_has_are_refused(tmp_path: Path) -> None:
         run_iterations(given)
 
 
-def test_games_of_which_only_some_shards_are_in_their_place_are_not_complete(tmp_path: Path) -> None:
+def test_games_are_not_complete_until_all_of_their_files_are_in_place(tmp_path: Path) -> None:
     iteration = Iteration(config(tmp_path), 0, "old")
     iteration.folder.mkdir(parents=True)
     packed(iteration.games, train=8, validation=4, test=4)
     _, games = next(iteration.fits())
     assert games.is_done()
-    (iteration.games / "README.md").unlink()  # as after a kill while they were moved there
+    (iteration.games / "README.md").unlink()  # as after a kill while the files were moved there
     assert not games.is_done()
 
 
-def test_games_of_which_a_split_has_none_end_the_run_with_advice(tmp_path: Path) -> None:
+def test_a_split_without_games_ends_the_run_with_advice(tmp_path: Path) -> None:
     weights = written(tmp_path / "weights", layers=1)
     given = replace(config(tmp_path, style="east", processes=1), init=str(weights))
     given = replace(given, selfplay=replace(given.selfplay, games=1))
@@ -93,7 +93,7 @@ def test_several_processes_are_refused_before_anything_is_written(
     assert not (tmp_path / "run").exists()
 
 
-def test_a_reward_predictor_that_is_given_is_not_fitted_again(tmp_path: Path) -> None:
+def test_no_reward_predictor_is_fitted_if_one_is_given(tmp_path: Path) -> None:
     given = replace(config(tmp_path), policy=PolicyConfig(reward="reference/reward"))
     found = commands(Iteration(given, 0, "old"))
     assert [command.split()[:3] for command in found] == [
@@ -102,7 +102,7 @@ def test_a_reward_predictor_that_is_given_is_not_fitted_again(tmp_path: Path) ->
     ]
 
 
-def test_candidates_have_the_heads_of_the_update_and_the_gate_its_exact_points(tmp_path: Path) -> None:
+def test_candidates_have_the_heads_of_the_update_and_the_gate_gets_the_exact_points(tmp_path: Path) -> None:
     old = written(tmp_path / "old", layers=1, round_winner=1.0)  # with a head that no policy has
     given = replace(config(tmp_path), policy=PolicyConfig(reward="reward", points=(4 / 3, 1 / 3, -2 / 3, -1.0)))
     iteration = Iteration(given, 0, str(old))
@@ -118,7 +118,7 @@ RUN = Path("run")
 
 
 def folder_with_weights(folder: Path) -> Path:
-    """Makes a folder with the weights of a tiny policy; all its paths, which name the games, are relative to it."""
+    """Makes a folder with the weights of a tiny policy. Paths are relative to it, as they determine the games."""
     made = read_weights(written(folder / "weights", layers=1))
     write_weights(made.path, made.tensors, {**made.card, "commit": None, "versions": {}})  # the same at every commit
     return folder
@@ -136,7 +136,7 @@ def started(folder: Path, *more: str) -> subprocess.Popen[bytes]:
 
 @pytest.mark.slow
 def test_iterations_killed_in_every_phase_end_with_the_same_weights(tmp_path: Path) -> None:
-    # of one name, which is in the cards of the weights
+    # folders of the same name, as it is in the cards of the weights
     whole, killed = (folder_with_weights(tmp_path / name / "folder") for name in ("whole", "killed"))
     assert started(whole).wait() == 0
     for mark in ("games", "update/checkpoints", "gate"):
@@ -160,7 +160,7 @@ def test_a_share_that_the_gate_has_chosen_plays_in_the_next_iteration(tmp_path: 
     while not first.exists():
         assert process.poll() is None
         time.sleep(0.02)
-    (first / "gate").mkdir()  # while the games are played: the iteration finds its gains estimated already
+    (first / "gate").mkdir()  # while the games are played, so that the iteration finds its gains already estimated
     for share, gain in ((1.0, -0.1), (0.5, 0.1)):
         (first / f"gate/share-{share:g}.json").write_text(json.dumps(reported(gain)))
     assert process.wait() == 0

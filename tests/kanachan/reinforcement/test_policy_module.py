@@ -46,7 +46,7 @@ def module(
 @pytest.fixture(scope="module")
 def games(weights: Path) -> list[list[Batch]]:
     """The decisions of simulated games, in batches, with actions that the policy has drawn: some to learn from, and
-    some others."""
+    some held out."""
     found, policy, generator = [], fixed(weights), torch.Generator().manual_seed(0)
     for seeds in ((0, 1, 2), (3, 4)):
         annotations = [a for seed in seeds for a in simulate_game(FOUR_PLAYERS, seed=seed).annotations]
@@ -70,8 +70,8 @@ def rewarded(batch: Batch) -> Tensor:
 
 
 def with_rewards(batches: list[Batch], *, is_shuffled: bool = False) -> list[Batch]:
-    """The batches with an advantage of 1 for the action that is rewarded, less the mean; or with these exchanged among
-    the decisions."""
+    """The batches with the standardised reward as advantage, where the reward is 1 for the rewarded action and 0 for
+    others; on request the advantages are shuffled among the decisions."""
     reward_N = torch.cat([rewarded(b).gather(1, b.chosen_B[:, None])[:, 0] for b in batches]).float()
     advantage_N = (reward_N - reward_N.mean()) / reward_N.std()
     if is_shuffled:
@@ -85,7 +85,7 @@ def with_rewards(batches: list[Batch], *, is_shuffled: bool = False) -> list[Bat
 
 
 def probability_of_reward(policy: TemperedNetwork, batches: list[Batch]) -> float:
-    """The mean probability of the action that is rewarded, where it is possible."""
+    """The mean probability of the rewarded action over the decisions in which it is possible."""
     with torch.no_grad():
         found = [policy(batch).exp()[rewarded(batch)] for batch in batches]
     return float(torch.cat(found).mean())
@@ -101,9 +101,7 @@ def trained(weights: Path, train: list[Batch], validation: list[Batch]) -> tuple
     return stage, rows
 
 
-def test_an_action_that_is_rewarded_becomes_more_probable_in_other_games(
-    weights: Path, games: list[list[Batch]]
-) -> None:
+def test_a_rewarded_action_becomes_more_probable_in_other_games(weights: Path, games: list[list[Batch]]) -> None:
     train, held_out = games
     stage, rows = trained(weights, with_rewards(train), with_rewards(held_out))
     before, after = (probability_of_reward(p, held_out) for p in (fixed(weights), stage._policy))
@@ -113,9 +111,7 @@ def test_an_action_that_is_rewarded_becomes_more_probable_in_other_games(
     assert covariance > 0.12
 
 
-def test_rewards_that_are_exchanged_among_the_decisions_change_nothing_in_other_games(
-    weights: Path, games: list[list[Batch]]
-) -> None:
+def test_shuffled_rewards_change_almost_nothing_in_other_games(weights: Path, games: list[list[Batch]]) -> None:
     train, held_out = games
     stage, rows = trained(weights, with_rewards(train, is_shuffled=True), with_rewards(held_out))
     before, after = (probability_of_reward(p, held_out) for p in (fixed(weights), stage._policy))
@@ -128,13 +124,13 @@ def test_a_step_without_finite_numbers_is_skipped_and_the_run_goes_on(weights: P
     train, held_out = (with_rewards(batches) for batches in games)
     train[3] = replace(train[3], numeric_BN=train[3].numeric_BN * torch.nan)
     stage, rows = trained(weights, train, held_out)
-    assert max(rows.of("train/skipped_steps").values()) == STEPS // len(train) + 1  # of each pass
+    assert max(rows.of("train/skipped_steps").values()) == STEPS // len(train) + 1  # one in each pass
     assert math.isfinite(stage.entropy_weight)
     assert probability_of_reward(stage._policy, held_out) > 2 * probability_of_reward(fixed(weights), held_out)
 
 
 @pytest.mark.parametrize("magnet_seed", [None, 0, 1], ids=["no magnet", "magnet of this encoder", "of another"])
-def test_an_encoder_that_is_not_trained_is_computed_once_with_the_same_losses(
+def test_computing_a_frozen_encoder_once_gives_the_same_losses_and_gradients(
     magnet_seed: int | None, weights: Path, games: list[list[Batch]], tmp_path: Path
 ) -> None:
     magnet = None if magnet_seed is None else fixed(written(tmp_path, layers=1, seed=magnet_seed))

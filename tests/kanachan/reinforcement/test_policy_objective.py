@@ -1,4 +1,4 @@
-"""Weights of stage policy act wherever those of imitation do: here both are the same tensors."""
+"""Weights of stage policy work wherever weights of imitation do; here both have the same tensors."""
 
 import json
 from pathlib import Path
@@ -32,7 +32,7 @@ def shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return packed(tmp_path_factory.mktemp("data") / "shards", 60, validation=60, test=60)
 
 
-def test_it_is_evaluated_calibrated_and_predicted_as_imitation_is(
+def test_a_policy_is_evaluated_and_calibrated_and_predicts_like_imitation(
     weights: dict[StageName, Path], shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     given = [str(weights[stage]) for stage in STAGES]
@@ -54,7 +54,7 @@ def test_it_is_evaluated_calibrated_and_predicted_as_imitation_is(
     assert (tmp_path / "imitation.txt").read_text() == (tmp_path / f"{POLICY}.txt").read_text()
 
 
-def test_it_plays_and_reviews_games(weights: dict[StageName, Path], tmp_path: Path) -> None:
+def test_a_policy_plays_and_reviews_games(weights: dict[StageName, Path], tmp_path: Path) -> None:
     events = [START, *events_of(5)[1:20]]
     ours, theirs = ([answer.get("pai") for answer in answers(bot_of(weights[s], 0), events)] for s in STAGES)
     assert ours == theirs
@@ -73,7 +73,7 @@ def test_it_plays_and_reviews_games(weights: dict[StageName, Path], tmp_path: Pa
         ("rank", POLICY, "encoder from"),
     ],
 )
-def test_a_run_starts_from_it_as_from_imitation(
+def test_a_run_starts_from_a_policy_as_from_imitation(
     stage: StageName, init: StageName, origin: str, weights: dict[StageName, Path], tmp_path: Path
 ) -> None:
     path = written(tmp_path, init)

@@ -35,7 +35,7 @@ def trained(played: PlayedGames, tmp_path_factory: pytest.TempPathFactory) -> Pa
     return out
 
 
-def test_probabilities_computed_again_are_those_of_the_games(played: PlayedGames) -> None:
+def test_recomputed_probabilities_equal_the_recorded_ones(played: PlayedGames) -> None:
     config = TrainConfig(
         stage="policy",
         data=DataConfig(path=str(played.shards), batch=16, micro_batch=16),
@@ -71,7 +71,7 @@ def test_a_run_moves_the_policy_a_little_and_writes_weights_with_a_card(trained:
     assert {"train/divergence", "train/entropy_weight", "train/clipped", "validation/covariance"} <= rows[0].keys()
 
 
-def test_a_magnet_is_another_policy_than_that_of_the_start(played: PlayedGames, tmp_path: Path) -> None:
+def test_a_magnet_can_be_another_policy_than_the_initial_one(played: PlayedGames, tmp_path: Path) -> None:
     magnet = written(tmp_path / "magnet", "policy", seed=1, layers=1)
     assert run(played, tmp_path / "run", "--policy.magnet", str(magnet), "--run.steps", "1") == 0
     row = next(row for row in rows_of(tmp_path / "run") if row["train/loss"])

@@ -1,4 +1,4 @@
-"""A policy of three players: from their own games to a policy whose gain is measured, on tiny models."""
+"""A policy of three players learns from its own games, and its gain is measured, on tiny models."""
 
 import json
 from contextlib import chdir
@@ -16,7 +16,7 @@ from tests.support.tiny_weights import written
 
 
 class ThreePlayers(NamedTuple):
-    """Self-play of a policy of three players against rule-based ones, and what learns from it."""
+    """Self-play of a policy of three players against rule-based ones, with its weights and a reward predictor."""
 
     weights: Path
     shards: Path

@@ -1,4 +1,4 @@
-"""Returns of rounds: what they add up to, and which decisions they are of."""
+"""Returns of rounds: what they add up to, and to which decisions they belong."""
 
 from pathlib import Path
 
@@ -27,7 +27,7 @@ def predictor(reward: Path) -> RewardPredictor:
 
 
 @pytest.mark.parametrize("utility", UTILITIES)
-def test_the_returns_of_a_game_add_up_to_its_utility_less_what_was_expected(
+def test_the_returns_of_a_game_add_up_to_its_utility_less_the_expected_utility(
     predictor: RewardPredictor, utility: Utility
 ) -> None:
     return_NS = RoundReturns(ROUNDS, predictor, utility, FOUR_PLAYERS).return_NS
@@ -38,7 +38,7 @@ def test_the_returns_of_a_game_add_up_to_its_utility_less_what_was_expected(
         np.testing.assert_allclose(return_NS[rows].sum(axis=0), brought_S, rtol=1e-3, atol=1e-3)
 
 
-def test_what_one_seat_wins_in_rank_the_others_lose(predictor: RewardPredictor) -> None:
+def test_the_returns_of_the_seats_in_ranks_add_up_to_zero(predictor: RewardPredictor) -> None:
     return_NS = RoundReturns(ROUNDS, predictor, Utility(), FOUR_PLAYERS).return_NS
     assert np.abs(return_NS).max() > 0.1
     np.testing.assert_allclose(return_NS.sum(axis=1), 0, atol=1e-4)
@@ -60,7 +60,7 @@ def test_certain_ranks_are_worth_their_points(predictor: RewardPredictor) -> Non
         assert Utility().expected(certain)[0, seat] == (1.5, 0.5, -0.5, -1.5)[rank]
 
 
-def test_a_round_before_one_that_is_missing_has_no_return(predictor: RewardPredictor) -> None:
+def test_a_round_before_a_missing_one_has_no_return(predictor: RewardPredictor) -> None:
     (rows,) = np.nonzero(ROUNDS.game == ROUNDS.game[40])
     missing = int(rows[len(rows) // 2])
     assert (ROUNDS.delta[missing] != 0).any()
@@ -81,7 +81,7 @@ def test_a_decision_has_the_return_of_its_round(tmp_path: Path, predictor: Rewar
     assert np.isfinite(returns.of(columns)).all()
 
 
-def test_a_decision_of_an_unknown_round_has_none(predictor: RewardPredictor) -> None:
+def test_a_decision_of_an_unknown_round_has_no_return(predictor: RewardPredictor) -> None:
     columns = columns_of_annotations(random_annotations(5, seed=1), FOUR_PLAYERS)
     for rounds in (ROUNDS, ROUNDS.rows(0, 0)):
         return_BS = RoundReturns(rounds, predictor, Utility(), FOUR_PLAYERS).of(columns)

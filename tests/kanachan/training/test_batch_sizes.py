@@ -42,7 +42,7 @@ def test_any_number_of_devices_shares_the_batch_of_any_stage(stage: str) -> None
 
 
 @pytest.mark.parametrize("count", [1, 2, 4, 8])
-def test_the_settings_that_check_everything_suit_the_usual_numbers_of_devices(count: int) -> None:
+def test_the_debug_settings_suit_the_usual_numbers_of_devices(count: int) -> None:
     given = yaml.safe_load((CONFIGS / "debug.yaml").read_text())["data"]
     assert sizes(on_cpus(count), given["batch"], given["micro_batch"]) == (given["batch"], given["micro_batch"])
 
@@ -55,7 +55,7 @@ def test_one_process_takes_the_defaults() -> None:
     assert sizes(on_cpus(8), micro_batch=64) == (512, 64)
 
 
-def test_a_gpu_takes_what_its_memory_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_gpu_takes_the_micro_batch_that_its_memory_holds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 8)
     gpus = Devices(is_gpu=True, use_bf16=True, use_varlen=True, world=World(8, 1))
     for gigabytes, of_large, of_base, exactly in ((8, 64, 128, 64), (24, 128, 512, 256), (80, 512, 1024, 512)):
@@ -85,7 +85,7 @@ def test_a_given_batch_that_cannot_be_shared_is_refused_with_the_nearest(
         sizes(on_cpus(6), *given)
 
 
-def test_a_resumed_run_keeps_its_batch_and_makes_smaller_micro_batches_where_it_must() -> None:
+def test_a_resumed_run_keeps_its_batch_and_makes_micro_batches_smaller_if_it_must() -> None:
     assert sizes(on_cpus(2), 32, 16, resumed=True) == (32, 16)
     assert sizes(on_cpus(4), 32, 16, resumed=True) == (32, 8)
     assert sizes(on_cpus(6), 264, 66, resumed=True) == (264, 44)

@@ -35,7 +35,7 @@ def stopped(shards: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def out(stopped: Path, tmp_path: Path) -> Path:
-    """A copy of it."""
+    """A copy of the stopped run."""
     return Path(shutil.copytree(stopped, tmp_path / "run"))
 
 
@@ -95,7 +95,7 @@ def test_a_stop_signal_does_not_wait_for_a_validation(
     assert same_weights(tmp_path / "run", tmp_path / "whole")
 
 
-def test_a_run_that_has_ended_is_not_started_again_without_its_checkpoints_either(
+def test_a_finished_run_is_not_started_again_even_without_its_checkpoints(
     imitation: Path, shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = Path(shutil.copytree(imitation, tmp_path / "run"))
@@ -152,7 +152,7 @@ def test_a_truncated_checkpoint_is_named_and_the_previous_one_is_resumed(
 
 
 def test_a_damaged_checkpoint_does_not_displace_the_previous_one(out: Path, last: Path) -> None:
-    """If the process is killed at that moment, there is nothing else to resume from."""
+    """If the process were killed meanwhile, there would be nothing else to resume from."""
     last.write_bytes(b"")
     previous_step = read_checkpoint(out / "checkpoints" / "previous.ckpt")["global_step"]
     assert train.main(["--resume", str(out), "--run.steps", str(previous_step + 1)]) == 0
@@ -175,7 +175,7 @@ def test_a_run_without_a_whole_checkpoint_is_refused_with_the_names_of_the_files
             checkpoint_to_resume(last.parent, Schedule(0, 1))
 
 
-def test_a_checkpoint_of_another_network_is_refused_with_advice(
+def test_a_checkpoint_of_another_format_version_is_refused(
     shards: Path, out: Path, last: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     torch.save({**read_checkpoint(last.rename(tmp_path / "moved")), "format_version": 1}, last)
@@ -183,7 +183,7 @@ def test_a_checkpoint_of_another_network_is_refused_with_advice(
     assert f"error: {last}: written in format version 1" in capsys.readouterr().err
 
 
-def test_a_full_disk_is_named_and_spares_the_previous_checkpoint(
+def test_a_full_disk_is_reported_and_spares_the_last_checkpoint(
     shards: Path, out: Path, last: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = last.read_bytes()

@@ -1,4 +1,4 @@
-"""Runs that are trained further than they were meant to be."""
+"""Runs that are trained further than planned."""
 
 import shutil
 import signal
@@ -19,7 +19,7 @@ SETTINGS = (
     *("--run.steps", "10", "--data.batch", "60", "--data.micro_batch", "30", "--run.validation_interval", "420"),
     *("--optim.average", "0.9", "--run.early_stopping", "null"),
 )
-"""a validation after 7 steps, and after 8 the rate falls"""
+"""a validation after 7 steps; after 8 steps the learning rate falls"""
 
 pytestmark = pytest.mark.usefixtures("threads")
 
@@ -43,13 +43,13 @@ def extended(out: Path, *length: str) -> int:
 
 @pytest.fixture(scope="module")
 def planned(shards: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a run that was as long from the start."""
+    """The folder of a run that was planned as long from the start."""
     out = tmp_path_factory.mktemp("planned") / "rank"
     assert run("rank", shards, out, *SETTINGS, *LONGER) == 0
     return out
 
 
-def test_a_run_trained_further_equals_one_planned_so_from_the_start(copy: Path, ended: Path, planned: Path) -> None:
+def test_a_run_trained_further_equals_one_planned_with_that_length(copy: Path, ended: Path, planned: Path) -> None:
     assert rows_of(ended)[:9] == rows_of(planned)[:9]  # 8 steps and a validation, before it cools down
     assert rows_of(ended)[9:] != rows_of(planned)[9 : len(rows_of(ended))]
     assert extended(copy, *LONGER) == 0
@@ -57,7 +57,7 @@ def test_a_run_trained_further_equals_one_planned_so_from_the_start(copy: Path, 
     assert same_weights(copy, planned)
 
 
-def test_a_run_at_a_constant_rate_is_cooled_down_as_one_planned_so(shards: Path, tmp_path: Path) -> None:
+def test_a_run_at_a_constant_rate_can_be_cooled_down_later_as_if_planned(shards: Path, tmp_path: Path) -> None:
     open_ended, planned = tmp_path / "open", tmp_path / "planned"
     longer = ("--run.steps", "14", "--optim.cooldown", "3")
     assert run("rank", shards, open_ended, *SETTINGS, "--optim.cooldown", "0") == 0
@@ -71,7 +71,9 @@ def test_a_run_at_a_constant_rate_is_cooled_down_as_one_planned_so(shards: Path,
 
 
 @pytest.mark.slow
-def test_a_run_without_validation_is_trained_further_as_one_planned_so(shards: Path, tmp_path: Path) -> None:
+def test_a_run_without_validation_trained_further_equals_one_planned_with_that_length(
+    shards: Path, tmp_path: Path
+) -> None:
     data = Path(shutil.copytree(shards, tmp_path / "data"))
     (data / "validation-00000.arrow").unlink()
     for name, length in (("short", ()), ("planned", LONGER)):
@@ -82,10 +84,10 @@ def test_a_run_without_validation_is_trained_further_as_one_planned_so(shards: P
 
 
 @pytest.mark.slow
-def test_a_run_trained_further_to_stop_early_ends_with_weights_of_its_own(
+def test_a_run_trained_further_until_it_stops_early_ends_with_its_own_best_weights(
     shards: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    losses = {5: 3.0, 10: 2.9, 15: 2.8, 20: 2.0}  # the last one when the rate has fallen
+    losses = {5: 3.0, 10: 2.9, 15: 2.8, 20: 2.0}  # the last one is after the rate has fallen
     monkeypatch.setattr(best_weights, "validation_metrics", lambda trainer: {"loss": losses[trainer.global_step]})
     settings = ("--run.validation_interval", "160", "--run.early_stopping", "3")
     assert run("rank", shards, tmp_path / "short", *settings) == 0
@@ -106,14 +108,14 @@ def test_a_run_killed_while_it_is_trained_further_is_resumed_as_if_nothing_had_h
     process.kill()
     process.join()
     assert process.exitcode == -signal.SIGKILL, "the run had ended before"
-    assert same_weights(copy, ended)  # until the longer run ends
+    assert same_weights(copy, ended)  # the old weights stay until the longer run ends
     assert extended(copy) == 0
     assert rows_of(copy) == rows_of(planned)
     assert same_weights(copy, planned)
 
 
-def test_the_length_is_also_given_in_passes(copy: Path) -> None:
-    assert extended(copy, "--run.passes", "1.5") == 0  # of 10 steps
+def test_the_new_length_can_be_given_in_passes(copy: Path) -> None:
+    assert extended(copy, "--run.passes", "1.5") == 0  # a pass is 10 steps
     last = read_checkpoint(copy / "checkpoints" / "last.ckpt")
     assert last["global_step"] == read_weights(copy).card["steps"] == 15
 
@@ -126,7 +128,9 @@ def test_a_run_whose_rate_falls_from_the_first_step_keeps_its_length(
     assert "has fallen from the first step on" in capsys.readouterr().err
 
 
-def test_a_run_of_its_full_length_is_not_trained_further(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_that_already_has_the_length_is_not_trained_further(
+    copy: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert extended(copy, "--run.steps", "10") == 0
     assert "has ended already" in capsys.readouterr().out
 
@@ -139,7 +143,7 @@ def test_a_run_of_its_full_length_is_not_trained_further(copy: Path, capsys: pyt
         ([*LONGER, "--optim.warmup", "2"], "optim.warmup was 5"),
     ],
 )
-def test_what_would_change_the_steps_that_were_taken_is_refused(
+def test_changes_of_steps_already_taken_are_refused(
     changes: list[str], words: str, copy: Path, ended: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     try:

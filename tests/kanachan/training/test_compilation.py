@@ -1,4 +1,4 @@
-"""What is compiled of a network: as little as possible; and where that is refused."""
+"""Compilation of networks: of as little as possible, and when it is refused."""
 
 import sys
 import sysconfig
@@ -35,7 +35,7 @@ def batches() -> list[Batch]:
 
 
 def test_one_graph_for_each_kind_of_block_serves_all_shapes_of_packed_batches() -> None:
-    """On the meta device, which computes shapes alone, by the operations of a GPU."""
+    """On the meta device, which computes only shapes, with the operations of a GPU."""
     torch.compiler.reset()
     network, _ = made("meta")
     compile_network(network, is_gpu=True, backend="eager")
@@ -53,7 +53,7 @@ def test_one_graph_for_each_kind_of_block_serves_all_shapes_of_packed_batches() 
 @pytest.mark.parametrize(
     ("is_gpu", "recomputes", "num_graphs"), [(False, False, 1), pytest.param(True, True, 2, marks=pytest.mark.slow)]
 )
-def test_compiled_networks_have_the_losses_and_gradients_of_others_in_few_graphs(
+def test_compiled_networks_have_the_same_losses_and_gradients_in_few_graphs(
     is_gpu: bool, num_graphs: int, recomputes: bool
 ) -> None:
     torch.compiler.reset()
@@ -77,7 +77,9 @@ def test_compiled_networks_have_the_losses_and_gradients_of_others_in_few_graphs
 @pytest.mark.parametrize(
     ("settings", "is_gpu"), [(RunConfig(compile=True), False), (RunConfig(attention="flex"), True)]
 )
-def test_without_a_compiler_it_is_refused(settings: RunConfig, is_gpu: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compilation_is_refused_without_a_compiler_or_the_headers_of_python(
+    settings: RunConfig, is_gpu: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("CXX", "no-such-compiler")
     require_compiler(RunConfig(attention="flex"), is_gpu=False)
     with pytest.raises(ValueError, match="needs a C.. compiler, and no-such-compiler was not found"):
@@ -89,7 +91,7 @@ def test_without_a_compiler_it_is_refused(settings: RunConfig, is_gpu: bool, mon
             require_compiler(settings, is_gpu=is_gpu)
 
 
-def test_sharded_weights_are_refused(
+def test_compilation_of_sharded_weights_is_refused(
     shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CXX", sys.executable)

@@ -131,7 +131,7 @@ class ReadBacks(TorchDispatchMode):
         return function(*args, **(kwargs or {}))
 
 
-def test_tokens_and_operations_are_those_of_the_batches_since_the_last_row() -> None:
+def test_tokens_and_operations_are_counted_since_the_last_row() -> None:
     rows, loader = Rows(), batches(48)
     make_trainer(rows, accumulate_grad_batches=2).fit(make_stage(), loader)
     for step in (2, 4, 6):
@@ -145,7 +145,7 @@ def test_tokens_and_operations_are_those_of_the_batches_since_the_last_row() -> 
 
 
 def seconds_of(rows: Rows) -> dict[int, float]:
-    """Returns the duration of each row, of two steps, by its own metrics."""
+    """Returns the duration of each row, which covers two steps, by its own metrics."""
     return {step: 2 * ROWS_PER_BATCH / speed for step, speed in rows.of("train/samples_per_second").items()}
 
 
@@ -169,7 +169,7 @@ def test_the_time_of_a_validation_is_neither_training_nor_waiting() -> None:
     assert all(0 <= share < 1 for share in rows.of("train/data_wait").values())
 
 
-def test_the_share_of_the_peak_is_logged_where_a_peak_was_measured() -> None:
+def test_the_share_of_the_peak_is_logged_if_a_peak_was_measured() -> None:
     without, rows, stage = Rows(), Rows(), make_stage()
     make_trainer(without).fit(make_stage(), batches(24))
     stage.meter.peak = 1e9
@@ -180,7 +180,7 @@ def test_the_share_of_the_peak_is_logged_where_a_peak_was_measured() -> None:
 
 def test_between_two_rows_no_tensor_is_read_back() -> None:
     counts = []
-    for steps in (5, 7):  # there is a row at 4, after which Lightning would read whatever is in its progress bar
+    for steps in (5, 7):  # there is a row at 4, after which Lightning would read everything in its progress bar
         trainer = make_trainer(
             Rows(), steps=steps, callbacks=[DeterministicSeeding(0), Progress(8), EMA(0.9)], accumulate_grad_batches=2
         )

@@ -39,7 +39,7 @@ def reward(shards: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def curriculum(shards: Path, reward: Path) -> dict[StageName, Path]:
-    """Runs of the stages, each from the encoder of the one before, rank and grading with a prior."""
+    """Runs of the stages, each from the encoder of the stage before; rank and grading have a prior."""
     runs: dict[StageName, Path] = {}
     for stage in STAGES:
         init = ("--init", str(list(runs.values())[-1])) if runs else ()
@@ -77,7 +77,7 @@ def test_rank_predicts_three_ranks_for_each_action_and_six_orders(
     torch.testing.assert_close(found["scores"][is_action], points[is_action])
 
 
-def test_every_stage_learns_and_is_measured(curriculum: dict[StageName, Path], shards: Path, tmp_path: Path) -> None:
+def test_every_stage_learns_and_is_evaluated(curriculum: dict[StageName, Path], shards: Path, tmp_path: Path) -> None:
     out = tmp_path / "evaluation.json"
     options = ("--split", "validation", "--bootstrap", "20", "--json", str(out))
     assert evaluate.main([*map(str, curriculum.values()), str(shards), *options]) == 0

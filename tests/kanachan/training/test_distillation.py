@@ -1,4 +1,4 @@
-"""A network that learns from a teacher, and begins with some of its blocks."""
+"""A network that learns from a teacher, and starts with some of the teacher's blocks."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -48,7 +48,7 @@ def probabilities(path: Path, batch: Batch) -> Tensor:
         return objective.predictions(network(batch))["probabilities"]
 
 
-def test_its_probabilities_are_those_of_the_teacher_and_not_of_the_actions_taken(weights: Path) -> None:
+def test_a_network_learns_the_probabilities_of_its_teacher_and_not_the_actions_taken(weights: Path) -> None:
     learnt = []
     for change in (lambda batch: batch, with_another_action):
         data, rows = [change(batch) for batch in batches(16)], Rows()
@@ -63,7 +63,7 @@ def test_its_probabilities_are_those_of_the_teacher_and_not_of_the_actions_taken
     torch.testing.assert_close(learnt[0], probabilities(weights, data[0]), atol=0.15, rtol=0)
 
 
-def test_the_rest_of_its_share_is_the_loss_of_the_actions_taken(weights: Path) -> None:
+def test_the_loss_mixes_teacher_and_actions_taken_by_the_teachers_share(weights: Path) -> None:
     (batch,) = batches(1)
     stage = make_stage()
     labelled = teacher_at(weights).labelled(batch)
@@ -77,7 +77,7 @@ def test_the_rest_of_its_share_is_the_loss_of_the_actions_taken(weights: Path) -
     assert loss(labelled, 1.0) != loss(batch, 1.0)
 
 
-def test_the_soft_labels_are_its_calibrated_probabilities(weights: Path) -> None:
+def test_the_soft_labels_are_the_teachers_calibrated_probabilities(weights: Path) -> None:
     (batch,) = batches(4)
     given = read_weights(weights)
     write_weights(weights, given.tensors, {**given.card, "temperature": 2.0})
@@ -121,7 +121,7 @@ def test_a_shallower_network_is_trained_evaluated_and_names_its_teacher(shards: 
     assert_resumable(out, tmp_path / "half")
 
 
-def test_a_run_is_resumed_with_the_same_teacher_alone_wherever_it_is_now(
+def test_a_resumed_run_needs_the_same_teacher_but_it_may_have_moved(
     shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     teacher, out = written(tmp_path / "teacher"), tmp_path / "run"

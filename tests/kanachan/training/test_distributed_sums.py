@@ -9,7 +9,7 @@ from kanachan.training.distributed_sums import DistributedSums, means_of
 from tests.support.two_ranks import ALONE, Ranks
 
 
-def test_sums_of_all_shapes_are_those_over_the_batches_of_all_ranks() -> None:
+def test_sums_of_any_shape_are_over_the_batches_of_all_ranks() -> None:
     batches = [{"scalar": torch.tensor(float(n)), "table": torch.full((2, 3), n), "number": 0.5 * n} for n in range(4)]
 
     def work(rank: int, trainer: Any) -> dict[str, Any]:

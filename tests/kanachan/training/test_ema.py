@@ -13,7 +13,7 @@ from kanachan.training.ema import EMA, averaged
 from tests.support.tiny_runs import rows_of, run
 from tests.support.tiny_stage import batches, make_stage, make_trainer
 
-# without a prior, beside which the network's own outputs hardly count after so few steps
+# without a prior, compared with which the network's own outputs hardly count after so few steps
 PLAIN = ("--objective.prior", "null", "--run.early_stopping", "null")
 EVERY_STEP = ("--run.steps", "10", "--run.checkpoint_minutes", "0", "--run.validation_interval", "160", *PLAIN)
 AVERAGE = ("--optim.average", "0.9")
@@ -63,7 +63,7 @@ class Weights(L.Callback):
         self.of_step.append({name: p.detach().clone() for name, p in module.network.named_parameters()})
 
 
-def test_the_average_is_that_of_the_weights_after_each_step() -> None:
+def test_the_average_is_over_the_weights_after_each_step() -> None:
     ema, weights = EMA(0.9), Weights()
     make_trainer(callbacks=[ema, weights]).fit(make_stage(learning_rate=0.05), batches(24))
     expected, *after = weights.of_step

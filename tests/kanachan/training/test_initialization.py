@@ -27,7 +27,7 @@ def initial(
 
 
 def inherited(network: InitialNetwork, init: Path) -> set[str]:
-    """The parts of the network that equal those of the weights."""
+    """Returns the names of the parts that are equal in the network and in the weights."""
     theirs = read_weights(init).tensors
     return {
         part
@@ -47,7 +47,7 @@ def inherited(network: InitialNetwork, init: Path) -> set[str]:
         *((stage, "imitation", True, {"encoder", "decoder"}) for stage in ("round_delta", "rank", "grading")),
     ],
 )
-def test_all_parts_come_from_the_same_stage_and_the_encoder_or_also_the_decoder_from_another(
+def test_the_same_stage_gives_all_parts_and_another_one_the_encoder_and_optionally_the_decoder(
     stage: StageName, earlier: StageName, keeps_decoder: bool, parts: set[str], tmp_path: Path
 ) -> None:
     init = written(tmp_path, earlier)
@@ -73,7 +73,7 @@ def test_without_the_prior_of_the_weights_the_heads_are_new(tmp_path: Path) -> N
     assert made.origin.endswith("new with another prior: head, summary_head")
 
 
-def test_with_another_prior_than_that_of_the_weights_the_network_starts_as_good_as_it(tmp_path: Path) -> None:
+def test_with_another_prior_the_head_is_zero_so_that_the_network_starts_like_the_prior(tmp_path: Path) -> None:
     priors = [str(written_reward(tmp_path / f"{seed}.safetensors", seed=seed)) for seed in range(2)]
     for init in (written(tmp_path / "old", "rank"), written(tmp_path / "new", "rank", prior=priors[0])):
         made = initial("rank", init, prior=priors[1])
@@ -81,7 +81,7 @@ def test_with_another_prior_than_that_of_the_weights_the_network_starts_as_good_
         assert not made.network.head.weight.any()
 
 
-def test_a_shallower_network_begins_with_blocks_of_a_deeper_one_and_says_with_which(tmp_path: Path) -> None:
+def test_a_shallower_network_starts_with_blocks_of_a_deeper_one_and_reports_which(tmp_path: Path) -> None:
     init = written(tmp_path, "imitation", layers=5)
     made = initial("imitation", init, model=replace(TINY, layers=3))
     theirs, ours = read_weights(init).tensors, made.network.state_dict()
@@ -99,7 +99,7 @@ def test_a_shallower_network_begins_with_blocks_of_a_deeper_one_and_says_with_wh
 def test_imitation_of_three_players_starts_from_encoder_and_decoder_of_four(tmp_path: Path) -> None:
     init = written(tmp_path, "imitation")
     made = initial("imitation", init, THREE_PLAYERS)
-    assert inherited(made, init) == {"head"}  # all others have rows of their own
+    assert inherited(made, init) == {"head"}  # all other parts have rows of their own
     assert made.origin == (
         f"encoder and decoder from {init} (kanachan-4p: 1,588 tokens, 5 numbers, 80 positions, 372 actions mapped, "
         "3 tokens, 1 actions new)"
@@ -110,7 +110,7 @@ def test_imitation_of_three_players_starts_from_encoder_and_decoder_of_four(tmp_
     assert own["new"] == {"tokens": 3, "numbers": 0, "positions": 0, "actions": 1}
 
 
-def test_the_orders_of_three_seats_have_new_heads(tmp_path: Path) -> None:
+def test_rank_with_three_players_has_new_heads(tmp_path: Path) -> None:
     init = written(tmp_path, "rank")
     made = initial("rank", init, THREE_PLAYERS, rank_points=(1.0, 0.0, -1.0))
     assert made.origin.endswith("new with other shapes: head, summary_head")

@@ -22,7 +22,7 @@ from tests.support.random_annotations import altered, random_annotations
 from tests.support.tiny_runs import all_rows_of, rows_of, run
 
 CORE = Path(wandb.__file__).parent / "bin" / "wandb-core"
-"""what `wandb leet` calls, after it has imported all of wandb"""
+"""the program that `wandb leet` calls after it has imported all of wandb"""
 LENGTH = ("--run.steps", "4", "--run.validation_interval", "64", "--run.checkpoint_minutes", "0")
 WHOLE = ("--data.validation_batch", "64", "--run.validate_batches", "null")
 BOTH = ("loss", "cross_entropy")
@@ -32,7 +32,7 @@ COSTS = ("samples_per_second", "tokens_per_second", "flops_per_second", "data_wa
 
 
 def of_all_kinds(annotations: list[Annotation]) -> list[Annotation]:
-    """Some wins by tsumo are taken, and some hands of nine terminals; made-up decisions have none of these."""
+    """Makes some decisions take a tsumo or declare nine terminals; random decisions never do."""
     tsumo, kyushu = (next(a for a in range(V.action.size) if V.action.describe(a)[0] == b) for b in ("tsumo", "kyushu"))
     changed = []
     for number, annotation in enumerate(annotations):
@@ -68,7 +68,7 @@ def curriculum(shards: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[S
 
 
 def leet(file: Path, *options: str) -> str:
-    """Returns what wandb's program reads from an offline file."""
+    """Returns the output of wandb's program for an offline file."""
     command = [str(CORE), "leet", "inspect", "--no-observability", *options, "--json", "--run-file", str(file)]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
@@ -161,7 +161,9 @@ def test_settings_data_commit_and_lineage_are_in_the_config(curriculum: dict[Sta
     assert [entry["stage"] for entry in config["lineage"]] == [stage for stage in STAGES if stage != last]
 
 
-def test_the_artifact_of_the_weights_names_those_that_they_were_made_from(curriculum: dict[StageName, Path]) -> None:
+def test_the_artifact_of_weights_names_the_artifacts_that_they_were_made_from(
+    curriculum: dict[StageName, Path],
+) -> None:
     names: list[str] = []
     for out in curriculum.values():
         (own,) = weights_artifacts(out)
@@ -180,7 +182,7 @@ def test_the_runs_of_a_curriculum_are_one_group_of_different_types(curriculum: d
     ]
 
 
-def test_a_run_of_a_sweep_has_the_name_of_its_agent_and_continues_offline_where_wandb_does_not_respond(
+def test_a_run_of_a_sweep_has_the_id_from_its_agent_and_continues_offline_if_wandb_does_not_respond(
     shards: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("WANDB_API_KEY", 40 * "0")
@@ -190,7 +192,7 @@ def test_a_run_of_a_sweep_has_the_name_of_its_agent_and_continues_offline_where_
     monkeypatch.setenv("WANDB_RUN_ID", "a1b2c3")
     out = tmp_path / "run"
     monkeypatch.delenv("WANDB_MODE", raising=False)  # Lightning sets it for runs that are offline
-    wandb.teardown()  # it reads its environment once in a process
+    wandb.teardown()  # wandb reads its environment once in a process
     assert run("imitation", shards, out, "--run.wandb", "online", "--run.steps", "3") == 0
     wandb.teardown()
     assert "wandb does not respond" in capsys.readouterr().err
@@ -199,7 +201,7 @@ def test_a_run_of_a_sweep_has_the_name_of_its_agent_and_continues_offline_where_
     assert (out / "weights.safetensors").is_file()
 
 
-def test_a_resumed_run_is_a_run_of_its_own_offline_whose_steps_go_on(shards: Path, tmp_path: Path) -> None:
+def test_a_resumed_run_is_a_separate_offline_run_whose_steps_continue(shards: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     offline = ("--run.wandb", "offline", "--run.group", "mine", "--run.log_every", "1")
     assert run("imitation", shards, out, *offline, "--run.steps", "2") == 0

@@ -1,4 +1,4 @@
-"""Runs of all stages by many processes, of which one is killed, then all are stopped, and other numbers go on."""
+"""Runs of all stages by many processes: one is killed, then all are stopped, and another number of them continues."""
 
 import signal
 from pathlib import Path
@@ -34,7 +34,7 @@ def given(stage: str, shards: Path, imitation: Path, played: PlayedGames, folder
 
 
 @pytest.mark.parametrize("stage", [*STAGES, REWARD, POLICY])
-def test_losses_do_not_depend_on_the_number_of_processes_nor_on_their_ends(
+def test_losses_depend_neither_on_the_number_of_processes_nor_on_interruptions(
     stage: str, shards: Path, imitation: Path, played: PlayedGames, tmp_path: Path
 ) -> None:
     settings = ["--stage", stage, *given(stage, shards, imitation, played, tmp_path), *EACH_STEP]

@@ -43,7 +43,7 @@ def equal(one: nn.Module, other: nn.Module) -> bool:
     return all(a.equal(b) for a, b in zip(one.parameters(), other.parameters(), strict=True))
 
 
-def test_steps_are_those_of_torchs_two_optimisers_apart() -> None:
+def test_steps_equal_the_steps_of_torchs_two_separate_optimisers() -> None:
     """Up to the rounding of bf16, in which torch's Muon computes."""
     together, apart = network(), network()
     optimizer = make_optimizer(together, OPTIM)
@@ -65,7 +65,7 @@ def test_steps_are_those_of_torchs_two_optimisers_apart() -> None:
     assert float((ours - hidden[0]).norm()) < 0.02 * float(moved.norm())
 
 
-def test_matrices_of_one_shape_move_as_each_alone_would_in_few_operations() -> None:
+def test_matrices_of_one_shape_are_updated_as_if_separately_but_in_few_operations() -> None:
     class Operations(TorchDispatchMode):
         count = 0
 
@@ -108,7 +108,7 @@ def test_a_loaded_state_continues_as_if_never_saved() -> None:
     assert not equal(second, first)
 
 
-def test_matrices_of_encoder_and_decoder_and_nothing_else_are_muons() -> None:
+def test_muon_gets_only_the_matrices_of_encoder_and_decoder() -> None:
     real, _ = build_network("rank", MODEL_SIZES["tiny"], ObjectiveConfig(), FOUR_PLAYERS)
     optimizer = make_optimizer(real, OPTIM)
     assert isinstance(optimizer, MuonWithAdamW)
@@ -120,7 +120,7 @@ def test_matrices_of_encoder_and_decoder_and_nothing_else_are_muons() -> None:
     assert {name.split(".")[0] for name in names} == {"encoder", "decoder"}
 
 
-def test_two_processes_learn_what_one_learns(shards: Path, tmp_path: Path) -> None:
+def test_two_processes_learn_the_same_as_one(shards: Path, tmp_path: Path) -> None:
     same = ("--model.dropout", "0", "--run.steps", "6", *MUON)
     assert run("rank", shards, tmp_path / "one", *same) == 0
     assert "2 x CPU, ddp" in made_by_two([Run(arguments("rank", shards, tmp_path / "two", *same))], tmp_path)

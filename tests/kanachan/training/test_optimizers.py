@@ -46,7 +46,7 @@ def test_a_step_with_a_gradient_that_is_not_finite_changes_nothing(bad: float, c
     assert skipped.checked_total(6) == 3
 
 
-def test_the_gradient_is_clipped_to_its_norm() -> None:
+def test_the_gradient_is_clipped_to_the_given_norm() -> None:
     optimizer = torch.optim.SGD(network().parameters(), lr=1.0)
     parameters = optimizer.param_groups[0]["params"]
     for parameter in parameters:
@@ -56,7 +56,7 @@ def test_the_gradient_is_clipped_to_its_norm() -> None:
     assert float(nn.utils.get_total_norm([p.grad for p in parameters])) == pytest.approx(1.0, rel=1e-5)
 
 
-def test_too_many_in_a_row_are_an_error_however_many_came_singly() -> None:
+def test_too_many_skipped_steps_in_a_row_are_an_error_but_single_ones_are_not() -> None:
     skipped = SkippedSteps(limit=3)
     for is_skipped in (1, 1, 0, 1, 0, 1, 1, 0):
         skipped.add(is_skipped)
@@ -81,7 +81,7 @@ def test_a_row_of_skipped_steps_continues_after_a_checkpoint() -> None:
 @pytest.mark.slow
 def test_steps_that_deepspeed_skips_are_counted(tmp_path: Path) -> None:
     wild = ("--optim.learning_rate", "1e30")
-    # validation would find the loss first
+    # a validation would find first that the loss is not finite
     steps = ("--run.checkpoint_minutes", "0", "--run.validation_interval", "640")
     out = tmp_path / "run"
     shards = pack_decisions(tmp_path)

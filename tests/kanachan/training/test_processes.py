@@ -17,11 +17,11 @@ from kanachan.training.strategies import make_strategy
 
 NODE = {"SLURM_JOB_ID": "77", "SLURM_JOB_NODELIST": "n[1-2]", "SLURM_NNODES": "2", "SLURM_NTASKS": "16"}
 SBATCH = {**NODE, "SLURM_JOB_NAME": "train", "SLURM_PROCID": "0", "SLURM_LOCALID": "0"}
-"""the script itself; it has a task, but no step"""
+"""the batch script itself, which has a task but no step"""
 STEP = {"SLURM_STEP_ID": "0", "SLURM_STEP_NUM_TASKS": "16", "SLURM_STEP_NUM_NODES": "2"}
 STEP |= {"SLURM_STEP_TASKS_PER_NODE": "8(x2)", "SLURM_STEP_NODELIST": "n[1-2]"}
 TASK = {**NODE, **STEP, "SLURM_JOB_NAME": "train", "SLURM_PROCID": "11", "SLURM_LOCALID": "3"}
-CYCLIC = {"SLURM_PROCID": "7"}  # --distribution=cyclic deals ranks out to machines in turns
+CYCLIC = {"SLURM_PROCID": "7"}  # --distribution=cyclic deals ranks out to machines in turn
 BOUND = {"SLURM_GPUS_ON_NODE": "8"}
 SHELL = {"SLURM_STEP_NUM_TASKS": "1", "SLURM_STEP_NUM_NODES": "1", "SLURM_PROCID": "0", "SLURM_LOCALID": "0"}
 TORCHRUN = {"TORCHELASTIC_RUN_ID": "x", "LOCAL_WORLD_SIZE": "8", "WORLD_SIZE": "16", "GROUP_RANK": "1"}
@@ -30,7 +30,7 @@ TORCHRUN |= {"RANK": "11", "LOCAL_RANK": "3", "MASTER_ADDR": "n1", "MASTER_PORT"
 
 @pytest.fixture
 def gpus(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine of eight GPUs, as far as torch is asked."""
+    """Makes torch report a machine with eight GPUs."""
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: True)
     monkeypatch.setattr(torch._C, "_cuda_getDeviceCount", lambda: 8, raising=False)
@@ -120,7 +120,7 @@ def test_deepspeed_takes_the_gpu_of_its_process(
     taken = []
     monkeypatch.setattr(deepspeed, "init_distributed", lambda *_, **__: taken.append(os.environ["LOCAL_RANK"]))
     for name in {"LOCAL_RANK", "RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"} - environment.keys():
-        monkeypatch.setenv(name, "")  # restored, after it is set now
+        monkeypatch.setenv(name, "")  # so that it is restored after the strategy sets it
         monkeypatch.delenv(name)
     assert isinstance(trainer.strategy, ZeroStrategy)
     trainer.strategy.setup_distributed()

@@ -1,4 +1,4 @@
-"""What is checked of a run before torch is loaded."""
+"""Checks of a run before torch is loaded."""
 
 from pathlib import Path
 
@@ -24,14 +24,14 @@ def asked(data: Path, stage: str, *more: str) -> Request:
     return requested(["--stage", stage, "--data.path", str(data), "--run.out", str(data.parent / "run"), *more])
 
 
-def test_a_run_as_it_is_meant_has_no_warning(data: Path, tmp_path: Path) -> None:
+def test_a_usual_run_has_no_warning(data: Path, tmp_path: Path) -> None:
     init = str(written(tmp_path / "imitation"))
     assert asked(data, "imitation").warnings == ()
     assert asked(data, "round_delta", "--init", init).warnings == ()
     assert asked(data, "imitation", "--init", init).warnings == ()
 
 
-def test_without_validation_a_stage_is_not_stopped_early_unless_that_is_asked_for(data: Path) -> None:
+def test_without_validation_a_run_does_not_stop_early_unless_this_is_requested(data: Path) -> None:
     assert asked(data, "rank").config.run.early_stopping == 10
     (data / "validation-00000.arrow").unlink()
     assert asked(data, "rank").config.run.early_stopping is None
@@ -69,7 +69,7 @@ def test_the_sizes_of_init_are_taken_unless_they_are_given(data: Path, tmp_path:
         ("imitation", [], "no validation split"),
     ],
 )
-def test_a_run_that_is_probably_not_meant_is_warned_of(
+def test_a_probable_mistake_gives_a_warning(
     stage: str, arguments: list[str], words: str, data: Path, tmp_path: Path
 ) -> None:
     save_config(asked(data, "imitation").config, tmp_path / "config.yaml")

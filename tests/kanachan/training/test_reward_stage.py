@@ -1,4 +1,4 @@
-"""Stage reward, end to end on rounds made up at random."""
+"""Stage reward, end to end on random rounds."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ def shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return round_folder(tmp_path_factory.mktemp("data") / "shards", train=60, validation=12)
 
 
-def test_a_run_learns_writes_weights_with_a_card_and_is_resumed_to_the_same(shards: Path, tmp_path: Path) -> None:
+def test_a_run_learns_and_writes_weights_with_a_card_and_can_be_resumed(shards: Path, tmp_path: Path) -> None:
     settings = ("--optim.average", "0.5", "--run.early_stopping", "50")
     assert train_reward(shards, tmp_path / "run", *settings) == 0
     losses = losses_of(tmp_path / "run")

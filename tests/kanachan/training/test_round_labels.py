@@ -110,13 +110,13 @@ def test_the_targets_are_the_same_whether_seats_are_rotated_or_not(
     rank_BR, order_BO = objective._targets(of[False])
     rotated_rank_BR, rotated_order_BO = objective._targets(of[True])
     torch.testing.assert_close(rank_BR, rotated_rank_BR)
-    # counted from another seat the orders have other numbers, and their actor's ranks are the same
+    # counted from another seat the orders have other numbers, but the actor's ranks are the same
     zero_B = torch.zeros_like(of[True].seat_B)
     torch.testing.assert_close(objective.orders.rank_probability(order_BO, of[False].seat_B), rank_BR)
     torch.testing.assert_close(objective.orders.rank_probability(rotated_order_BO, zero_B), rank_BR)
 
 
-def test_labels_are_computed_once_in_a_file_and_again_for_another_predictor(
+def test_labels_are_computed_once_into_a_file_and_again_for_another_predictor(
     shards: Shards, columns: Columns, tmp_path: Path
 ) -> None:
     made = []
@@ -130,7 +130,7 @@ def test_labels_are_computed_once_in_a_file_and_again_for_another_predictor(
     assert {np.load(path).shape[0] for path in files} == {len(open_rounds(shards.folder, "train"))}
 
 
-def test_labels_computed_in_parts_are_those_computed_at_once(
+def test_labels_computed_in_parts_equal_labels_computed_at_once(
     shards: Shards, columns: Columns, reward: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     at_once = labelling("grading", reward, tmp_path / "1")(shards).labels_of(columns)
@@ -150,7 +150,7 @@ def test_a_run_is_not_resumed_with_another_reward_predictor(
     assert "objective.reward: the run was started with the weights" in capsys.readouterr().err
 
 
-def test_soft_labels_that_are_certain_have_the_loss_of_the_outcome() -> None:
+def test_certain_soft_labels_have_the_loss_of_the_outcome() -> None:
     batch = random_batch()
     stages: tuple[StageName, ...] = ("rank", "grading")
     for stage in stages:

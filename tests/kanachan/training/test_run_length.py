@@ -18,7 +18,7 @@ def steps_between(batch: int, steps: int, rows: int = 20_000, **run: Any) -> int
 
 @pytest.mark.parametrize("batch", [64, 256, 4096])
 @pytest.mark.parametrize(("decisions", "share"), [(1 << 20, 0.05), (1 << 28, 0.001)])
-def test_validations_take_a_small_share_of_the_time_at_any_batch(batch: int, decisions: int, share: float) -> None:
+def test_validations_take_a_small_share_of_the_time_at_any_batch_size(batch: int, decisions: int, share: float) -> None:
     interval = batch * steps_between(batch, decisions // batch)
     assert 10_240 / 3 / interval < share  # a forward pass is a third of the work
     assert 9 <= decisions // interval <= 40
@@ -35,7 +35,7 @@ def test_a_small_validation_split_is_validated_more_often() -> None:
 
 
 @pytest.mark.parametrize(("stage", "decisions"), [("imitation", 26_700_000), ("rank", 534_000)])
-def test_outcomes_are_learned_from_one_decision_of_each_round(stage: StageName, decisions: int) -> None:
+def test_by_default_outcomes_are_learned_from_one_decision_of_each_round(stage: StageName, decisions: int) -> None:
     config = TrainConfig(stage=stage, data=DataConfig(batch=100, micro_batch=1))
     of_games = [cast(DataSource, SimpleNamespace(steps_per_epoch=rows // 100)) for rows in (26_700_000, 50_000)]
     assert [steps_of(config, data) for data in of_games] == [decisions // 100, 1000]

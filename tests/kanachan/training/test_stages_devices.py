@@ -1,5 +1,5 @@
-"""A training step computes on one device: on `meta`, whose tensors have no contents, torch refuses tensors of another
-device, and whatever would have a CPU wait for a GPU."""
+"""A training step computes on one device. On `meta`, whose tensors have no contents, torch refuses tensors of another
+device and every operation that would make a CPU wait for a GPU."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -46,12 +46,12 @@ def batch() -> Batch:
 
 
 def train_elsewhere(module: LoggedModule, batch: Any) -> Any:
-    """Takes a step but for the update of the weights, for which torch has no fused kernel there; returns the batch."""
+    """Takes a step on `meta`, without the update of the weights: torch has no fused kernel there. Returns the batch."""
     module.trainer = make_trainer()
     module.to("meta")
     optimizer = module.configure_optimizers()["optimizer"]
     there = batch.to("meta")
-    module.training_step(there, 0)  # moves what is not trained
+    module.training_step(there, 0)  # moves the tensors that are not trained
     with CopiesRefused(), ListsRefused():
         loss = module.training_step(there, 0)
         assert loss.device.type == "meta"
@@ -81,14 +81,16 @@ def tempered(path: Path) -> TemperedNetwork:
 
 @pytest.mark.parametrize("stage", STAGES)
 @pytest.mark.parametrize("loss", [{}, {"hidden_hands": 0.5, "round_winner": 0.5}], ids=["plain", "auxiliary"])
-def test_stages_of_the_curriculum(stage: StageName, loss: dict[str, Any], batch: Batch) -> None:
+def test_a_stage_of_the_curriculum_computes_on_one_device(stage: StageName, loss: dict[str, Any], batch: Batch) -> None:
     module = stage_module(stage, **loss)
     validate_elsewhere(module, train_elsewhere(module, batch))
 
 
 @pytest.mark.parametrize("stage", ["rank", "grading"])
-def test_a_prior(stage: StageName, batch: Batch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch, "is_autocast_enabled", lambda device: False)  # which torch does not know of `meta`
+def test_a_prior_computes_on_one_device(
+    stage: StageName, batch: Batch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch, "is_autocast_enabled", lambda device: False)  # torch cannot tell this of `meta`
     reward = written_reward(tmp_path / "reward.safetensors")
     settings = ObjectiveConfig(prior=str(reward))
     network, objective = build_network(stage, TINY, settings, FOUR_PLAYERS, read_weights(reward).card)
@@ -96,7 +98,7 @@ def test_a_prior(stage: StageName, batch: Batch, tmp_path: Path, monkeypatch: py
     validate_elsewhere(module, train_elsewhere(module, batch))
 
 
-def test_muon(batch: Batch) -> None:
+def test_muon_computes_on_one_device(batch: Batch) -> None:
     module, settings = stage_module("imitation"), replace(OPTIM, optimizer="muon")
     train_elsewhere(module, batch)
     groups = [group for group in parameter_groups(module.network, settings) if group["is_muons"]]
@@ -108,25 +110,25 @@ def test_muon(batch: Batch) -> None:
 
 
 @pytest.mark.parametrize("stage", STAGES)
-def test_packed_batches(stage: StageName, batch: Batch) -> None:
+def test_packed_batches_are_computed_on_one_device(stage: StageName, batch: Batch) -> None:
     module = stage_module(stage)
     packed = with_varlen_layout(batch, TokenLayout(FOUR_PLAYERS))
     validate_elsewhere(module, train_elsewhere(module, packed))
 
 
-def test_distillation(batch: Batch, tmp_path: Path) -> None:
+def test_distillation_computes_on_one_device(batch: Batch, tmp_path: Path) -> None:
     teacher = Teacher(tempered(written(tmp_path)), TINY, {"sha256": ""})
     train_elsewhere(stage_module("imitation", teacher=teacher), batch)
 
 
-def test_policy(batch: Batch, tmp_path: Path) -> None:
+def test_stage_policy_computes_on_one_device(batch: Batch, tmp_path: Path) -> None:
     path = written(tmp_path)
     networks = [tempered(path) for _ in range(3)]
     module = PolicyModule(*networks, PolicyConfig(), OPTIM, STEPS, STEPS, TINY)
     validate_elsewhere(module, train_elsewhere(module, batch.with_soft_labels(torch.ones(ROWS, 3))))
 
 
-def test_reward() -> None:
+def test_stage_reward_computes_on_one_device() -> None:
     settings = RewardConfig(width=8)
     predictor, objective = build_reward_predictor(settings, FOUR_PLAYERS)
     rounds = random_rounds(3, 0)
@@ -134,7 +136,7 @@ def test_reward() -> None:
     train_elsewhere(RewardModule(predictor, objective, OPTIM, STEPS, STEPS), games)
 
 
-def test_processes_ask_each_other_whether_to_stop() -> None:
+def test_processes_ask_each_other_on_one_device_whether_to_stop() -> None:
     torch.distributed.init_process_group("fake", store=FakeStore(), rank=0, world_size=8)
     try:
         with CopiesRefused(), ListsRefused():

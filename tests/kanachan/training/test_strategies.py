@@ -1,4 +1,4 @@
-"""Several processes learn what one learns, whatever starts them and whatever is sharded over them."""
+"""Several processes learn the same as one, whatever starts them and whatever is sharded over them."""
 
 import json
 import os
@@ -28,13 +28,13 @@ STRATEGIES = ("ddp", "zero2", "zero3")
 STEPS = 12
 STEPS_OF_A_ROW = 2
 MICRO_BATCH = 8
-"""of which a process takes several in a step"""
+"""a process takes several of these in a step"""
 QUICKLY = (
     *("--run.validation_interval", str(32 * STEPS)),
     *("--run.log_every", str(STEPS_OF_A_ROW), "--data.micro_batch", str(MICRO_BATCH)),
 )
 WITHOUT_EFFECT = ("decoder.norm.bias", "head.bias")
-"""of imitation: they shift all scores alike, so that their gradient is only rounding, which Adam amplifies"""
+"""in imitation these shift all scores equally, so that their gradient is only rounding, which Adam amplifies"""
 ON_CPU = Devices(is_gpu=False, use_bf16=False, use_varlen=False, world=World(2, 1))
 
 
@@ -64,7 +64,7 @@ def test_two_processes_have_the_losses_and_the_weights_of_one(trained: Path, nam
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("stage", "name"), [("imitation", "zero3"), ("rank", "zero1")])
-def test_so_have_those_of_the_other_strategies(
+def test_other_strategies_also_have_the_losses_and_the_weights_of_one_process(
     stage: StageName, name: str, trained: Path, shards: Path, tmp_path: Path
 ) -> None:
     steps = moving(trained) if stage == "rank" else ("--run.steps", str(STEPS), *QUICKLY)
@@ -85,8 +85,8 @@ def require_same(several: Path, plain: Path, without: Sequence[str] = ()) -> Non
 
 
 @pytest.mark.parametrize("name", STRATEGIES)
-def test_a_checkpoint_of_several_processes_is_that_of_one(trained: Path, name: str) -> None:
-    """The same keys, shapes and, nearly, numbers: weights, and the optimiser's state of each in full."""
+def test_a_checkpoint_of_several_processes_equals_one_of_a_single_process(trained: Path, name: str) -> None:
+    """The weights have the same keys. The optimiser's states are there in full, with nearly the same numbers."""
     plain, several = (read_checkpoint(trained / f"rank-{n}" / "checkpoints" / "last.ckpt") for n in ("plain", name))
     assert plain["state_dict"].keys() == several["state_dict"].keys()
     assert plain["lr_schedulers"][0]["last_epoch"] == several["lr_schedulers"][0]["last_epoch"] == STEPS
@@ -99,7 +99,7 @@ def test_a_checkpoint_of_several_processes_is_that_of_one(trained: Path, name: s
 
 
 def test_weights_that_are_written_after_a_validation_in_bf16_are_whole(trained: Path) -> None:
-    """Of ZeRO 3, which gathers weights for each product."""
+    """ZeRO 3 gathers weights for each product."""
     expected = read_checkpoint(trained / "rank-bf16" / "checkpoints" / "last.ckpt")["state_dict"]
     weights = load_file(trained / "rank-bf16" / "weights.safetensors")
     assert weights and all(torch.equal(tensor, expected[f"network.{name}"]) for name, tensor in weights.items())
@@ -113,7 +113,7 @@ def assert_near(found: Tensor, expected: Tensor) -> None:
 def test_a_run_is_resumed_with_one_process_and_then_with_two_again(
     shards: Path, trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Under ZeRO 2, then alone, then under ZeRO 2: the losses are those of the run that was never moved."""
+    """Under ZeRO 2, then by one process, then under ZeRO 2: the losses are the same as without these moves."""
     out = trained / "moved"
     assert 1 <= len(losses_of(out)) < STEPS // STEPS_OF_A_ROW - 2
     alone = arguments("rank", shards, out, *moving(trained), "--resume", "auto", "--run.strategy", "auto")
@@ -142,7 +142,7 @@ def moving(folder: Path) -> tuple[str, ...]:
     return ("--run.steps", str(STEPS), *QUICKLY, "--init", str(folder / "imitation-plain"))
 
 
-def test_a_run_of_which_one_process_is_killed_ends_soon_and_is_resumed_to_the_same_weights(
+def test_a_run_ends_soon_if_a_process_is_killed_and_can_be_resumed_to_the_same_weights(
     shards: Path, trained: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "run"
@@ -185,7 +185,7 @@ def test_one_process_is_plain_and_several_that_fit_are_ddp() -> None:
     assert chosen_strategy(RunConfig(), ON_CPU, 10**6)[0] == "ddp"
 
 
-def test_what_does_not_fit_is_sharded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_network_that_does_not_fit_is_sharded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sysconf", lambda name: {"SC_PAGE_SIZE": 1, "SC_PHYS_PAGES": 2 * 10**10}[name])
     chosen = {n: chosen_strategy(RunConfig(), ON_CPU, n)[0] for n in (10**8, 5 * 10**8, 10**9)}
     assert chosen == {10**8: "ddp", 5 * 10**8: "zero2", 10**9: "zero3"}
@@ -218,10 +218,10 @@ def test_deepspeed_settings_of_the_user_are_merged(tmp_path: Path) -> None:
     assert not get_timers_config(config).enabled  # it would wait for the GPU in each micro-batch
 
 
-def test_a_gpu_without_a_kernel_for_it_has_no_packed_attention(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_packed_attention_needs_bf16_on_a_gpu_that_supports_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
-    for has_units in (True, False):  # NVIDIA's from 2020 on, earlier ones
+    for has_units in (True, False):  # NVIDIA's GPUs from 2020 on, then earlier ones
         monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation, has=has_units: has)
         assert devices_of(RunConfig(precision="bf16")).use_varlen is has_units
         assert not devices_of(RunConfig(precision="fp32")).use_varlen
@@ -231,9 +231,7 @@ def test_a_gpu_without_a_kernel_for_it_has_no_packed_attention(monkeypatch: pyte
 
 
 @pytest.mark.parametrize(("unit", "use_bf16"), [("avx512_f", False), ("avx512_bf16", True), ("amx_bf16", True)])
-def test_a_cpu_with_units_for_it_multiplies_in_half_precision(
-    unit: str, use_bf16: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_cpu_with_bf16_units_multiplies_in_bf16(unit: str, use_bf16: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {unit: True, "amx_tile": False})
     assert devices_of(RunConfig(accelerator="cpu")).use_bf16 is use_bf16
     assert not devices_of(RunConfig(accelerator="cpu", precision="fp32")).use_bf16

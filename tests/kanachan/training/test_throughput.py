@@ -16,7 +16,7 @@ MODEL = ModelConfig(width=64, layers=3, heads=4, feedforward=128, decoder_layers
 
 
 @pytest.mark.parametrize("trains_encoder", [True, False])
-def test_the_work_of_a_decision_is_what_torch_counts(trains_encoder: bool) -> None:
+def test_the_work_of_a_decision_equals_the_count_of_torch(trains_encoder: bool) -> None:
     batch = batch_of_annotations(random_annotations(1, seed=0) * 4, FOUR_PLAYERS)
     network, objective = build_network("imitation", MODEL, ObjectiveConfig(), FOUR_PLAYERS)
     network.encoder.requires_grad_(trains_encoder)
@@ -30,7 +30,7 @@ def test_tokens_are_counted_without_padding_and_shared_events_once() -> None:
     decisions = [a for a in random_annotations(12, seed=0) if len(a.progression) > 1]
     separate = count_flops(MODEL, batch_of_annotations(decisions, FOUR_PLAYERS))
     twice = count_flops(MODEL, batch_of_annotations([a for a in decisions for _ in range(2)], FOUR_PLAYERS))
-    # one vector for six tokens of the table, and one for a grade and a rank
+    # one vector for six tokens of the table, and one for each pair of a grade and a rank
     own = sum(len(a.sparse) - 6 - 4 * 2 + 1 + 4 for a in decisions)
     events = sum(len(a.progression) for a in decisions)
     assert (separate.decisions, separate.tokens) == (len(decisions), own + events)
@@ -44,7 +44,7 @@ def test_measuring_matrix_products_draws_no_random_numbers() -> None:
     assert torch.equal(torch.get_rng_state(), state)
 
 
-def test_the_peak_of_memory_is_that_of_the_system_in_bytes() -> None:
+def test_the_peak_of_memory_is_the_systems_number_in_bytes() -> None:
     status = Path("/proc/self/status")
     if not status.exists():
         pytest.skip("only Linux reports it in a file")

@@ -36,7 +36,7 @@ def test_the_losses_of_a_stage_are_the_recorded_ones(stage: StageName, run_of: R
     assert losses_of(run_of(stage)) == pytest.approx(recorded, rel=1e-4)
 
 
-def test_a_run_folder_holds_all_of_the_run(imitation: Path) -> None:
+def test_a_run_folder_holds_all_files_of_the_run(imitation: Path) -> None:
     names = {str(path.relative_to(imitation)) for path in imitation.rglob("*") if path.is_file()}
     checkpoints = {"last.ckpt", "previous.ckpt", "before-cooldown.ckpt", "best.safetensors", ".lock"}
     assert names == {
@@ -98,7 +98,7 @@ def test_a_run_killed_before_its_last_validation_is_validated_when_resumed(shard
 
 def test_a_run_that_stops_early_ends_with_its_best_weights(shards: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
-    # So high a rate that the loss soon rises.
+    # The rate is so high that the loss soon rises.
     hasty = ("--optim.learning_rate", "0.5", "--optim.warmup", "0", "--run.validation_interval", "32")
     assert run("rank", shards, out, *hasty, "--run.early_stopping", "2", "--run.steps", "200") == 0
     losses = [float(row["validation/loss"]) for row in rows_of(out) if row["validation/loss"]]
@@ -152,7 +152,7 @@ def test_gradients_that_stay_infinite_end_the_run_and_spare_the_checkpoint(
     assert all(bool(tensor.isfinite().all()) for tensor in last["state_dict"].values())
 
 
-def test_a_network_without_a_finite_validation_loss_ends_the_run(
+def test_a_validation_loss_that_is_not_finite_ends_the_run(
     shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     wild = ("--optim.learning_rate", "1e20", "--run.validation_interval", "64")
@@ -161,7 +161,7 @@ def test_a_network_without_a_finite_validation_loss_ends_the_run(
     assert not (tmp_path / "run" / "weights.safetensors").exists()
 
 
-def test_all_gradient_norms_of_a_row_are_those_of_its_step(shards: Path, tmp_path: Path) -> None:
+def test_all_gradient_norms_of_a_row_are_of_the_same_step(shards: Path, tmp_path: Path) -> None:
     assert run("rank", shards, tmp_path / "run", "--run.steps", "5", "--run.log_every", "3") == 0
     rows = [row for row in rows_of(tmp_path / "run") if row["train/loss"]]
     assert [row["step"] for row in rows] == ["3", "5"]
@@ -175,7 +175,7 @@ def test_all_gradient_norms_of_a_row_are_those_of_its_step(shards: Path, tmp_pat
 @pytest.mark.skipif(
     not Path(sysconfig.get_path("include"), "Python.h").is_file(), reason="compiling needs the headers of Python"
 )
-def test_a_compiled_run_has_the_losses_of_one_that_is_not_and_compiles_once_for_all_shapes(
+def test_a_compiled_run_has_the_losses_of_an_uncompiled_one_and_compiles_once_for_all_shapes(
     shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     settings = ("--model.dropout", "0", "--run.steps", "10")

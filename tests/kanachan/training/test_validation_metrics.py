@@ -40,7 +40,7 @@ def predictions(stage: StageModule) -> tuple[DecisionRows, Batch, Tensor]:
 
 
 @pytest.mark.parametrize("name", ["imitation", "rank"])
-def test_metrics_by_kind_are_those_of_an_evaluation(name: StageName) -> None:
+def test_metrics_by_kind_equal_an_evaluation(name: StageName) -> None:
     stage = make_stage(name)
     rows, _, _ = predictions(stage)
     is_imitation = name == "imitation"
@@ -56,7 +56,7 @@ def test_metrics_by_kind_are_those_of_an_evaluation(name: StageName) -> None:
     assert ("kind/chi/loss" in found) == is_imitation and len(found) >= 12
 
 
-def test_the_calibration_error_of_imitation_is_that_of_an_evaluation() -> None:
+def test_the_calibration_error_of_imitation_equals_an_evaluation() -> None:
     stage = make_stage()
     expected = decision_metrics(predictions(stage)[0], replicates=1)["ece"].value
     assert validated(stage).of("calibration/error")[0] == pytest.approx(expected, rel=1e-5)

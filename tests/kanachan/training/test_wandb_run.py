@@ -16,7 +16,7 @@ from tests.support.wandb_server import WandbServer
 
 STEPS = 120
 BOUND_S = 180
-"""of a run whose server is gone, on a busy machine"""
+"""the most time for a run whose server is gone, on a busy machine"""
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +105,7 @@ def test_runs_of_a_curriculum_share_the_group_of_the_first(
 
 
 @pytest.mark.parametrize(("setting", "mode"), [("auto", "disabled"), ("online", "online")])
-def test_the_mode_of_wandb_in_the_environment_counts_where_none_is_set(
+def test_the_environment_sets_the_mode_of_wandb_unless_a_setting_does(
     setting: str, mode: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WANDB_API_KEY", 40 * "0")

@@ -57,10 +57,10 @@ def test_the_games_of_the_predictor_of_labels_count(rule_games: Path, tmp_path: 
     given = ("--objective.target", "round", "--objective.reward", str(reward), "--objective.prior", "null")
     assert run("rank", rule_games, tmp_path / "run", *given, "--run.steps", "1") == 0
     games = learned(tmp_path / "run")
-    assert games.is_complete and games.key_G.tolist() == OF_INIT  # those of the run itself are of no record
+    assert games.is_complete and games.key_G.tolist() == OF_INIT  # the games of the run itself come from no record
 
 
-def test_games_are_incomplete_where_earlier_weights_have_none(shards: Path, tmp_path: Path) -> None:
+def test_the_games_are_incomplete_if_earlier_weights_list_none(shards: Path, tmp_path: Path) -> None:
     init = written(tmp_path / "init")
     run("round_delta", shards, tmp_path / "run", "--init", str(init), "--run.steps", "1")
     games = learned(tmp_path / "run")
