@@ -69,21 +69,16 @@ def read_card(path: str | Path) -> dict[str, Any]:
     if not isinstance(card, dict) or "stage" not in card:
         raise ValueError(f"{file}: a safetensors file without a card: kanachan-train did not write it")
     if card.get("format_version") != FORMAT_VERSION:
-        raise ValueError(f"{file}: {other_version(card.get('format_version'))}")
+        raise ValueError(
+            f"{file}: written in format version {card.get('format_version')}, but this program has {FORMAT_VERSION} "
+            "with another network: train it again, or use the version of the program that wrote it"
+        )
     if vocabulary_with(card["vocabulary"], card["fingerprint"]) is None:
         raise ValueError(
             f"{file}: made for the vocabulary {card['vocabulary']} {card['fingerprint']}; this program has "
             f"{known_vocabularies()}"
         )
     return card
-
-
-def other_version(version: object) -> str:
-    """Returns the error message for a file whose format version is not `FORMAT_VERSION`."""
-    return (
-        f"written in format version {version}, but this program has {FORMAT_VERSION} with another network: train it "
-        "again, or use the version of the program that wrote it"
-    )
 
 
 def require_encoder_sizes(model: ModelConfig, theirs: Mapping[str, Any], path: str | Path) -> None:

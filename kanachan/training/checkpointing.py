@@ -27,7 +27,6 @@ from lightning.fabric.plugins.io.checkpoint_io import CheckpointIO
 
 from annotate.runtime.files import replacing
 from kanachan.config import WEIGHTS_NAME
-from kanachan.models.card import FORMAT_VERSION, other_version
 from kanachan.models.learned_games import GAMES_KEY, LearnedGames
 from kanachan.training.logged_module import logged
 from kanachan.training.run_folder import BEST_NAME
@@ -36,6 +35,8 @@ LAST_NAME = "last.ckpt"
 PREVIOUS_NAME = "previous.ckpt"
 UNCOOLED_NAME = "before-cooldown.ckpt"
 _FORMAT = "format_version"
+_VERSION = 3
+"""3: has the hashes of the weights that are used besides --init"""
 _BATCHES_BETWEEN_STOP_CHECKS = 8  # on several GPUs
 
 
@@ -144,8 +145,11 @@ def _newest_checkpoint(folder: Path, names: Sequence[str]) -> tuple[Path, dict[s
             except ValueError as error:
                 reasons.append(str(error))
             else:
-                if checkpoint.get(_FORMAT) != FORMAT_VERSION:
-                    raise ValueError(f"{path}: {other_version(checkpoint.get(_FORMAT))}")
+                if (version := checkpoint.get(_FORMAT)) != _VERSION:
+                    raise ValueError(
+                        f"{path}: a checkpoint of format version {version}, but this program has {_VERSION}: begin "
+                        "another run with --init, or use the version of the program that wrote it"
+                    )
                 for reason in reasons:
                     print(f"{reason}; resuming from {path}, step {checkpoint['global_step']}", file=sys.stderr)
                 return path, checkpoint
@@ -255,7 +259,7 @@ class CheckpointCallback(L.Callback):
         self.ancestors_games = LearnedGames.of_card(state_dict, self.path)
 
     def on_save_checkpoint(self, trainer: L.Trainer, pl_module: L.LightningModule, checkpoint: dict[str, Any]) -> None:
-        checkpoint[_FORMAT] = FORMAT_VERSION
+        checkpoint[_FORMAT] = _VERSION
         checkpoint["schedule"] = list(self.schedule)
         if self._loops_before_validation is not None:
             checkpoint["loops"] = self._loops_before_validation

@@ -180,7 +180,7 @@ def test_a_checkpoint_of_another_format_version_is_refused(
 ) -> None:
     torch.save({**read_checkpoint(last.rename(tmp_path / "moved")), "format_version": 1}, last)
     assert run("rank", shards, out, *ENDLESS, "--resume", "auto") == 1
-    assert f"error: {last}: written in format version 1" in capsys.readouterr().err
+    assert f"error: {last}: a checkpoint of format version 1" in capsys.readouterr().err
 
 
 def test_a_full_disk_is_reported_and_spares_the_last_checkpoint(
