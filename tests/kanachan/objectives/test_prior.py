@@ -98,13 +98,15 @@ def test_an_untrained_grading_network_predicts_the_priors_points(
     torch.testing.assert_close(objective.baseline_value(output, batch), expected.grading_points, rtol=1e-5, atol=1e-3)
 
 
-def test_a_prior_does_not_change_the_initial_values_of_the_decoder(reward: Path) -> None:
+def test_a_prior_does_not_change_the_initial_values_of_encoder_and_decoder(reward: Path) -> None:
     torch.manual_seed(5)
-    with_prior = untrained("rank", reward).network.decoder.state_dict()
+    with_prior = untrained("rank", reward).network
     torch.manual_seed(5)
     config = TrainConfig(stage="rank", data=DataConfig(path="."), model=MODEL_SIZES["tiny"])
-    without = initial_network(config, FOUR_PLAYERS, inherits=True).network.decoder.state_dict()
-    assert all(torch.equal(with_prior[name], without[name]) for name in without)
+    without = initial_network(config, FOUR_PLAYERS, inherits=True).network
+    for part in ("encoder", "decoder"):
+        found, expected = getattr(with_prior, part).state_dict(), getattr(without, part).state_dict()
+        assert expected and all(torch.equal(found[name], tensor) for name, tensor in expected.items())
 
 
 def test_a_step_changes_the_network_but_not_its_prior(reward: Path) -> None:
