@@ -224,7 +224,7 @@ class CheckpointCallback(L.Callback):
         schedule: Schedule,
         lineage: list[dict[str, Any]],
         ancestors_games: LearnedGames,
-        others: Mapping[str, str],
+        other_weights: Mapping[str, str],
         signals: StopSignals,
     ) -> None:
         self.path = folder / LAST_NAME
@@ -234,7 +234,7 @@ class CheckpointCallback(L.Callback):
         """stages before this one; stored in the checkpoint, so that a resumed run needs no --init"""
         self.ancestors_games = ancestors_games
         """games that these stages have learned from; stored likewise"""
-        self.others = dict(others)
+        self.other_weights = dict(other_weights)
         """hashes of the weights that are used besides --init, by setting; a resumed run needs the same"""
         self.signals = signals
         self._asked: _Asked | None = None
@@ -245,11 +245,12 @@ class CheckpointCallback(L.Callback):
         self._loops_before_validation: dict[str, Any] | None = None
 
     def state_dict(self) -> dict[str, Any]:
-        return {"lineage": self.lineage, GAMES_KEY: self.ancestors_games.encode(), "others": self.others}
+        return {"lineage": self.lineage, GAMES_KEY: self.ancestors_games.encode(), "other_weights": self.other_weights}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        for setting in sorted(self.others.keys() | state_dict["others"]):
-            before, now = (others.get(setting, "none") for others in (state_dict["others"], self.others))
+        saved = state_dict["other_weights"]
+        for setting in sorted(self.other_weights.keys() | saved):
+            before, now = (hashes.get(setting, "none") for hashes in (saved, self.other_weights))
             if before != now:
                 raise ValueError(
                     f"{setting}: the run was started with the weights {before}, now they are {now}: it cannot be "

@@ -49,14 +49,13 @@ from kanachan.training.metric_names import METRICS_NAME, in_words
 from kanachan.training.processes import SameChoices, World, is_launched, placement_of, this_rank
 from kanachan.training.profiling import StepProfiler
 from kanachan.training.progress import Progress
-from kanachan.training.run_folder import BEST_NAME, CHECKPOINTS, CONFIG_NAME, save_config
+from kanachan.training.run_folder import BEST_NAME, CHECKPOINTS, CONFIG_NAME, LENGTH, plain, save_config
 from kanachan.training.run_length import steps_between_validations, steps_of
 from kanachan.training.strategies import chosen_strategy, is_lost_process, leave_processes, make_strategy
 from kanachan.training.throughput import matrix_flops_per_second
 from kanachan.training.wandb_run import finish_wandb, wandb_group, wandb_logger, wandb_mode
 from kanachan.training.weights_writer import WeightsWriter
 
-_LENGTHS = ("steps", "passes", "early_stopping")
 _LEAST_STEPS_WITH_PEAK = 40  # shorter runs do not measure the peak speed of their device
 
 
@@ -79,9 +78,8 @@ def _has_ended(config: TrainConfig, out: Path) -> bool:
     of the shorter run stay there until it ends."""
     if not (out / WEIGHTS_NAME).is_file():
         return False
-    ended = read_card(out / WEIGHTS_NAME)["config"]
-    is_as_long = all(ended["run"][name] == getattr(config.run, name) for name in _LENGTHS)
-    return is_as_long and ended["optim"].get("cooldown") == config.optim.cooldown
+    ended, now = read_card(out / WEIGHTS_NAME)["config"], plain(config)
+    return all(ended[section][name] == now[section][name] for section, name in (each.split(".") for each in LENGTH))
 
 
 class _Run:
