@@ -63,9 +63,8 @@ that is not given here is read from --config files, else from configs/<stage>.ya
 _CONFIG_HELP = "YAML file that overrides the stage's defaults; may be repeated"
 _RESUME_HELP = (
     "folder of a run to resume with its own settings; auto: resume the run in --output, if there is one (give all "
-    "settings of its command again). --resume RUN with another run.steps or run.passes trains a run further, even if "
-    "it has ended. Settings that may "
-    f"change: {', '.join(sorted(MAY_CHANGE - {'run.out'}))}"
+    "settings of its command again). --resume RUN trains a run further, even if it has ended, with other values of "
+    f"{', '.join(sorted(LENGTH))}. Settings that may always change: {', '.join(sorted(MAY_CHANGE - {'run.out'}))}"
 )
 _SHORT = {"-o": "--run.out", "--output": "--run.out"}
 """options that all commands have, and their settings here"""
