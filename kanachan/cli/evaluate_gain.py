@@ -10,6 +10,7 @@ from tqdm import tqdm
 from annotate.runtime.json_output import plain, write_json
 from kanachan.cli.options import check_json_option, parse_points, print_report
 from kanachan.data.shard_folder import shards_of
+from kanachan.data.shards import SELF_PLAY
 from kanachan.models.card import vocabulary_of
 from kanachan.models.reference import shipped_name
 from kanachan.objectives.stages import REWARD
@@ -188,9 +189,11 @@ def _measured(seats: "LearnerSeats", returns: _Returns, arguments: argparse.Name
 def _require_unseen(name: str, card: Mapping[str, Any], seats: "LearnerSeats") -> None:
     """Raises ValueError if the policy `name` has learned from the games used to estimate its gain: games of the same
     self-play in the train split, or in another split if the shares of the splits differ."""
-    shards, learned = seats.shards, card.get("data", {}).get("self_play", {})
-    is_same = all(learned.get(key) == value for key, value in seats.selfplay.as_json().items())
-    if is_same and (shards.split == "train" or learned["fractions"] != shards.made["self_play"]["fractions"]):
+    shards, learned = seats.shards, card.get("data", {}).get(SELF_PLAY, [])
+    for run, made in zip(seats.runs, shards.made[SELF_PLAY], strict=True):
+        same = [each for each in learned if all(each.get(key) == value for key, value in run.as_json().items())]
+        if not any(shards.split == "train" or each["fractions"] != made["fractions"] for each in same):
+            continue
         raise ValueError(
             f"{shards.folder}: {name} has learned from games of its {shards.split} split, which "
             "therefore cannot measure its gain: give --split test of its training shards, or games of another --seed"

@@ -38,7 +38,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         help="folder to write the shards to; with --unpack, text file to write (.gz, .zst; -: standard output)",
     )
     parser.add_argument(
-        "--keep-splits", action="store_true", help="keep the rows of folders of shards in their present splits"
+        "--keep-splits",
+        action="store_true",
+        help="keep the rows of folders of shards in their present splits, and the settings of self-play",
     )
     add_options(parser)
     add_force_option(parser)

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +25,7 @@ from kanachan.data.external_sort import Merge, Runs, keyed, splits_of_games
 from kanachan.data.pack_options import UNFINISHED, Packing, Tally, require_folder
 from kanachan.data.round_shards import open_rounds
 from kanachan.data.shard_folder import ROUNDS, names_in, require_no_shards, splits_in
-from kanachan.data.shards import open_shards, publish_shards
+from kanachan.data.shards import SELF_PLAY, open_shards, publish_shards
 from kanachan.data.text import mixed_hidden, parse_block, read_blocks, vocabulary_of_block
 
 _TEMPORARY, _LOCK = ".kanachan-pack.part", "lock"
@@ -45,7 +46,8 @@ def pack(
     Args:
         sources: files of annotations and folders of shards: a list, to be split by game, or a mapping from splits to
             whole files and folders. All must have the vocabulary of the first line or folder.
-        keeps_splits: the sources are folders of shards, whose rows stay in their splits.
+        keeps_splits: the sources are folders of shards, whose rows stay in their splits; the new shards keep the
+            settings of self-play if all have them.
         force: replace existing shards.
     """
     require_folder(folder / ROUNDS)
@@ -64,7 +66,8 @@ def pack(
         if isinstance(sources, dict):
             new = merge.write(temporary, {split: list(files) for split, files in sources.items()}, "by file")
         else:
-            new = merge.write(temporary, list(sources), "kept" if keeps_splits else list(packing.fractions))
+            splits_made = "kept" if keeps_splits else list(packing.fractions)
+            new = merge.write(temporary, list(sources), splits_made, _played(sources) if keeps_splits else None)
         with noting_stop_signals():  # which takes a moment and is not interrupted
             publish_shards(temporary, new, old, folder)
     return merge.tally
@@ -134,6 +137,14 @@ def _write_runs(
         raise ValueError(f"there is no annotation in {', '.join(path for _, path in paths)}")
     assert vocabulary is not None
     return vocabulary, splits
+
+
+def _played(folders: Sequence[str]) -> dict[str, Any]:
+    """Returns the settings of all runs of self-play, for the new shards, if each folder is of self-play."""
+    made = [open_shards(folder, next(iter(splits_in(folder)))).made for folder in folders]
+    if not all(SELF_PLAY in each for each in made):
+        return {}
+    return {SELF_PLAY: [run for each in made for run in each[SELF_PLAY]]}
 
 
 def _splits_of(game_B: NDArray[np.uint64], split: str, packing: Packing) -> NDArray[np.intp]:

@@ -19,7 +19,7 @@ from kanachan.data.columns import columns_of_played
 from kanachan.data.external_sort import encode_game
 from kanachan.data.pack_options import Packing, Tally
 from kanachan.data.shard_writer import ShardOutput
-from kanachan.data.shards import OPTIONAL
+from kanachan.data.shards import OPTIONAL, SELF_PLAY
 
 _JOURNAL = ".kanachan-selfplay.part/journal"
 _GAMES_FORMAT = 2
@@ -164,6 +164,6 @@ class PlayedGames:
         games = self._saved["games"]
         saved = {**self._saved, "games": {split: games[split] for split in SPLITS if games.get(split)}}  # in this order
         settings = {**self._settings, "games": self.num_games, "failures": len(self.failures)}
-        tally = self._output.publish_shards(saved, {"self_play": settings})
+        tally = self._output.publish_shards(saved, {SELF_PLAY: [settings]})
         self._end()
         return tally

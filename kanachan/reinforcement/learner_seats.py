@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanachan.data.columns import Columns, game_key
-from kanachan.data.shards import Shards
+from kanachan.data.shards import SELF_PLAY, Shards
 from kanachan.models.card import weights_hash
 from kanachan.play.agent_spec import parse_agent
 from kanachan.play.selfplay import SelfPlay
@@ -24,8 +24,9 @@ class LearnerSeats:
 
     def __init__(self, shards: Shards, weights: str) -> None:
         self.shards = shards
-        self.selfplay = _settings(shards)
-        """settings of the games"""
+        self.runs = _settings(shards)
+        """settings of the runs that played the games; only their seeds differ"""
+        self.selfplay = self.runs[0]
         self._sampled = self._temperatures(weights)
         """temperatures of the players that are this network, by letter"""
 
@@ -60,10 +61,11 @@ class LearnerSeats:
     @cached_property
     def _games(self) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
         """The keys of the games [G], sorted, and which of their seats were the network's [G, S]."""
-        selfplay, letters = self.selfplay, set(self._sampled)
-        numbers = range(self.shards.made["self_play"]["games"])
-        key_G = np.array([game_key(selfplay.game_id(number)) for number in numbers], np.uint64)
-        is_own_GS = np.array([[letter in letters for letter in selfplay.seats(number)] for number in numbers])
+        letters = set(self._sampled)
+        counts = [settings["games"] for settings in self.shards.made[SELF_PLAY]]
+        games = [(run, number) for run, count in zip(self.runs, counts, strict=True) for number in range(count)]
+        key_G = np.array([game_key(run.game_id(number)) for run, number in games], np.uint64)
+        is_own_GS = np.array([[letter in letters for letter in run.seats(number)] for run, number in games])
         order_G = np.argsort(key_G)
         return key_G[order_G], is_own_GS[order_G]
 
@@ -89,15 +91,27 @@ class LearnerSeats:
         )
 
 
-def _settings(shards: Shards) -> SelfPlay:
-    settings = shards.made.get("self_play")
+def _settings(shards: Shards) -> list[SelfPlay]:
+    settings = shards.made.get(SELF_PLAY)
     if settings is None or not shards.has_behaviour:
         raise ValueError(
             f"{shards.folder}: holds no games as kanachan-selfplay writes them, with their settings and the "
             "probability of each action; shards of people's games lack these, and so do shards that kanachan-pack has "
-            "made from other shards"
+            "made from other shards without --keep-splits"
         )
     try:
-        return SelfPlay.of_json(settings, shards.vocabulary)
+        runs = [SelfPlay.of_json(run, shards.vocabulary) for run in settings]
     except ValueError as error:
         raise ValueError(f"{shards.folder}: {error}") from None
+    for run in runs:
+        differing = [
+            f"{name}: {ours} and {theirs}"
+            for (name, ours), theirs in zip(runs[0].as_json().items(), run.as_json().values(), strict=True)
+            if ours != theirs and name != "seed"
+        ]
+        if differing:
+            raise ValueError(
+                f"{shards.folder}: merged from runs of self-play that differ not only in the seed: "
+                f"{', '.join(differing)}"
+            )
+    return runs

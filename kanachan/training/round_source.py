@@ -21,6 +21,7 @@ from kanachan.data.round_shards import open_rounds
 from kanachan.data.sampler import EpochSampler, batches_of_rank
 from kanachan.data.shard_file import open_shard_files
 from kanachan.data.shard_folder import ROUNDS, splits_in
+from kanachan.data.shards import SELF_PLAY
 from kanachan.models.learned_games import keys_of_games
 
 
@@ -54,7 +55,7 @@ class RoundSource:
 
     @cached_property
     def learned_games(self) -> NDArray[np.uint64]:
-        is_own = "self_play" in self._shard["made"]
+        is_own = SELF_PLAY in self._shard["made"]
         return keys_of_games([] if is_own else [self._rounds["train"].game])
 
     def train_batches(self, share: Share) -> "RoundLoader":

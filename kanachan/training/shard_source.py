@@ -10,7 +10,7 @@ from kanachan.config import DataConfig
 from kanachan.data.batch import Batch
 from kanachan.data.loader import EvalLoader, Labeller, Share, TrainLoader
 from kanachan.data.shard_folder import splits_in
-from kanachan.data.shards import Shards, open_shards
+from kanachan.data.shards import SELF_PLAY, Shards, open_shards
 from kanachan.models.learned_games import keys_of_games
 
 
@@ -63,7 +63,7 @@ class ShardSource:
     @cached_property
     def learned_games(self) -> NDArray[np.uint64]:
         shards = self._shards["train"]
-        return keys_of_games([] if "self_play" in shards.made else [part.plain["game"] for part in shards.mapped])
+        return keys_of_games([] if SELF_PLAY in shards.made else [part.plain["game"] for part in shards.mapped])
 
     def train_batches(self, share: Share) -> TrainLoader:
         return TrainLoader(

@@ -11,7 +11,7 @@ from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.cli.evaluate import main
 from kanachan.cli.selfplay import main as selfplay
 from kanachan.data.round_shards import open_rounds
-from kanachan.data.shards import open_shards
+from kanachan.data.shards import SELF_PLAY, open_shards
 from kanachan.inference.policy import Policy
 from kanachan.inference.reward_predictor import RewardPredictor
 from kanachan.models.weights import read_weights, write_weights
@@ -86,8 +86,8 @@ def test_games_that_the_policy_has_learned_from_are_refused(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     weights, shards = read_weights(folder / "near"), open_shards(folder / "games", "test")
-    played = {**shards.made["self_play"], "fractions": [0.5, 0.0, 0.5]}
-    write_weights(tmp_path / "weights.safetensors", weights.tensors, weights.card | {"data": {"self_play": played}})
+    played = [{**shards.made[SELF_PLAY][0], "fractions": [0.5, 0.0, 0.5]}]
+    write_weights(tmp_path / "weights.safetensors", weights.tensors, weights.card | {"data": {SELF_PLAY: played}})
     assert main(["--gain", str(tmp_path), str(folder / "old"), str(folder / "games"), "--utility", "round_points"]) == 1
     assert f"{tmp_path} has learned from games of its test split" in capsys.readouterr().err
 
