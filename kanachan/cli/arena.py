@@ -29,6 +29,7 @@ from kanachan.cli.player_options import (
     precision_of,
     print_speed,
     report_int8,
+    report_missing_records,
     shared_settings,
     vocabulary_of_players,
 )
@@ -264,9 +265,7 @@ def _check_existing(
     if not arguments.resume:
         for path in filter(Path.exists, records):
             raise ValueError(f"{path}: exists: name another folder, or replace its games of this match with --force")
-    without = sum(game in found and not path.exists() for game, path in zip(games, records, strict=True))
-    if without:
-        print(f"{PROGRAM}: warning: {without:,} games were played before and get no record", file=sys.stderr)
+    report_missing_records(PROGRAM, [path for game, path in zip(games, records, strict=True) if game in found])
 
 
 def _print_stopped(num_results: int, json_path: str | None) -> None:

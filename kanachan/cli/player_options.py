@@ -3,8 +3,9 @@ the settings, besides the players' names, on which results depend."""
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
+from pathlib import Path
 from typing import Any, get_args
 
 from annotate.game.grading import require_mjsoul_points
@@ -109,6 +110,13 @@ def _kind_of_device(name: str, specs: Sequence[AgentSpec]) -> str:
     from kanachan.models.device import chosen_device
 
     return chosen_device(name).type
+
+
+def report_missing_records(program: str, records: Iterable[Path]) -> None:
+    """Prints to standard error how many of the records of games played before do not exist."""
+    missing = sum(not path.exists() for path in records)
+    if missing:
+        print(f"{program}: warning: {missing:,} games were played before and get no record", file=sys.stderr)
 
 
 def print_speed(program: str, num_games: int, num_decisions: int, seconds: float) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from tqdm import tqdm
 
+from annotate.game.record_writer import SUFFIX
 from annotate.game.settings import add_grades_option
 from annotate.runtime.arguments import CommandParser, add_force_option
 from annotate.runtime.files import check_output
@@ -22,6 +23,7 @@ from kanachan.cli.player_options import (
     add_players_option,
     print_speed,
     report_int8,
+    report_missing_records,
     shared_settings,
     vocabulary_of_players,
 )
@@ -123,6 +125,9 @@ def _run(arguments: argparse.Namespace) -> int:
     )
     report_int8(PROGRAM, *(player.text for player in players))
     with games.opened(force=arguments.force, restart=arguments.restart):
+        if execution.records is not None:
+            ids = map(selfplay.game_id, games.held - games.failures.keys())
+            report_missing_records(PROGRAM, (execution.records / f"{id_}{SUFFIX}" for id_ in ids))
         try:
             return _play(stream_of(selfplay, execution, packing.seed), games)
         except (ValueError, OSError) as error:

@@ -1,6 +1,7 @@
 """kanachan-selfplay: its shards, interruptions, and errors."""
 
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -156,8 +157,12 @@ def test_a_run_that_was_killed_is_resumed_by_the_same_command(
     assert "an interrupted run had other settings (seed: 0, now 5)" in error and len(error.splitlines()) == 1
     assert selfplay(tmp_path / "shards", "--players", "3") == 1
     assert "(vocabulary: kanachan-4p, now kanachan-3p)" in capsys.readouterr().err
-    assert selfplay(tmp_path / "shards") == 0
-    assert "resuming" in capsys.readouterr().err
+    assert selfplay(tmp_path / "shards", "--records", str(tmp_path / "records")) == 0
+    error = capsys.readouterr().err
+    warned = re.search(r"warning: (\d) games were played before and get no record", error)
+    assert (
+        "resuming" in error and warned is not None and int(warned[1]) == 6 - len(list((tmp_path / "records").iterdir()))
+    )
     assert contents(tmp_path / "shards") == contents(whole)
 
 
