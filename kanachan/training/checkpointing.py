@@ -27,6 +27,7 @@ from lightning.fabric.plugins.io.checkpoint_io import CheckpointIO
 
 from annotate.runtime.files import replacing
 from kanachan.config import WEIGHTS_NAME
+from kanachan.data.loader import StepLoader
 from kanachan.models.learned_games import GAMES_KEY, LearnedGames
 from kanachan.training.logged_module import logged
 from kanachan.training.run_folder import BEST_NAME
@@ -132,6 +133,21 @@ def checkpoint_to_resume(folder: Path, schedule: Schedule) -> tuple[Path, dict[s
     return path, checkpoint
 
 
+def require_same_inputs(checkpoint: Mapping[str, Any], loader: StepLoader, other_weights: Mapping[str, str]) -> None:
+    """Raises ValueError if a run has other data, or other weights besides --init, than at its checkpoint; to be called
+    before its folder is changed. `loader`: a new loader of its data."""
+    for state in checkpoint["loops"]["fit_loop"]["state_dict"].get("combined_loader", []):
+        loader.load_state_dict(state)
+    saved = checkpoint["callbacks"][CheckpointCallback.__name__]["other_weights"]
+    for setting in sorted(other_weights.keys() | saved):
+        before, now = (hashes.get(setting, "none") for hashes in (saved, other_weights))
+        if before != now:
+            raise ValueError(
+                f"{setting}: the run was started with the weights {before}, now they are {now}: it cannot be resumed "
+                "with others"
+            )
+
+
 def _newest_checkpoint(folder: Path, names: Sequence[str]) -> tuple[Path, dict[str, Any]]:
     """Reads the first of these checkpoints that is readable; reports unreadable ones before it.
 
@@ -235,7 +251,7 @@ class CheckpointCallback(L.Callback):
         self.ancestors_games = ancestors_games
         """games that these stages have learned from; stored likewise"""
         self.other_weights = dict(other_weights)
-        """hashes of the weights that are used besides --init, by setting; a resumed run needs the same"""
+        """hashes of the weights that are used besides --init, by setting (`require_same_inputs`)"""
         self.signals = signals
         self._asked: _Asked | None = None
         self._seconds = 60 * minutes
@@ -248,14 +264,6 @@ class CheckpointCallback(L.Callback):
         return {"lineage": self.lineage, GAMES_KEY: self.ancestors_games.encode(), "other_weights": self.other_weights}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        saved = state_dict["other_weights"]
-        for setting in sorted(self.other_weights.keys() | saved):
-            before, now = (hashes.get(setting, "none") for hashes in (saved, self.other_weights))
-            if before != now:
-                raise ValueError(
-                    f"{setting}: the run was started with the weights {before}, now they are {now}: it cannot be "
-                    "resumed with others"
-                )
         self.lineage = state_dict["lineage"]
         self.ancestors_games = LearnedGames.of_card(state_dict, self.path)
 

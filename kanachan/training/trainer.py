@@ -20,6 +20,7 @@ from annotate.runtime.garbage import no_search_of_what_is_there
 from annotate.runtime.signals import end_with_parent
 from annotate.runtime.terminal import is_out_of_memory
 from kanachan.config import WEIGHTS_NAME, RunConfig, TrainConfig
+from kanachan.data.loader import Share
 from kanachan.models.card import file_hash, read_card
 from kanachan.models.device import set_up_kernels
 from kanachan.objectives.stages import OTHER_KINDS
@@ -34,6 +35,7 @@ from kanachan.training.checkpointing import (
     Stopped,
     StopSignals,
     checkpoint_to_resume,
+    require_same_inputs,
 )
 from kanachan.training.command_line import Request
 from kanachan.training.compilation import require_compiler
@@ -116,6 +118,9 @@ class _Run:
             )
         self.interval = steps_between_validations(config, self.steps, self.data)
         self.learner = kind.make_learner(config, self.devices, self.data, self.steps, is_resumed=request.resume)
+        self.other_weights = {setting: file_hash(name) for setting, name in other_weights(config).items()}
+        if resumed is not None:
+            require_same_inputs(resumed[1], self.data.train_batches(Share(0, 1)), self.other_weights)
         group = wandb_group(config, self.learner.previous_settings)
         self.config = replace(config, run=replace(config.run, group=group))
 
@@ -143,7 +148,7 @@ class _Run:
             self.schedule,
             self.learner.lineage,
             self.learner.ancestors_games,
-            {setting: file_hash(name) for setting, name in other_weights(config).items()},
+            self.other_weights,
             self.signals,
         )
         writer = WeightsWriter(config, self.data, checkpoints, self.learner.card)

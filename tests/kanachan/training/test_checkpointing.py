@@ -16,6 +16,7 @@ from kanachan.training.checkpointing import Schedule, checkpoint_to_resume, read
 from kanachan.training.curriculum_stage import StageModule
 from kanachan.training.run_folder import load_config
 from tests.support.forked import made_by_one
+from tests.support.processes import contents
 from tests.support.stopped import signal_after_rows, wait_for_rows
 from tests.support.tiny_runs import arguments, rows_of, run, same_weights
 
@@ -135,8 +136,10 @@ def test_a_run_is_not_resumed_with_decisions_in_another_order(
     other = tmp_path / "shuffled"
     files = ["--train", str(shards.parent / "train.txt"), "--validation", str(shards.parent / "validation.txt")]
     assert pack.main([*files, "--seed", "7", "-o", str(other)]) == 0
+    before = contents(out)
     assert train.main(["--resume", str(out), "--data.path", str(other)]) == 1
     assert "it cannot be resumed in the same order" in capsys.readouterr().err
+    assert contents(out) == before
 
 
 def test_a_truncated_checkpoint_is_named_and_the_previous_one_is_resumed(

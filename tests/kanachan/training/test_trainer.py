@@ -6,6 +6,7 @@ import shutil
 import sys
 import sysconfig
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ from kanachan.objectives.stages import STAGES
 from kanachan.training.checkpointing import read_checkpoint
 from kanachan.training.devices import devices_of
 from kanachan.training.run_folder import load_config
+from tests.support.processes import contents
 from tests.support.tiny_rewards import written_reward
 from tests.support.tiny_runs import CONFIGS, LOSSES, all_rows_of, losses_of, rows_of, run
 
@@ -132,8 +134,10 @@ def test_a_prior_may_move_while_a_run_is_interrupted_but_not_change(
     assert run("rank", shards, out, "--objective.prior", str(prior), "--run.steps", "2") == 0
     prior.rename(moved := tmp_path / "moved.safetensors")
     other = written_reward(tmp_path / "other.safetensors", seed=1)
+    before = contents(out)
     longer = ["--resume", str(out), "--run.steps", "3", "--objective.prior"]
     assert train.main([*longer, str(other)]) == 1
+    assert contents(out) == before
     assert "objective.prior: the run was started with the weights" in capsys.readouterr().err
     assert train.main([*longer, str(moved)]) == 0
 
@@ -209,6 +213,16 @@ def test_other_processes_of_a_run_inherit_its_number_of_threads(
     monkeypatch.setenv("OMP_NUM_THREADS", "7")
     assert run("rank", shards, tmp_path / "run", "--run.steps", "1", "--run.threads", "2") == 0
     assert os.environ["OMP_NUM_THREADS"] == "2"
+
+
+def test_missing_tensorboard_is_an_error_before_training(
+    shards: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("kanachan.extras.find_spec", lambda name: None if name == "tensorboard" else find_spec(name))
+    assert run("rank", shards, tmp_path / "run", "--run.tensorboard", "true") == 1
+    error = capsys.readouterr().err
+    assert "run.tensorboard needs tensorboard: pip install 'kanachan[tensorboard]" in error
+    assert not (tmp_path / "run").exists()
 
 
 def test_tensorboard_gets_every_metric_if_it_is_enabled(shards: Path, tmp_path: Path) -> None:
