@@ -15,6 +15,8 @@ PARTS = ("encoder", "decoder", "head", "summary_head")
 """parts of a network, by attribute name; the heads of auxiliary targets are a further part"""
 WEIGHTS_NAME = "weights.safetensors"
 """weights file in the folder of a finished run"""
+SIZES = ("width", "layers", "heads", "feedforward", "decoder_layers")
+"""fields of ModelConfig that are sizes"""
 _MOST_LAYERS = 1000
 _MOST_WIDTH = 1 << 20
 """upper limits that catch typing errors before the network fills the memory"""
@@ -38,9 +40,8 @@ class ModelConfig:
     """dropout rate, 0 to 1"""
 
     def __post_init__(self) -> None:
-        sizes = ("width", "layers", "heads", "feedforward", "decoder_layers")
-        require_each(self, "model", 1, *sizes)
-        for name in sizes:
+        require_each(self, "model", 1, *SIZES)
+        for name in SIZES:
             most = _MOST_LAYERS if "layers" in name else _MOST_WIDTH
             require(getattr(self, name) <= most, f"model.{name} must be at most {most:,}, not {getattr(self, name)}")
         require(self.width % self.heads == 0, f"model.heads={self.heads} does not divide model.width={self.width}")

@@ -9,9 +9,5 @@ def require(extra: str, packages: tuple[str, ...], what: str = "this") -> None:
     """Raises ValueError, with the install command, if a package that `what` needs is missing."""
     missing = [name for name in packages if find_spec(name) is None]
     if missing:
-        raise ValueError(f"{what} needs {' and '.join(missing)}: {install_command(extra)}")
-
-
-def install_command(extra: str) -> str:
-    """Returns the command that installs an extra."""
-    return f"pip install 'kanachan[{extra}] @ {_SOURCE}' (in a checkout '.[{extra}]')"
+        command = f"pip install 'kanachan[{extra}] @ {_SOURCE}' (in a checkout '.[{extra}]')"
+        raise ValueError(f"{what} needs {' and '.join(missing)}: {command}")

@@ -1,6 +1,8 @@
 """Settings of the stages that learn from self-play, as frozen dataclasses; the string under a field is its help text.
 Imports nothing heavy."""
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -14,6 +16,7 @@ RANK_POINTS = rank_points(4)
 """points for four players; configs/ has the points for three"""
 _DEFAULTS_OF_POINTS = (RANK_POINTS, rank_points(3))
 UtilityKind = Literal["ranks", "grading_points", "round_points"]
+BackendName = Literal["inline", "processes", "ray"]
 
 
 def needs_reward(kind: UtilityKind) -> bool:
@@ -25,6 +28,12 @@ def require(condition: bool, message: str) -> None:
     """Raises ValueError unless a condition holds."""
     if not condition:
         raise ValueError(message)
+
+
+def require_points(points: Sequence[float]) -> None:
+    """Raises ValueError if the points of the ranks are not finite or are all equal."""
+    require(all(map(math.isfinite, points)), f"the points of the ranks must be finite numbers, not {list(points)}")
+    require(len(set(points)) > 1, f"the points of the ranks are all equal: {list(points)}")
 
 
 def require_each(config: object, section: str, least: int | None, *names: str) -> None:
@@ -67,6 +76,7 @@ class PolicyConfig:
         require_each(self, "policy", 0, "kl", "magnet_kl")
         require_each(self, "policy", None, "clip", "kl_limit")
         require(0 < self.keep <= 1, f"policy.keep must be a share above 0 and at most 1, not {self.keep}")
+        require_points(self.points)
         has_default_points = self.points in _DEFAULTS_OF_POINTS
         for name, value, has_effect in (
             ("points", list(self.points), self.utility == "ranks" or has_default_points),
@@ -94,7 +104,7 @@ class SelfPlayConfig:
     """rules of the games"""
     style: Literal["east", "south"] = "south"
     """length of the games"""
-    backend: Literal["inline", "processes", "ray"] | None = None
+    backend: BackendName | None = None
     """where the games are played, as --backend of kanachan-selfplay"""
     address: str | None = None
     """address of a Ray cluster"""

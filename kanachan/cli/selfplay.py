@@ -5,7 +5,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from tqdm import tqdm
 
@@ -30,6 +30,7 @@ from kanachan.cli.player_options import (
 from kanachan.data.pack_options import add_options, folder_named, packing_of
 from kanachan.play.agent_spec import MIXTURE_HELP, SPEC_HELP, AgentSpec, parse_mixture
 from kanachan.play.selfplay import SelfPlay
+from kanachan.policy_config import BackendName
 
 if TYPE_CHECKING:
     from kanachan.data.played_games import PlayedGame, PlayedGames
@@ -85,7 +86,7 @@ def _parser() -> argparse.ArgumentParser:
     add_force_option(existing)
     parser.add_argument(
         "--backend",
-        choices=("inline", "processes", "ray"),
+        choices=get_args(BackendName),
         help="inline: this process; processes: several processes on this machine; ray: Ray, here or on a cluster "
         "(extra ray) (default: processes; with -j 1, inline)",
     )
@@ -103,7 +104,7 @@ def _run(arguments: argparse.Namespace) -> int:
     selfplay = _selfplay(arguments, players, shares)
     # heavy imports come only now, after the arguments have been found valid
     from kanachan.data.played_games import PlayedGames
-    from kanachan.play.playing import BackendName, Execution
+    from kanachan.play.playing import Execution
     from kanachan.play.selfplay_run import stream_of
 
     backend: BackendName = arguments.backend or ("inline" if arguments.processes == 1 else "processes")

@@ -23,6 +23,8 @@ def _train(request: Request) -> int:
     if not plays:
         require_shards(request.config.stage, request.config.data.path)
     require("train", ("lightning",) if request.config.run.wandb == "disabled" else ("lightning", "wandb"))
+    if request.config.run.tensorboard:
+        require("tensorboard", ("tensorboard",), "run.tensorboard")
     if _is_first_process():
         for warning in request.warnings:
             print(f"{PROGRAM}: warning: {warning}", file=sys.stderr)

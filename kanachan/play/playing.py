@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Generic, Literal
+from typing import TYPE_CHECKING, Generic
 
 from annotate.game.record import Event
 from annotate.runtime.process_pool import ProcessPool
@@ -22,12 +22,10 @@ from kanachan.play.match import Match
 from kanachan.play.rollout import BatchedGames
 from kanachan.play.selfplay import SelfPlay
 from kanachan.play.together import room_for_caches, usual_together
+from kanachan.policy_config import BackendName
 
 if TYPE_CHECKING:
     from kanachan.play.remote_network import ServerAddress
-
-
-BackendName = Literal["inline", "processes", "ray"]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from annotate.runtime.resources import num_cores
-from kanachan.extras import install_command
+from kanachan.extras import require
 
 _CONNECT_SECONDS = 5
 _STORE_BYTES, _STORE_BYTES_PER_WORKER = 128 << 20, 32 << 20  # for the results of a few units; the rest goes to the disk
@@ -23,7 +23,7 @@ def ray_cluster(num_workers: int | None, address: str | None) -> Iterator[Any]:
     `HOST:PORT`, or `auto` on one of its machines; None: starts a cluster here, and ends it again. `num_workers`: how
     many actors a cluster started here runs at a time; None: one per core. Raises ValueError if Ray is not installed, or
     if it cannot be reached or started."""
-    ray = _imported(is_ours=address is None)
+    ray = _ray(is_ours=address is None)
     # for sockets and logs of a cluster started here; the default, /tmp/ray, would grow without limit
     with tempfile.TemporaryDirectory(prefix="kanachan-ray-", ignore_cleanup_errors=True) as folder:
         try:
@@ -70,7 +70,7 @@ def _connect(ray: Any, given: str) -> None:
         raise ValueError(f"--address {given}: {_first_line(error)}") from error
 
 
-def _imported(is_ours: bool) -> Any:
+def _ray(is_ours: bool) -> Any:
     """Returns Ray's module. `is_ours`: whether a cluster will be started; its token then belongs only to this process
     and is not in a file of the user."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
@@ -81,10 +81,9 @@ def _imported(is_ours: bool) -> Any:
         Path.home() / ".ray" / "auth_token"
     ).exists():
         os.environ.setdefault("RAY_AUTH_MODE", "token")  # a cluster without tokens ignores them
-    try:
-        import ray
-    except ImportError:
-        raise ValueError(f"the back end ray needs Ray: {install_command('ray')}") from None
+    require("ray", ("ray",), "the back end ray")
+    import ray
+
     return ray
 
 

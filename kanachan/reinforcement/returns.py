@@ -9,7 +9,6 @@ Shapes: N rounds, S seats, B decisions, O orders of the seats, R ranks.
 """
 
 import hashlib
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,7 +24,7 @@ from kanachan.inference.reward_predictor import RewardPredictor
 from kanachan.models.card import file_hash
 from kanachan.models.seat_orders import SeatOrders
 from kanachan.objectives.reward import Outcome
-from kanachan.policy_config import RANK_POINTS, UtilityKind, needs_reward
+from kanachan.policy_config import RANK_POINTS, UtilityKind, needs_reward, require_points
 
 
 @dataclass(frozen=True)
@@ -40,11 +39,9 @@ class Utility:
     """points of each rank, from the first to the last; used only with ranks"""
 
     def __post_init__(self) -> None:
-        if self.kind == "ranks" and not all(map(math.isfinite, self.points)):
-            raise ValueError(f"the points of the ranks must be finite numbers, not {list(self.points)}")
-        if self.kind == "ranks" and len(set(self.points)) < 2:
-            raise ValueError(f"the points of the ranks are all equal: {list(self.points)}")
-        if self.kind != "ranks":
+        if self.kind == "ranks":
+            require_points(self.points)
+        else:
             object.__setattr__(self, "points", RANK_POINTS)  # not used; reset so that utilities of one kind are equal
 
     @property

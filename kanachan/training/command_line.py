@@ -9,7 +9,7 @@ import argparse
 import inspect
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
@@ -17,14 +17,14 @@ from typing import Any, Literal, get_args, get_origin
 from annotate.runtime.arguments import CALLED_AS
 from annotate.runtime.files import MISSING
 from annotate.vocabulary import Vocabulary
-from kanachan.config import MODEL_SIZES, StageName, TrainConfig
+from kanachan.config import MODEL_SIZES, SIZES, StageName, TrainConfig
 from kanachan.objectives.stages import REWARD, STAGES, trained_stages
 from kanachan.training.request_checks import (
     require_effect,
     require_init,
+    require_policy,
     require_source,
     require_teacher,
-    require_tensorboard,
     sizes_of_init,
     warnings_of,
     with_possible_target,
@@ -68,8 +68,6 @@ _RESUME_HELP = (
 )
 _SHORT = {"-o": "--run.out", "--output": "--run.out"}
 """options that all commands have, and their settings here"""
-_SIZES = ("width", "layers", "heads", "feedforward", "decoder_layers")
-"""settings of the section model that a model size determines"""
 
 Layer = Mapping[str, Any]
 """settings by name, such as data.batch, from one source"""
@@ -185,8 +183,7 @@ def _content(name: str) -> dict[str, Any]:
 
 
 def _sizes(size: str | None) -> Layer:
-    sizes = {} if size is None else asdict(MODEL_SIZES[size])
-    return {f"model.{name}": sizes[name] for name in _SIZES if name in sizes}
+    return {} if size is None else {f"model.{name}": getattr(MODEL_SIZES[size], name) for name in SIZES}
 
 
 def _config(values: Layer) -> TrainConfig:
@@ -216,6 +213,7 @@ def _requested(given: _Given) -> Request:
         return Request(_resumed(config, given, is_named=saved_file is not None), resume=True)
     require_init(config)
     require_teacher(config)
+    require_policy(config)
     return Request(config, resume=False, warnings=tuple(warnings_of(config, given.files)))
 
 
@@ -263,7 +261,6 @@ def _parsed(given: _Given) -> TrainConfig:
     config = _config(given.merged(inherited))
     require_effect(config)
     require_source(config)
-    require_tensorboard(config.run)
     return config
 
 
@@ -291,7 +288,7 @@ def _resumed(config: TrainConfig, given: _Given, *, is_named: bool) -> TrainConf
     if config.run.validation_interval is None:
         config = replace(config, run=replace(config.run, validation_interval=saved.run.validation_interval))
     # sizes that the saved run had from --init
-    names = _SIZES if config.init is not None and SIZE not in given.line else ()
+    names = SIZES if config.init is not None and SIZE not in given.line else ()
     taken = {name: getattr(saved.model, name) for name in names if not given.has(f"model.{name}")}
     config = replace(config, model=replace(config.model, **taken))
     require_same(saved, config, MAY_CHANGE | LENGTH if is_named else MAY_CHANGE)

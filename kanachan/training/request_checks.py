@@ -3,19 +3,19 @@ probably not intended."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import fields, replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from annotate.runtime.files import MISSING
-from kanachan.config import RunConfig, TrainConfig
+from kanachan.config import SIZES, TrainConfig
 from kanachan.data.shard_folder import ROUNDS, splits_in
-from kanachan.models.card import SIZES_OF_ENCODER, read_card, require_encoder_sizes
+from kanachan.models.card import read_card, require_encoder_sizes, vocabulary_of
 from kanachan.objectives.stages import POLICY, REWARD, STAGES, previous_stage, require_scoring
 from kanachan.policy_config import needs_reward
 
 _PLAYING = ("imitation", POLICY)
 """stages whose networks predict action probabilities"""
+_NO_PROBABILITIES = "which has no probabilities of actions"
 _ALL = None
 _UNUSED: Mapping[str, Mapping[str, Collection[str] | None]] = {
     REWARD: {
@@ -94,16 +94,10 @@ def require_effect(config: TrainConfig) -> None:
                 )
 
 
-def require_tensorboard(run: RunConfig) -> None:
-    """Raises ValueError if the run writes for TensorBoard and TensorBoard is not installed."""
-    if run.tensorboard and find_spec("tensorboard") is None:
-        raise ValueError("run.tensorboard: TensorBoard is not installed: pip install tensorboard, or leave it off")
-
-
 def sizes_of_init(init: str) -> dict[str, int]:
     """Returns the network sizes of the --init weights; raises ValueError if there are no such weights."""
     card = _card(init)
-    return {name: card["model"][name] for name in (*SIZES_OF_ENCODER, "decoder_layers")}
+    return {name: card["model"][name] for name in SIZES}
 
 
 def require_init(config: TrainConfig) -> None:
@@ -138,14 +132,36 @@ def require_teacher(config: TrainConfig) -> None:
     teacher = config.objective.teacher
     if teacher is None or config.stage != _PLAYING[0]:  # other stages report that it has no effect
         return
+    _require_stage("objective.teacher", teacher, _PLAYING, _NO_PROBABILITIES)
+
+
+def require_policy(config: TrainConfig) -> None:
+    """Raises ValueError if points, weights or seeds of a new run of stage policy are wrong; with self-play, they are
+    first used after hours."""
+    if config.stage != POLICY or config.init is None:
+        return
+    num_seats, policy = vocabulary_of(config.init).num_seats, config.policy
+    if policy.utility == "ranks" and len(policy.points) != num_seats:
+        raise ValueError(f"policy.points={list(policy.points)}: {num_seats} points are needed, one for each rank")
+    _require_stage("policy.reward", policy.reward, (REWARD,), "which predicts no outcomes of games")
+    _require_stage("policy.magnet", policy.magnet, _PLAYING, _NO_PROBABILITIES)
+    for setting, path in (("policy.reward", policy.reward), ("policy.magnet", policy.magnet)):
+        if path is not None and (theirs := vocabulary_of(path).num_seats) != num_seats:
+            raise ValueError(f"{setting}: {path} is for games of {theirs} players, --init {config.init} of {num_seats}")
+    replace(config.run, seed=config.run.seed + config.selfplay.iterations - 1)  # the seed of the last iteration
+
+
+def _require_stage(setting: str, path: str | None, stages: Collection[str], otherwise: str) -> None:
+    """Raises ValueError, naming the setting, if the weights at a path, if any, are not of one of the stages."""
+    if path is None:
+        return
     try:
-        stage = read_card(teacher)["stage"]
+        stage = read_card(path)["stage"]
     except ValueError as error:
-        raise ValueError(f"objective.teacher: {error}") from None
-    if stage not in _PLAYING:
+        raise ValueError(f"{setting}: {error}") from None
+    if stage not in stages:
         raise ValueError(
-            f"objective.teacher={teacher}: of stage {stage}, which has no probabilities of actions; weights of "
-            f"{' or '.join(_PLAYING)} are expected"
+            f"{setting}={path}: of stage {stage}, {otherwise}; weights of {' or '.join(stages)} are expected"
         )
 
 

@@ -142,15 +142,6 @@ def test_a_cooldown_is_a_share_of_the_steps_or_a_number_of_them(cooldown: float,
     assert OptimConfig(cooldown=cooldown).cooldown_start(100) == start
 
 
-def test_missing_tensorboard_is_an_error_before_training(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr("kanachan.training.request_checks.find_spec", lambda name: None)
-    with pytest.raises(SystemExit):
-        requested(["--stage", "imitation", "--data.path", str(tmp_path), "--run.tensorboard", "true"])
-    assert "run.tensorboard: TensorBoard is not installed: pip install tensorboard" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
     "arguments",
     [

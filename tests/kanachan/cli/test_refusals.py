@@ -75,7 +75,7 @@ REFUSALS = [
     (f"train --stage reward --data.path rounds --data.batch 64 {OWN}", "9 games to train on, fewer than one batch"),
     (f"train --stage reward --data.path rounds --data.batch 4 --run.early_stopping 3 {OWN}", "needs a validation spl"),
     (f"{POLICY} --policy.reward reward --policy.magnet rank", "of stage rank, which has no probabilities of actions"),
-    (f"{POLICY} --policy.reward imitation", "a reward predictor is expected here"),
+    (f"{POLICY} --policy.reward imitation", "imitation: of stage imitation, which predicts no outcomes of games"),
     ("evaluate imitation empty shards", "has the run ended?"),
     ("evaluate imitation shards --device abacus", "--device abacus"),
     ("evaluate --compare imitation shards", "--compare needs two WEIGHTS or more"),
