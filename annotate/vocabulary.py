@@ -20,9 +20,10 @@ from annotate.blocks import Axis, Factor, Field
 NUM_SUITS = 3
 TILES_PER_SUIT = 10  # 0 (red five), 1 ... 9
 RANKS_PER_SUIT = 9  # without the red five
+FIRST_HONOUR = NUM_SUITS * RANKS_PER_SUIT  # kind of the east wind, of NUM_TILES34
 NUM_HONOURS = 7
 NUM_TILES = NUM_SUITS * TILES_PER_SUIT + NUM_HONOURS  # 0m 1m ... 9m 0p ... 9s 1z ... 7z
-NUM_TILES34 = NUM_SUITS * RANKS_PER_SUIT + NUM_HONOURS
+NUM_TILES34 = FIRST_HONOUR + NUM_HONOURS
 CHIS_PER_SUIT = 30
 
 

@@ -59,15 +59,20 @@ def describe_action(token: int, vocabulary: Vocabulary) -> str:
     return " ".join(words)
 
 
-def describe(annotation: Annotation, vocabulary: Vocabulary, actions: Sequence[str] | None = None) -> str:
-    """Describes a decision on several lines: the situation, the possible actions with the chosen one, the results.
-    `actions`: lines to print for the possible actions, e.g. with predictions."""
+def situation_of(annotation: Annotation, vocabulary: Vocabulary) -> tuple[Situation, dict[str, int]]:
+    """Returns the decoded sparse tokens by block, and the numeric features by name."""
     sparse: Situation = defaultdict(list)
     for token in annotation.sparse:
         name, values = vocabulary.sparse.describe(token)
         sparse[name].append(values)
+    return sparse, dict(zip(vocabulary.numeric, annotation.numeric, strict=True))
+
+
+def describe(annotation: Annotation, vocabulary: Vocabulary, actions: Sequence[str] | None = None) -> str:
+    """Describes a decision on several lines: the situation, the possible actions with the chosen one, the results.
+    `actions`: lines to print for the possible actions, e.g. with predictions."""
+    sparse, numeric = situation_of(annotation, vocabulary)
     seat = sparse["seat"][0]["seat"]
-    numeric = dict(zip(vocabulary.numeric, annotation.numeric, strict=True))
     if actions is None:
         actions = [
             f"{'->' if index == annotation.chosen else '  '} {describe_action(token, vocabulary)}"

@@ -25,7 +25,7 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset
 
 from annotate.annotation import format_line, parse_line
-from annotate.records.reading import Record, find_records, read_games, read_record
+from annotate.records.reading import find_records, read_games
 from annotate.replay.replay import annotate_game
 from annotate.runtime.resources import num_cores
 from annotate.runtime.signals import StopRequest
@@ -367,8 +367,7 @@ def _is_readable(path: str) -> bool:
 
 
 def _lines(path: str) -> list[str]:
-    games = read_record(Record(path, 0))
-    return [format_line(annotation) for game in games for annotation in annotate_game(game).annotations]
+    return [format_line(annotation) for game in read_games(path) for annotation in annotate_game(game).annotations]
 
 
 def _packed(lines: list[str], work: Path) -> Path:

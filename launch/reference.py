@@ -1,14 +1,14 @@
 """Makes a reference model for the package from a run's weights: half precision, with a readable card.
 
-python launch/reference.py RUN --evaluation evaluation.json --ancestors runs/imitation --games docs/benchmark
+python launch/reference.py RUN --evaluation evaluation.json --ancestors runs/imitation
     --arena arena.json -o kanachan/reference/rank.safetensors
 python launch/reference.py RUN --evaluation evaluation.json --int8 SHARDS -o kanachan/reference/imitation.safetensors
 
 Reference models for three players are in kanachan/reference/3p.
 
 Removed from the card: the folders of the machine that trained the network. Added: the metrics that kanachan-evaluate
-computed on the test split, the divergence of int8 matrices there, the results of matches, the games by table and date,
-the number of passes over them, and the commands that reproduce the weights. Half precision halves the file size; a
+computed on the test split, the divergence of int8 matrices there, the results of matches, the number of
+passes over the games, and the commands that reproduce the weights. Half precision halves the file size; a
 network that is loaded from it still computes in fp32.
 """
 
@@ -22,14 +22,13 @@ from typing import Any
 import torch
 
 from annotate.runtime.terminal import run_cleanly
-from kanachan.config import SPLITS
 from kanachan.data.loader import held_out_columns
-from kanachan.evaluation.benchmark import games_in, tables_of
 from kanachan.inference.int8_network import divergence, with_int8
 from kanachan.inference.policy import Policy
 from kanachan.models.reference import is_reference_name, name_of
 from kanachan.models.weights import Weights, lineage_of, read_weights, write_weights
 from kanachan.objectives.stages import REWARD
+from kanachan.play.agent_spec import parse_agent
 from kanachan.training.command_line import stage_defaults
 from kanachan.training.run_folder import plain
 
@@ -45,7 +44,6 @@ def reference_card(
     evaluation: Mapping[str, Any],
     ancestors: Sequence[Weights] = (),
     arena: Sequence[Mapping[str, Any]] = (),
-    games: Mapping[str, Sequence[str]] | None = None,
     int8: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Returns the card of a reference model.
@@ -54,7 +52,7 @@ def reference_card(
         ancestors: weights of the earlier stages, for the passes and commands.
 
     Raises:
-        ValueError: `ancestors` do not belong to the lineage, or the number of `games` differs from the data.
+        ValueError: `ancestors` do not belong to the lineage.
     """
     runs = [*_of_lineage(weights, ancestors), weights]
     card = {**weights.card, "config": _config(weights.card), "data": _data(weights.card["data"])}
@@ -69,8 +67,6 @@ def reference_card(
             card["training"].append(step)
     commands = (command for run in runs for command in run.card.get("commands", _commands(run)))
     card["commands"] = list(dict.fromkeys(commands))
-    if games is not None:
-        card["games"] = _games(weights, games)
     if int8 is not None:
         card["int8"] = int8
     return card
@@ -128,8 +124,10 @@ def match(path: Path) -> dict[str, Any]:
 
 
 def _without_folders(player: str) -> str:
-    """Returns a player's specification without the folders of its files; names of the package's weights are kept."""
-    return player if player.startswith("reference") else player.rsplit("/", 1)[-1]
+    """Returns a player's specification without the folders of its weights; names of the package's weights are kept."""
+    for path in parse_agent(player, requires_files=False).files:
+        player = player.replace(path, str(_without_folder(path)))
+    return player
 
 
 def _config(card: Mapping[str, Any]) -> dict[str, Any]:
@@ -204,15 +202,6 @@ def _commands(run: Weights) -> list[str]:
     return commands
 
 
-def _games(weights: Weights, games: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    """Returns, for each split, the number of games and their tables by date."""
-    counted = weights.card["data"]["games"]
-    for split in SPLITS:
-        if len(games[split]) != counted[split]:
-            raise ValueError(f"--games: {len(games[split])} ids of the {split} split, the data has {counted[split]}")
-    return {split: {"games": len(ids), "tables": tables_of(ids)} for split, ids in games.items()}
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(
         prog="launch/reference.py", description="Makes a reference model from the weights of a run."
@@ -225,7 +214,6 @@ def main() -> int:
     parser.add_argument(
         "--arena", type=Path, nargs="*", default=[], metavar="JSON", help="JSON of kanachan-arena --json"
     )
-    parser.add_argument("--games", type=Path, metavar="DIR", help="folder with the game ids of each split")
     parser.add_argument("--int8", metavar="SHARDS", help="measure int8 matrices on the evaluation's split of SHARDS")
     parser.add_argument("-o", "--output", type=Path, required=True, help="file to write")
     parser.add_argument("--force", action="store_true", help="replace the file, if it exists")
@@ -241,7 +229,6 @@ def main() -> int:
             evaluation,
             [read_weights(path) for path in arguments.ancestors],
             [match(path) for path in arguments.arena],
-            None if arguments.games is None else games_in(arguments.games),
             arguments.int8 and int8_divergence(arguments.run, arguments.int8, evaluation),
         )
         arguments.output.parent.mkdir(parents=True, exist_ok=True)

@@ -108,7 +108,12 @@ def _column(values: Any, num_seats: int) -> Sequence[Any]:
 def _name(value: Any) -> str | None:
     if not isinstance(value, str):
         return None
-    return "".join(character if character.isprintable() else "\ufffd" for character in value).strip() or None
+    return printable(value).strip() or None
+
+
+def printable(text: str, instead: str = "\ufffd") -> str:
+    """Replaces characters that cannot be printed."""
+    return "".join(character if character.isprintable() else instead for character in text)
 
 
 def _rate(value: Any) -> float | None:

@@ -86,15 +86,17 @@ def dealer_stays(events: Sequence[Event]) -> bool:
     dealer, last = events[0]["oya"], events[-1]
     if last["type"] == "hora":
         return any(event["type"] == "hora" and event["actor"] == dealer for event in events)
-    deltas, reason = last.get("deltas") or (), last.get("reason")
+    reason = last.get("reason")
     if reason not in (*ABORTS, EXHAUSTIVE[0], NAGASHI):  # missing or spelled differently in some dialects
         is_exhausted = sum(event["type"] == "tsumo" for event in events) == _NUM_DRAWS[len(events[0]["scores"])]
         reason = EXHAUSTIVE[0] if is_exhausted else ABORTS[0]
-    if reason in ABORTS:
-        return True
-    if reason != NAGASHI and any(deltas):
-        return deltas[dealer] > 0
-    return tenpai_at_end(events)[dealer]
+    return reason in ABORTS or (tenpai_at_end(events) if reason == NAGASHI else tenpai_by_seat(events))[dealer]
+
+
+def tenpai_by_seat(events: Sequence[Event]) -> list[bool]:
+    """Returns which seats were tenpai at an exhaustive draw: those that were paid, unless all or none were."""
+    paid = events[-1].get("deltas") or ()
+    return [delta > 0 for delta in paid] if any(paid) else tenpai_at_end(events)
 
 
 def final_scores(last: Sequence[Event]) -> tuple[int, ...]:
@@ -159,9 +161,7 @@ def _round_results(events: Sequence[Event], num_seats: int) -> list[int]:
         return [_win_result(seat, winner, winner, num_seats) for seat in range(num_seats)]
     outcomes = [_ABORTED] * num_seats
     if draw.get("reason") in EXHAUSTIVE:
-        # payments show who was tenpai, unless all or none were
-        is_tenpai = [delta > 0 for delta in draw["deltas"]] if any(draw["deltas"]) else tenpai_at_end(events)
-        outcomes = [_TENPAI if tenpai else _NOTEN for tenpai in is_tenpai]
+        outcomes = [_TENPAI if tenpai else _NOTEN for tenpai in tenpai_by_seat(events)]
     return [_OUTCOMES[num_seats].index(outcome) for outcome in outcomes]
 
 

@@ -15,15 +15,14 @@ from annotate.game.engine.table import Table, Turn
 from annotate.game.mjai_actions import choice_of_event
 from annotate.game.record import CLAIMS, ENDS, Event, Rules, places_dealt
 from annotate.game.tiles import NUM_DEAD, TILE_OF_MJAI, unseen_tiles
-from annotate.vocabulary import NUM_SUITS, NUM_TILES34, RANKS_PER_SUIT, Vocabulary
+from annotate.vocabulary import FIRST_HONOUR, NUM_TILES34, RANKS_PER_SUIT, Vocabulary
 
 # kinds of tiles are 0 ... 33 here, and a kind's last physical tile is never a red five
-_FIRST_HONOUR = NUM_SUITS * RANKS_PER_SUIT
-_HONOURS = range(_FIRST_HONOUR, NUM_TILES34)
+_HONOURS = range(FIRST_HONOUR, NUM_TILES34)
 _DULL = {4: (*_HONOURS, 0, 3, 6, 10, 13, 16, 20, 23, 26), 3: (*_HONOURS, 0, 8, 10, 13, 16, 20, 23, 26)}
 """kinds of placeholder tiles by number of seats: honours and 147m (with three players 19m) 258p 369s. Without pairs and
 neighbours, they cannot claim anything. Honours come first, as they may always be discarded after a chi"""
-_SEQUENCES = range(0, _FIRST_HONOUR, 3)
+_SEQUENCES = range(0, FIRST_HONOUR, 3)
 """lowest kinds of nine sequences that have no kind in common"""
 
 
@@ -257,7 +256,7 @@ class SeatTable(Table):
         # the waits of a riichi must not depend on the four tiles
         kind = tiles[0] // 4
         first = kind // RANKS_PER_SUIT * RANKS_PER_SUIT
-        near = {*range(first, first + RANKS_PER_SUIT)} if kind < _FIRST_HONOUR else {kind}
+        near = {*range(first, first + RANKS_PER_SUIT)} if kind < FIRST_HONOUR else {kind}
         count = len(self._env.hands[seat]) - len(tiles)
         self._hold(seat, [*tiles, *self._waiting(seat, count, near)], tiles[0])
 

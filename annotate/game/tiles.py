@@ -1,6 +1,6 @@
 """The mjai names of tiles, and the physical tiles: 136 in a wall of four players."""
 
-from annotate.vocabulary import NUM_TILES, RANKS_PER_SUIT, Vocabulary, is_red, tile34_of, tile_of
+from annotate.vocabulary import FIRST_HONOUR, NUM_TILES, RANKS_PER_SUIT, Vocabulary, is_red, tile34_of, tile_of
 
 NUM_TILE_IDS = 136
 RED_IDS = {16: 0, 52: 10, 88: 20}
@@ -17,7 +17,7 @@ MJAI_NAMES = tuple(
     for tile in range(NUM_TILES)
 )
 TILE_OF_MJAI = {name: tile for tile, name in enumerate(MJAI_NAMES)}
-_FIRST_WIND, _FIRST_DRAGON = 27, 31
+_FIRST_DRAGON = FIRST_HONOUR + 4
 WINDS = {"E": 0, "S": 1, "W": 2, "N": 3}
 WIND_NAMES = ("East", "South", "West", "North")
 
@@ -41,4 +41,4 @@ def dora_of(indicator: int, vocabulary: Vocabulary) -> int:
 
 def _group(kind: int) -> int:
     """Returns the suit of a kind; winds and dragons count as two more suits."""
-    return kind // RANKS_PER_SUIT if kind < _FIRST_WIND else _FIRST_WIND + (kind >= _FIRST_DRAGON)
+    return kind // RANKS_PER_SUIT if kind < FIRST_HONOUR else FIRST_HONOUR + (kind >= _FIRST_DRAGON)

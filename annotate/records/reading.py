@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import IO
 
+from annotate.game.origin import printable
 from annotate.game.record import Game, Unreadable, all_readable
 from annotate.records import archives
 from annotate.records.addresses import is_record_address
@@ -142,15 +143,11 @@ def _members(path: str, wanted: str | None, passed_over: Counter[str]) -> Iterat
     is_empty, modified = True, os.stat(path).st_mtime_ns
     for member in archives.members(path, is_wanted):
         is_empty = False
-        name = f"{path}{IN_ARCHIVE}{_printable(member.name)}" if member.name else path
-        yield Record(name, member.size, member.data, member.problem and _printable(member.problem), modified)
+        name = f"{path}{IN_ARCHIVE}{printable(member.name)}" if member.name else path
+        yield Record(name, member.size, member.data, member.problem and printable(member.problem), modified)
     if is_empty:
         what = f"ends in {', '.join(SUFFIXES)}" if wanted is None else f"is {wanted}"
         yield Record(path, 0, problem=f"no file in this archive {what}")
-
-
-def _printable(text: str) -> str:
-    return "".join(character if character.isprintable() else "\ufffd" for character in text)
 
 
 def num_players_of_first(paths: Sequence[str]) -> int | None:

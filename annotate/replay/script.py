@@ -5,7 +5,7 @@ from bisect import bisect
 from annotate.game.decisions import Choice, is_hidden
 from annotate.game.engine.table import Table, Turn
 from annotate.game.mjai_actions import choice_of_event, token_of_event
-from annotate.game.record import Event, Round
+from annotate.game.record import CLAIMS, Event, Round
 from annotate.game.tiles import MJAI_NAMES, TILE_OF_ID, TILE_OF_MJAI
 from annotate.replay.consistency import Disagreement, in_words
 
@@ -160,7 +160,7 @@ class Script:
             kind = event["type"]
             if kind == "ryukyoku" and not claims:
                 return {}, kind
-            if kind not in ("hora", "chi", "pon", "daiminkan") or event["target"] != turns[0].target:
+            if kind not in ("hora", *CLAIMS) or event["target"] != turns[0].target:
                 break
             if kind == "hora" and event["actor"] == event["target"]:
                 break

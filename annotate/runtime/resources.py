@@ -25,7 +25,7 @@ def cpu_quota(file: Path = Path("/sys/fs/cgroup/cpu.max")) -> int | None:
 def free_memory(cgroup: Path = Path("/sys/fs/cgroup")) -> int:
     """Returns the number of free bytes of main memory, which a container may limit."""
     free = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    with suppress(OSError):  # without such a file, all memory counts as free
+    with suppress(OSError, ValueError):  # without such a file, all memory counts as free
         free = 1024 * _number_of(Path("/proc/meminfo"), "MemAvailable:")
     with suppress(OSError, ValueError):  # "max": there is no limit
         limit, used = (int((cgroup / name).read_text()) for name in ("memory.max", "memory.current"))
@@ -34,5 +34,6 @@ def free_memory(cgroup: Path = Path("/sys/fs/cgroup")) -> int:
 
 
 def _number_of(file: Path, name: str) -> int:
-    """Reads the number that follows a name in a file of the system."""
-    return int(next(line.split()[1] for line in file.read_text().splitlines() if line.startswith(name)))
+    """Reads the number that follows a name in a file of the system. Raises ValueError if the name is not in it."""
+    numbers = [line.split()[1] for line in file.read_text().splitlines() if line.startswith(name)]
+    return int(numbers[0] if numbers else "")

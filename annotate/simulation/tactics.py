@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from annotate.game.engine.hand_evaluator import shanten
 from annotate.game.engine.table import Turn
 from annotate.game.tiles import dora_of
-from annotate.vocabulary import NUM_HONOURS, NUM_TILES34, RANKS_PER_SUIT, Vocabulary
+from annotate.vocabulary import FIRST_HONOUR, NUM_TILES34, RANKS_PER_SUIT, Vocabulary
 
-_FIRST_HONOUR = NUM_TILES34 - NUM_HONOURS
 _DRAGONS = (31, 32, 33)
 NORTH = 30
 _MAX_STRAY = 4  # most tiles that a plan may leave unused
@@ -19,11 +18,11 @@ _MAX_STRAY = 4  # most tiles that a plan may leave unused
 # by kind: the kinds of tiles with which it can form a shape
 _NEAR = tuple(
     (kind,)
-    if kind >= _FIRST_HONOUR
+    if kind >= FIRST_HONOUR
     else tuple(
         other
         for other in range(kind - 2, kind + 3)
-        if 0 <= other < _FIRST_HONOUR and other // RANKS_PER_SUIT == kind // RANKS_PER_SUIT
+        if 0 <= other < FIRST_HONOUR and other // RANKS_PER_SUIT == kind // RANKS_PER_SUIT
     )
     for kind in range(NUM_TILES34)
 )
@@ -48,16 +47,16 @@ def _plan(uses: Callable[[int], bool], stand_ins: Sequence[int]) -> Plan:
 
 
 def _is_simple(kind: int) -> bool:
-    return kind < _FIRST_HONOUR and 0 < kind % RANKS_PER_SUIT < RANKS_PER_SUIT - 1
+    return kind < FIRST_HONOUR and 0 < kind % RANKS_PER_SUIT < RANKS_PER_SUIT - 1
 
 
 def _flush(suit: int) -> Plan:
-    others = [kind for kind in range(_FIRST_HONOUR) if kind // RANKS_PER_SUIT != suit and kind % 3 == 0]
-    return _plan(lambda kind: kind >= _FIRST_HONOUR or kind // RANKS_PER_SUIT == suit, others)
+    others = [kind for kind in range(FIRST_HONOUR) if kind // RANKS_PER_SUIT != suit and kind % 3 == 0]
+    return _plan(lambda kind: kind >= FIRST_HONOUR or kind // RANKS_PER_SUIT == suit, others)
 
 
 ANY = _plan(lambda kind: True, ())
-TANYAO = _plan(_is_simple, range(_FIRST_HONOUR, NUM_TILES34))
+TANYAO = _plan(_is_simple, range(FIRST_HONOUR, NUM_TILES34))
 FLUSHES = tuple(_flush(suit) for suit in range(3))
 
 
@@ -79,8 +78,8 @@ class View:
         self.num_seats = vocabulary.num_seats
         self.values = {
             *_DRAGONS,
-            _FIRST_HONOUR + observation.round_wind,
-            _FIRST_HONOUR + (turn.seat - observation.oya) % self.num_seats,
+            FIRST_HONOUR + observation.round_wind,
+            FIRST_HONOUR + (turn.seat - observation.oya) % self.num_seats,
         }
         self._kinds = vocabulary.kinds
         self.unseen = [0] * NUM_TILES34
@@ -118,7 +117,7 @@ def value_of(kind: int, view: View, plan: Plan) -> float:
     if not plan.uses[kind]:
         return -3.0
     value = 3.0 * view.dora.count(kind)
-    if kind >= _FIRST_HONOUR:
+    if kind >= FIRST_HONOUR:
         return value + 0.6 * (kind in view.values)
     rank = kind % RANKS_PER_SUIT
     return value + 0.5 * min(rank, RANKS_PER_SUIT - 1 - rank)

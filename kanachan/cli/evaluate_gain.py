@@ -9,8 +9,7 @@ from tqdm import tqdm
 
 from annotate.runtime.json_output import plain, write_json
 from kanachan.cli.options import check_json_option, parse_points, print_report
-from kanachan.data.shard_folder import shards_of
-from kanachan.data.shards import SELF_PLAY
+from kanachan.data.shard_folder import SELF_PLAY, shards_of
 from kanachan.models.card import vocabulary_of
 from kanachan.models.reference import shipped_name
 from kanachan.objectives.stages import REWARD

@@ -98,7 +98,7 @@ def side_by_side_report(measured: Sequence[Measured]) -> str:
             if s.objective.stage == stage
         ]
         if rows:
-            parts.append(side_by_side(stage, rows, ["shards", "games"]))
+            parts.append(side_by_side(stage, rows))
     return "\n\n".join(parts)
 
 

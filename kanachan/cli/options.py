@@ -9,8 +9,8 @@ from annotate.game.record import Rules
 from annotate.game.settings import DEFAULT_ROOM, DEFAULT_RULES, NUM_ROOMS, STYLES
 from annotate.runtime.files import check_output
 from annotate.runtime.json_output import write_json
-from annotate.vocabulary import Vocabulary, vocabulary_named
-from kanachan.models.card import read_card
+from annotate.vocabulary import Vocabulary
+from kanachan.models.card import read_card, vocabulary_of
 from kanachan.models.reference import resolved, shipped_weights
 from kanachan.objectives.stages import require_scoring
 
@@ -41,7 +41,7 @@ def require_vocabulary(vocabulary: Vocabulary, where: str, *paths: str) -> None:
     for path in paths:
         if read_card(path)["vocabulary"] == vocabulary.name:
             continue
-        theirs = vocabulary_named(read_card(path)["vocabulary"])
+        theirs = vocabulary_of(path)
         shipped = [name for name, file in shipped_weights().items() if read_card(file)["vocabulary"] == vocabulary.name]
         raise ValueError(
             f"{where}: a game of {vocabulary.num_seats} players, but {path} is for games of {theirs.num_seats}: give "

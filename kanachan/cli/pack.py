@@ -10,7 +10,7 @@ from annotate.runtime.files import name_where_disk_is_full
 from annotate.runtime.signals import Stopped, stopping_at_once
 from annotate.runtime.terminal import run_cleanly
 from kanachan.config import SPLITS
-from kanachan.data.pack_options import add_options, folder_named, packing_of
+from kanachan.data.pack_options import Packing, add_options, folder_named, packing_of
 
 PROGRAM = "kanachan-pack"
 DESCRIPTION = """Packs annotations (text, as kanachan-annotate writes it, or folders of shards, as kanachan-annotate
@@ -67,6 +67,10 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.unpack:
         if arguments.annotations or any(named.values()):
             raise ValueError("--unpack takes one folder of shards, and no files of annotations")
+        if arguments.keep_splits or packing_of(arguments) != Packing():
+            raise ValueError(
+                "--keep-splits, --fractions, --rows-per-shard and --seed have no effect with --unpack; leave them out"
+            )
         from kanachan.data.pack import unpack
 
         num_rows = unpack(Path(arguments.unpack), arguments.output, arguments.split, force=arguments.force)

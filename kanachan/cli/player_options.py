@@ -11,9 +11,9 @@ from typing import Any, get_args
 from annotate.game.grading import require_mjsoul_points
 from annotate.game.settings import STYLES
 from annotate.runtime.resources import num_cores
-from annotate.vocabulary import NUMS_OF_SEATS, Vocabulary, vocabulary_named, vocabulary_of_seats
+from annotate.vocabulary import NUMS_OF_SEATS, Vocabulary, vocabulary_of_seats
 from kanachan.cli.options import add_device_option
-from kanachan.models.card import read_card, weights_hash
+from kanachan.models.card import vocabulary_of, weights_hash
 from kanachan.play.agent_spec import AgentSpec, parse_agent
 from kanachan.play.match import Match, Precision
 from kanachan.play.together import TOGETHER, TOGETHER_WITH_PROGRAMS
@@ -59,9 +59,7 @@ def vocabulary_of_players(specs: Sequence[AgentSpec], num_seats: int | None) -> 
     """Returns the vocabulary of these players' games. `num_seats`: the requested number of seats; None: the number for
     which the weights are, or the largest without weights. Raises ValueError if weights are for another number, or for
     different numbers."""
-    seats_of = {
-        path: vocabulary_named(read_card(path)["vocabulary"]).num_seats for spec in specs for path in spec.files
-    }
+    seats_of = {path: vocabulary_of(path).num_seats for spec in specs for path in spec.files}
     wanted = num_seats or next(iter(seats_of.values()), NUMS_OF_SEATS[-1])
     for path, found in seats_of.items():
         if found != wanted:

@@ -21,6 +21,7 @@ from annotate.runtime.files import check_output, replacing, writing_text
 from annotate.runtime.terminal import require_positive, run_cleanly
 from kanachan.cli.environment import set_environment
 from kanachan.cli.options import WEIGHTS_HELP, add_device_option, require_policies, require_vocabulary
+from kanachan.config import WEIGHTS_NAME
 from kanachan.models.reference import FIRST_STAGE, NAME, is_reference_name, resolved, shipped_name
 
 if TYPE_CHECKING:
@@ -248,7 +249,7 @@ def _names(paths: Sequence[str]) -> list[str]:
     """Returns short names for weights: the names of the package's weights; otherwise the name of the run's folder or of
     the file, or the path if this name is not unique."""
     files = [resolved(path) for path in paths]
-    runs = [(file.parent if file.name == "weights.safetensors" else file).resolve() for file in files]
+    runs = [(file.parent if file.name == WEIGHTS_NAME else file).resolve() for file in files]
     names = [run.stem if run.suffix == ".safetensors" else run.name for run in runs]
     short = [path if is_reference_name(path) else name for path, name in zip(paths, names, strict=True)]
     return [

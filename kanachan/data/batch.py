@@ -246,7 +246,11 @@ def batch_of_annotations(
     annotations: Sequence[Annotation], vocabulary: Vocabulary, *, actor_first: bool = False
 ) -> Batch:
     """Returns checked annotations as a batch in the same order; `actor_first` as in the training of the network."""
-    columns = columns_of_annotations(annotations, vocabulary)
+    return batch_of_columns(columns_of_annotations(annotations, vocabulary), vocabulary, actor_first=actor_first)
+
+
+def batch_of_columns(columns: ObservationColumns, vocabulary: Vocabulary, *, actor_first: bool) -> Batch:
+    """Returns decisions as a batch in the same order; `actor_first` as in the training of the network."""
     if actor_first:
         columns = SeatRotation(vocabulary).actor_first(columns)
     return collate(columns, TokenLayout(vocabulary))

@@ -5,7 +5,7 @@ Shapes: B rows (decisions), N numeric features, R results.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from hashlib import sha256
 from itertools import pairwise
 from struct import pack
@@ -123,8 +123,13 @@ def columns_of_observations(observations: Sequence[Observation], vocabulary: Voc
     return ObservationColumns(**_observed(observations, vocabulary))
 
 
-def columns_of_annotations(annotations: Sequence[Annotation], vocabulary: Vocabulary) -> Columns:
-    """Converts checked annotations (`annotate.annotation.check`) to columns; with hidden hands if all have them."""
+def columns_of_annotations(
+    annotations: Sequence[Annotation],
+    vocabulary: Vocabulary,
+    log_probability: Sequence[float | None] | None = None,
+) -> Columns:
+    """Converts checked annotations (`annotate.annotation.check`) to columns; with hidden hands if all have them.
+    `log_probability`: of each action, in games of self-play; None becomes NaN."""
     key_of = {game: game_key(game) for game in {a.game for a in annotations}}
     return Columns(
         **_observed([a.observation for a in annotations], vocabulary),
@@ -132,15 +137,8 @@ def columns_of_annotations(annotations: Sequence[Annotation], vocabulary: Vocabu
         chosen=np.array([a.chosen for a in annotations], np.uint8),
         results=_flat("i", [a.results for a in annotations]).reshape(-1, len(vocabulary.results)),
         hidden=_hidden_hands([a.hidden for a in annotations], vocabulary),
+        log_probability=None if log_probability is None else np.array(log_probability, np.float32),
     )
-
-
-def columns_of_played(
-    annotations: Sequence[Annotation], log_probability: Sequence[float | None], vocabulary: Vocabulary
-) -> Columns:
-    """Converts decisions of self-play to columns, with the log probability of each action that has one."""
-    columns = columns_of_annotations(annotations, vocabulary)
-    return replace(columns, log_probability=np.array(log_probability, np.float32))  # None becomes NaN
 
 
 def _observed(observations: Sequence[Observation], vocabulary: Vocabulary) -> dict[str, Any]:

@@ -24,8 +24,8 @@ from kanachan.data.columns import Columns, annotations_of_columns, game_key
 from kanachan.data.external_sort import Merge, Runs, keyed, splits_of_games
 from kanachan.data.pack_options import UNFINISHED, Packing, Tally, require_folder
 from kanachan.data.round_shards import open_rounds
-from kanachan.data.shard_folder import ROUNDS, names_in, require_no_shards, splits_in
-from kanachan.data.shards import SELF_PLAY, open_shards, publish_shards
+from kanachan.data.shard_folder import ROUNDS, SELF_PLAY, names_in, require_no_shards, splits_in
+from kanachan.data.shards import open_shards, publish_shards
 from kanachan.data.text import mixed_hidden, parse_block, read_blocks, vocabulary_of_block
 
 _TEMPORARY, _LOCK = ".kanachan-pack.part", "lock"

@@ -4,22 +4,19 @@ Games may arrive in any order. Rows are sorted by keys at the end, so that the s
 """
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from annotate.annotation import Annotation
-from annotate.game.results import GameSummary
 from annotate.runtime.journal import RESTART, Journal
 from annotate.vocabulary import Vocabulary
 from kanachan.config import SPLITS
-from kanachan.data.columns import columns_of_played
-from kanachan.data.external_sort import encode_game
 from kanachan.data.pack_options import Packing, Tally
+from kanachan.data.shard_folder import SELF_PLAY
 from kanachan.data.shard_writer import ShardOutput
-from kanachan.data.shards import OPTIONAL, SELF_PLAY
+from kanachan.data.shards import OPTIONAL
 
 _JOURNAL = ".kanachan-selfplay.part/journal"
 _GAMES_FORMAT = 2
@@ -32,23 +29,8 @@ class PlayedGame(NamedTuple):
     """A game of self-play as rows, or the reason why it has none."""
 
     rows: bytes
-    """rows encoded by `encode_played`; empty if there are none"""
+    """rows encoded by `kanachan.data.shard_writer.encode_rows`; empty if there are none"""
     failure: str | None = None
-
-
-def encode_played(
-    annotations: Sequence[Annotation],
-    summary: GameSummary,
-    log_probability: Sequence[float | None],
-    seed: int,
-    vocabulary: Vocabulary,
-) -> bytes:
-    """Encodes the decisions of a game, with the hidden field, and its rounds
-    (`kanachan.data.external_sort.encode_game`); `seed`: seed for the order of rows."""
-    if not annotations:
-        return b""
-    columns = columns_of_played(annotations, log_probability, vocabulary)
-    return encode_game(columns, summary, seed, vocabulary)
 
 
 class PlayedGames:

@@ -25,10 +25,9 @@ class Games:
 
     @classmethod
     def of(cls, rounds: RoundColumns) -> "Games":
-        is_first_N = np.ones(len(rounds), bool)
-        is_first_N[1:] = rounds.game[1:] != rounds.game[:-1]
-        first_G = np.flatnonzero(is_first_N)
-        return cls(first_G, np.diff(first_G, append=len(rounds)))
+        end_G = np.flatnonzero(rounds.is_last) + 1
+        length_G = np.diff(end_G, prepend=0)
+        return cls(end_G - length_G, length_G)
 
     def __len__(self) -> int:
         return len(self.first_G)

@@ -3,8 +3,6 @@
 Shapes: B rows of a request, R runs of rows of one seat in one round.
 """
 
-from enum import IntEnum
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,13 +10,7 @@ from kanachan.data.shards import Shards
 
 BLOCK = 4096  # consecutive rows that are read together: about a megabyte
 BLOCKS_PER_WINDOW = 256  # units are permuted inside a window: about a million rows
-
-
-class Stream(IntEnum):
-    """The purpose of random numbers: part of their seed, so that no two uses share a stream."""
-
-    BLOCKS = 0
-    UNITS = 1
+_FOR_BLOCKS, _FOR_UNITS = 0, 1  # purposes of random numbers, part of their seed, so that no two uses share a stream
 
 
 class EpochSampler:
@@ -56,7 +48,7 @@ class EpochSampler:
         num_blocks = -(-self.num_rows // self.block)
         self._epoch = epoch
         self._windows = {}
-        self._blocks = np.random.default_rng((self.seed, epoch, Stream.BLOCKS)).permutation(num_blocks)
+        self._blocks = np.random.default_rng((self.seed, epoch, _FOR_BLOCKS)).permutation(num_blocks)
         sizes = np.minimum(self.num_rows - self._blocks * self.block, self.block)  # the last block may be short
         starts = np.arange(0, num_blocks, self.blocks_per_window)
         self._first = np.concatenate([[0], np.cumsum(np.add.reduceat(sizes, starts))])[:-1]
@@ -66,7 +58,7 @@ class EpochSampler:
         blocks = self._blocks[first : first + self.blocks_per_window]
         firsts = (blocks[:, None] * self.block + np.arange(0, self.block, self.unit)).ravel()
         assert self._epoch is not None
-        firsts = np.random.default_rng((self.seed, self._epoch, Stream.UNITS, window)).permutation(firsts)
+        firsts = np.random.default_rng((self.seed, self._epoch, _FOR_UNITS, window)).permutation(firsts)
         rows = (firsts[:, None] + np.arange(self.unit)).ravel()
         return rows[rows < self.num_rows]
 

@@ -24,13 +24,19 @@ from kanachan.data.shards import publish_shards
 
 
 def encode_rows(
-    annotations: Sequence[Annotation], summary: GameSummary | None, seed: int, vocabulary: Vocabulary
+    annotations: Sequence[Annotation],
+    summary: GameSummary | None,
+    seed: int,
+    vocabulary: Vocabulary,
+    log_probability: Sequence[float | None] | None = None,
 ) -> bytes:
-    """Encodes the keyed rows of a game and its rounds; returns nothing if there are no rows."""
+    """Encodes the keyed rows of a game and its rounds (`kanachan.data.external_sort.encode_game`); returns nothing if
+    there are no rows. `seed`: seed for the order of rows."""
     if not annotations:
         return b""
     assert summary is not None
-    return encode_game(columns_of_annotations(annotations, vocabulary), summary, seed, vocabulary)
+    columns = columns_of_annotations(annotations, vocabulary, log_probability)
+    return encode_game(columns, summary, seed, vocabulary)
 
 
 class ShardOutput(Output):

@@ -31,8 +31,6 @@ PLAIN = ("game", "chosen", "numeric", "results")
 LOG_PROBABILITY = "log_probability"
 OPTIONAL = (HIDDEN, LOG_PROBABILITY)
 """columns that only some shards have"""
-SELF_PLAY = "self_play"
-"""entry of the data's origin: the settings of each run of self-play that the games are from"""
 
 
 def schema(vocabulary: Vocabulary, names: Collection[str] = ()) -> pa.Schema:

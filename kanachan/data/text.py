@@ -7,6 +7,7 @@ have the hidden field, or none; its hands are stored, its wall is not.
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -47,27 +48,28 @@ def read_blocks(path: str, progress: Callable[[int], object]) -> Iterator[tuple[
     compression = next((name for suffix, name in _COMPRESSIONS.items() if path.endswith(suffix)), None)
     stream = pa.CompressedInputStream(raw, compression) if compression else raw
     line, rest, reported = 1, b"", 0
-    while True:
-        try:
-            read = stream.read(BLOCK_BYTES)
-        except (OSError, pa.ArrowException) as error:
-            raise ValueError(f"{path}: cannot be decompressed: cut off or damaged ({error})") from None
-        if is_file:
-            progress(raw.tell() - reported)
-            reported = raw.tell()
-        if not read:
-            break
-        if line == 1 and not rest and read.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(_STARTS_OF_RECORDS):
-            raise ValueError(f"{path}: looks like a game record: run kanachan-annotate first, and give its output")
-        whole, found, rest = (rest + read).rpartition(b"\n")
-        if found:
-            block = (whole + found).replace(b"\r\n", b"\n")
-            yield line, block
-            line += block.count(b"\n")
-        elif len(rest) > 4 * BLOCK_BYTES:
-            raise ValueError(
-                f"{path}:{line}: {len(rest)} bytes without a line break: this is not a file of annotations"
-            )
+    with closing(raw):
+        while True:
+            try:
+                read = stream.read(BLOCK_BYTES)
+            except (OSError, pa.ArrowException) as error:
+                raise ValueError(f"{path}: cannot be decompressed: cut off or damaged ({error})") from None
+            if is_file:
+                progress(raw.tell() - reported)
+                reported = raw.tell()
+            if not read:
+                break
+            if line == 1 and not rest and read.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(_STARTS_OF_RECORDS):
+                raise ValueError(f"{path}: looks like a game record: run kanachan-annotate first, and give its output")
+            whole, found, rest = (rest + read).rpartition(b"\n")
+            if found:
+                block = (whole + found).replace(b"\r\n", b"\n")
+                yield line, block
+                line += block.count(b"\n")
+            elif len(rest) > 4 * BLOCK_BYTES:
+                raise ValueError(
+                    f"{path}:{line}: {len(rest)} bytes without a line break: this is not a file of annotations"
+                )
     if rest:  # numbers that are cut off may still be numbers
         if rest.count(b"\t") < len(FIELDS) - 1:
             raise ValueError(
@@ -76,7 +78,6 @@ def read_blocks(path: str, progress: Callable[[int], object]) -> Iterator[tuple[
         raise ValueError(
             f"{path}:{line}: the last line has no line break: it may be cut off; write the file again, or end the line"
         )
-    raw.close()
 
 
 def vocabulary_of_block(path: str, first_line: int, block: bytes) -> Vocabulary:

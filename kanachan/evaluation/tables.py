@@ -80,9 +80,10 @@ def stage_tables(stage: str, evaluations: _Lettered, num_seats: int) -> str:
     return "\n\n".join(parts)
 
 
-def side_by_side(stage: str, rows: Sequence[tuple[Sequence[str], Evaluation]], labels: Sequence[str]) -> str:
+def side_by_side(stage: str, rows: Sequence[tuple[Sequence[str], Evaluation]]) -> str:
     """Formats the most important metrics of one stage on several data sets, one row per network and data set. `rows`:
-    cells that name the network and the data set (their headers are `labels`), and the evaluation."""
+    the data set with the network's letter, its number of games, and the evaluation."""
+    labels = ("shards", "games")
     objective = objective_class(stage)
     ranks = issubclass(objective, Rank)
     if not objective.has_value:

@@ -19,7 +19,8 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor
 
-from annotate.vocabulary import NUM_TILES34, Vocabulary, tile34_of
+from annotate.game.record import CLAIMS
+from annotate.vocabulary import FIRST_HONOUR, NUM_TILES34, RANKS_PER_SUIT, Vocabulary, tile34_of
 from kanachan.data.columns import ObservationColumns
 from kanachan.inference.policy import Policy
 from kanachan.objectives.auxiliary import HiddenHands, RoundWinner
@@ -60,9 +61,6 @@ COEFFICIENTS = {
 _LEAST_WAIT = 0.01
 _LATE = 36
 """number of discards of all seats after which a feature shows that the wall may end first"""
-_RANKS_OF_SUIT = 9
-_NUM_SUITED = 27
-_CALLS = ("chi", "pon", "daiminkan")
 
 
 class Danger(NamedTuple):
@@ -179,19 +177,19 @@ def wait_weight(held_BHKL: Tensor) -> Tensor:
     two tiles that wait only on this kind, on both sides of it or at an end of the suit (0.5), and a pair (1).
     """
     one_BHK, pair_BHK = held_BHKL[..., 0], held_BHKL[..., 1]
-    suited_BHSR = one_BHK[..., :_NUM_SUITED].reshape(*one_BHK.shape[:2], -1, _RANKS_OF_SUIT)
+    suited_BHSR = one_BHK[..., :FIRST_HONOUR].reshape(*one_BHK.shape[:2], -1, RANKS_PER_SUIT)
     padded = F.pad(suited_BHSR, (2, 2))
 
     def at(offset: int) -> Tensor:
         """Returns the probability of the tile `offset` ranks higher."""
-        return padded[..., 2 + offset : 2 + offset + _RANKS_OF_SUIT]
+        return padded[..., 2 + offset : 2 + offset + RANKS_PER_SUIT]
 
-    rank_R = torch.arange(_RANKS_OF_SUIT)
+    rank_R = torch.arange(RANKS_PER_SUIT)
     # 8 and 9 wait only on 7, 1 and 2 only on 3
-    above_BHSR = at(1) * at(2) * torch.where(rank_R == _RANKS_OF_SUIT - 3, 0.5, 1.0)
+    above_BHSR = at(1) * at(2) * torch.where(rank_R == RANKS_PER_SUIT - 3, 0.5, 1.0)
     below_BHSR = at(-1) * at(-2) * torch.where(rank_R == 2, 0.5, 1.0)
     sequences_BHK = (above_BHSR + below_BHSR + 0.5 * at(-1) * at(1)).flatten(2)
-    return F.pad(sequences_BHK, (0, NUM_TILES34 - _NUM_SUITED)) + pair_BHK
+    return F.pad(sequences_BHK, (0, NUM_TILES34 - FIRST_HONOUR)) + pair_BHK
 
 
 class _Public(NamedTuple):
@@ -207,7 +205,7 @@ class _Public(NamedTuple):
 
 def _public(columns: ObservationColumns, vocabulary: Vocabulary) -> _Public:
     num_seats, num_rows = vocabulary.num_seats, len(columns)
-    row, seat, tile, _, riichi = _events(columns, vocabulary, "discard")
+    row, seat, tile, _, riichi = events_of(columns, vocabulary, "discard")
     kind = np.array([tile34_of(tile) for tile in range(vocabulary.progression["discard"].factors[1].size)])[tile]
     place = np.arange(len(row))
     is_riichi_BS = np.zeros((num_rows, num_seats), bool)
@@ -222,15 +220,15 @@ def _public(columns: ObservationColumns, vocabulary: Vocabulary) -> _Public:
             later = own | (place > declared_at[row])
             is_safe_BHK[row[later], s - 1, kind[later]] = True
     melds_BS = np.zeros((num_rows, num_seats), np.int64)
-    for name in _CALLS:
+    for name in CLAIMS:
         if name in vocabulary.progression.blocks:
-            row_of_call, seat_of_call, *_ = _events(columns, vocabulary, name)
+            row_of_call, seat_of_call, *_ = events_of(columns, vocabulary, name)
             np.add.at(melds_BS, (row_of_call, seat_of_call), 1)
     discards_B = np.bincount(row, minlength=num_rows)
     return _Public(*map(torch.from_numpy, (is_riichi_BS, melds_BS, is_safe_BHK, discards_B)))
 
 
-def _events(columns: ObservationColumns, vocabulary: Vocabulary, name: str) -> list[NDArray[np.int64]]:
+def events_of(columns: ObservationColumns, vocabulary: Vocabulary, name: str) -> list[NDArray[np.int64]]:
     """Returns the row, the seat counted from the actor, and the other factors of each event of a kind."""
     block, progression = vocabulary.progression[name], columns.progression
     event = progression.values.astype(np.int64) - block.first

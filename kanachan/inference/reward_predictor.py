@@ -74,4 +74,4 @@ class RewardPredictor:
         """Predicts the outcome for every seat [X, S, …], on the CPU."""
         device = next(self.network.parameters()).device
         outcome = self.objective.outcome(self.network(state.each(lambda column: column.to(device))))
-        return outcome.each(Tensor.cpu)
+        return Outcome(*map(Tensor.cpu, outcome))

@@ -6,10 +6,9 @@ Shapes: B situations, O own tokens (itself, its seats, its tiles; padded), D wid
 from torch import Tensor
 
 from annotate.vocabulary import Vocabulary, known_vocabularies, vocabulary_with
-from kanachan.data.batch import TokenLayout, collate
+from kanachan.data.batch import batch_of_columns
 from kanachan.data.columns import columns_of_observations
 from kanachan.data.decisions import Rows, observations_of
-from kanachan.data.symmetry import SeatRotation
 from kanachan.models.attention import PaddedAttention
 from kanachan.models.transformer import Encoder
 
@@ -43,10 +42,7 @@ def inputs_of_rows(rows: Rows, vocabulary: Vocabulary, *, actor_first: bool) -> 
     observations = observations_of(rows, vocabulary)
     if not observations:
         raise ValueError("there are no lines or rows; each must be one decision")
-    columns = columns_of_observations(observations, vocabulary)
-    if actor_first:
-        columns = SeatRotation(vocabulary).actor_first(columns)
-    batch = collate(columns, TokenLayout(vocabulary))
+    batch = batch_of_columns(columns_of_observations(observations, vocabulary), vocabulary, actor_first=actor_first)
     return {name: getattr(batch, field) for name, field in DECISION_INPUTS.items()}
 
 

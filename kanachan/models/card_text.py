@@ -81,13 +81,9 @@ def teacher_name(card: Mapping[str, Any]) -> str:
 
 
 def _games(card: Mapping[str, Any]) -> list[str]:
-    lines = []
     data = card.get("data", {})
-    for split, games in data.get("games", {}).items():
-        lines.append(f"{split}: {games:,} games, {data['decisions'][split]:,} decisions")
-        for table, date, count in card.get("games", {}).get(split, {}).get("tables", []):
-            lines.append(f"  {table}{f', {date}' if date else ''}: {count:,}")
-    return lines
+    counts = data.get("games", {}).items()
+    return [f"{split}: {games:,} games, {data['decisions'][split]:,} decisions" for split, games in counts]
 
 
 def _training(card: Mapping[str, Any]) -> list[str]:

@@ -3,7 +3,6 @@
 Shapes: G games, T rounds of a game (padded), X any leading dimensions, S seats, O orders of the seats, K bins.
 """
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import torch.nn.functional as F
@@ -27,9 +26,6 @@ class Outcome(NamedTuple):
     """[…], the seat's expected grading points"""
     grading_logit: Tensor
     """[…, K], logits of the bins of grading points"""
-
-    def each(self, change: Callable[[Tensor], Tensor]) -> "Outcome":
-        return Outcome(*map(change, self))
 
 
 class RewardObjective(nn.Module):

@@ -13,6 +13,7 @@ from typing import NamedTuple, Protocol
 from annotate.annotation import Observation
 from annotate.game.engine.table import Turn
 from annotate.game.record import Event
+from annotate.game.tiles import WIND_NAMES
 from annotate.vocabulary import Vocabulary
 from annotate.words import describe_action
 from kanachan.inference.choice import Action
@@ -83,7 +84,7 @@ class IllegalAction(ValueError):
 def illegal(player: str, request: ActRequest, wanted: str, vocabulary: Vocabulary) -> IllegalAction:
     """Returns the error for the action `wanted`, which is not possible."""
     observation, turn = request.turn.observation, request.turn
-    wind = "East South West".split()[observation.round_wind]
+    wind = WIND_NAMES[observation.round_wind]
     possible = ", ".join(describe_action(token, vocabulary) for token in turn.options)
     return IllegalAction(
         f"{player}: illegal action in wall {request.game.wall}, seating {request.game.seating}, {wind} "

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import ClassVar, Literal
 
 from annotate.game.grading import ranks_of
-from annotate.game.record import Event, Rules
+from annotate.game.record import CLAIMS, Event, Rules
 from annotate.game.record_writer import rounds_of
 from annotate.game.settings import DEFAULT_RULES, table_seed
 from annotate.vocabulary import Vocabulary, vocabulary_named
@@ -28,7 +28,6 @@ _VOCABULARY_OF_FORMAT: Mapping[Format, str] = {
     "2v1": "kanachan-3p",
 }
 _PARTNERS = (2, 1, 3)  # partner of seat 0 in 2v2, cycling from wall to wall
-_CALLS = ("chi", "pon", "daiminkan")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,7 +166,7 @@ class GameResult:
                 won_points[event["actor"]] += event["deltas"][event["actor"]]
             for seats, counts in (
                 ({event["target"] for event in won if event["target"] != event["actor"]}, deal_ins),
-                ({event["actor"] for event in of_round if event["type"] in _CALLS}, calls),
+                ({event["actor"] for event in of_round if event["type"] in CLAIMS}, calls),
                 ({event["actor"] for event in of_round if event["type"] == "reach"}, riichis),
             ):
                 for seat in seats:

@@ -11,7 +11,8 @@ from annotate.game.record_writer import rounds_of
 from annotate.game.results import GameSummary, game_part, round_part, round_summary
 from annotate.runtime.signals import StopRequest
 from annotate.vocabulary import Vocabulary
-from kanachan.data.played_games import PlayedGame, PlayedGames, encode_played
+from kanachan.data.played_games import PlayedGame, PlayedGames
+from kanachan.data.shard_writer import encode_rows
 from kanachan.play.agent import GameKey
 from kanachan.play.game import Game
 from kanachan.play.playing import Execution, GameStream, play_games
@@ -52,7 +53,7 @@ def _encoded(order_seed: int, game: Game, events: list[Event]) -> PlayedGame:
         annotation_of(setup.id, decision, of_rounds[decision.round_index], of_game) for decision, _ in logged
     ]
     log_probabilities = [action.log_probability for _, action in logged]
-    return PlayedGame(encode_played(annotations, summary, log_probabilities, order_seed, setup.vocabulary))
+    return PlayedGame(encode_rows(annotations, summary, order_seed, setup.vocabulary, log_probabilities))
 
 
 def _has_effect(decision: Decision, vocabulary: Vocabulary) -> bool:

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kanachan.data.columns import Columns, game_key
-from kanachan.data.shards import SELF_PLAY, Shards
+from kanachan.data.shard_folder import SELF_PLAY
+from kanachan.data.shards import Shards
 from kanachan.models.card import weights_hash
 from kanachan.play.agent_spec import parse_agent
 from kanachan.play.selfplay import SelfPlay

@@ -5,8 +5,7 @@ from pathlib import Path
 import torch
 
 from kanachan.config import TrainConfig
-from kanachan.data.batch import TokenLayout, collate
-from kanachan.data.symmetry import SeatRotation
+from kanachan.data.batch import batch_of_columns
 from kanachan.models.card import weights_file
 from kanachan.reinforcement.behaviour import Behaviour
 from kanachan.reinforcement.played_decisions import PlayedDecisions, spread_rows
@@ -98,8 +97,6 @@ class PlayedSource(ShardSource):
         columns = shards.gather(spread_rows(len(shards), _MOST_COMPARED))
         assert columns.log_probability is not None
         drawn_B = torch.from_numpy(columns.log_probability)
-        if self.config.actor_first:
-            columns = SeatRotation(shards.vocabulary).actor_first(columns)
-        batch = collate(columns, TokenLayout(shards.vocabulary))
+        batch = batch_of_columns(columns, shards.vocabulary, actor_first=self.config.actor_first)
         log_BA = Behaviour(1.0, self.behaviour.explore).log_probabilities(policy(batch))
         return float((log_BA.gather(1, batch.chosen_B[:, None])[:, 0] - drawn_B).abs().mean())

@@ -4,7 +4,6 @@ Everything comes from the annotation's tokens, so the drawn table is the input o
 specification's names: 0 is a red five, 1z ... 7z are E S W N P F C.
 """
 
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -23,7 +22,7 @@ from annotate.vocabulary import (
     tile_of,
     tile_of_slot,
 )
-from annotate.words import GRADES, describe_action
+from annotate.words import GRADES, describe_action, situation_of
 from kanachan.review.tile_names import NORTH, kind_of_tile, sorted_tiles
 
 
@@ -83,11 +82,7 @@ class Candidate:
 def table_of(annotation: Annotation, vocabulary: Vocabulary, pons: Sequence[Sequence[str]] = ()) -> TableView:
     """Returns the table that `annotation` describes. `pons`: the two tiles from the hand for each pon of the round, in
     order, with mjai names. Without them, ordinary fives are assumed, since tokens do not distinguish red fives here."""
-    sparse: defaultdict[str, list[dict[str, int]]] = defaultdict(list)
-    for token in annotation.sparse:
-        name, values = vocabulary.sparse.describe(token)
-        sparse[name].append(values)
-    numeric = dict(zip(vocabulary.numeric, annotation.numeric, strict=True))
+    sparse, numeric = situation_of(annotation, vocabulary)
     seats = range(vocabulary.num_seats)
     standing = [
         sorted(values["grade_or_rank"] for values in sparse["standing"] if values["seat"] == seat) for seat in seats

@@ -9,12 +9,12 @@ from functools import cached_property
 from typing import Any
 
 from annotate.game.engine.hand_evaluator import shanten
-from annotate.vocabulary import NUM_TILES34, TILE_NAMES, Vocabulary, tile_of
+from annotate.game.record import CLAIMS
+from annotate.vocabulary import FIRST_HONOUR, NUM_TILES34, RANKS_PER_SUIT, TILE_NAMES, Vocabulary, tile_of
 from kanachan.review.board import TableView
 from kanachan.review.tile_names import NORTH, kind_of_tile
 
 _COPIES = 4
-_FIRST_HONOUR = 27
 _USED = {"pon": 2, "daiminkan": 3, "ankan": 4, "kakan": 1, "kita": 1}
 """number of tiles of one kind that an action takes from the hand"""
 
@@ -100,7 +100,7 @@ class HandShape:
         rest = list(self._all)
         for each in used:
             rest.remove(each)
-        called = kinds[-1:] if kind in ("chi", "pon", "daiminkan") else []
+        called = kinds[-1:] if kind in CLAIMS else []
         laid_open = [*self._laid_open, *used, *called]
         if len(rest) % 3 == 1:
             return self._accepted(rest, laid_open), None
@@ -139,4 +139,4 @@ def _other_end(used: Sequence[int], called: int) -> int:
     if high - low != 1:
         return -1
     other = high + 1 if called < low else low - 1
-    return other if other >= 0 and other // 9 == low // 9 and other < _FIRST_HONOUR else -1
+    return other if other >= 0 and other // RANKS_PER_SUIT == low // RANKS_PER_SUIT and other < FIRST_HONOUR else -1

@@ -9,7 +9,6 @@ decision differs if its gap divided by the network's scale is at least the thres
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from annotate.annotation import Annotation
 from annotate.runtime.json_output import rounded
 from kanachan.evaluation.decision_metrics import KINDS
 from kanachan.inference.policy import Policy
+from kanachan.models.card import weights_hash
 from kanachan.review.predictions import ReviewedPrediction
 
 Data = dict[str, Any]
@@ -130,16 +130,11 @@ def rating_of(annotations: Sequence[Annotation], rows: Sequence[ReviewedPredicti
     return 100 * float(np.mean(shares))
 
 
-def fingerprint(weights: Path) -> str:
-    """Returns a hash of a weights file, since a scale is valid for only one network."""
-    return sha256(weights.read_bytes()).hexdigest()[:16]
-
-
 def scale_of(weights: Path) -> Data | None:
     """Returns mean, standard deviation, number of games and percentiles of a network's ratings, or None if it has no
     scale."""
     scales = json.loads(SCALES.read_text(encoding="utf-8")).values()
-    own = fingerprint(weights)
+    own = weights_hash(weights)
     return next((scale for scale in scales if scale["weights"] == own), None)
 
 

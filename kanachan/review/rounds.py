@@ -6,9 +6,8 @@ from functools import cached_property
 from typing import Any
 
 from annotate.annotation import Annotation
-from annotate.game.hands import tenpai_at_end
 from annotate.game.record import Game, Round
-from annotate.game.results import round_part
+from annotate.game.results import round_part, tenpai_by_seat
 from annotate.game.tiles import WIND_NAMES, WINDS
 from annotate.game.winning import Win
 from annotate.replay.replay import ReplayResult
@@ -53,8 +52,7 @@ class ReviewedRound:
         deltas = [named[f"round_delta_{seat}"] for seat in range(self.game.vocabulary.num_seats)]
         tenpai = None
         if self._words_of(named["round_result"]) in (NOT_TENPAI, TENPAI):
-            paid = self.recorded.events[-1].get("deltas") or ()
-            tenpai = [delta > 0 for delta in paid] if any(paid) else tenpai_at_end(self.recorded.events)
+            tenpai = tenpai_by_seat(self.recorded.events)
         return ending_of(self.recorded, self.course, self.wins, deltas, tenpai, self.game.vocabulary)
 
     def _words_of(self, round_result: int) -> str:

@@ -93,7 +93,7 @@ class RoundLabelling:
 
     def _labels(self, rounds: RoundColumns, objective: Objective) -> Iterator[NDArray[np.float32]]:
         """Yields the labels [R, S, L] of some whole games at a time."""
-        end_G = np.append(np.flatnonzero(rounds.game[1:] != rounds.game[:-1]) + 1, len(rounds))
+        end_G = np.flatnonzero(rounds.is_last) + 1
         first = 0
         while first < len(rounds):
             place = int(np.searchsorted(end_G, first + _ROUNDS_AT_ONCE))

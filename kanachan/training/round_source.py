@@ -20,8 +20,7 @@ from kanachan.data.round_columns import RoundColumns
 from kanachan.data.round_shards import open_rounds
 from kanachan.data.sampler import EpochSampler, batches_of_rank
 from kanachan.data.shard_file import open_shard_files
-from kanachan.data.shard_folder import ROUNDS, splits_in
-from kanachan.data.shards import SELF_PLAY
+from kanachan.data.shard_folder import ROUNDS, SELF_PLAY, splits_in
 from kanachan.models.learned_games import keys_of_games
 
 

@@ -1,7 +1,7 @@
 """Contents of the folder of a run, and the settings that may change when the run is resumed."""
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -60,12 +60,8 @@ LENGTH = frozenset({"run.steps", "run.passes", "run.early_stopping", "optim.cool
 
 def save_config(config: TrainConfig, path: Path) -> None:
     """Writes the resolved configuration; `kanachan-train --config FILE` repeats the run."""
-    _write(plain(config), path)
-
-
-def _write(settings: Mapping[str, Any], path: Path) -> None:
     with replacing(path) as temporary:
-        temporary.write_text(yaml.safe_dump(settings, sort_keys=False), encoding="utf-8")
+        temporary.write_text(yaml.safe_dump(plain(config), sort_keys=False), encoding="utf-8")
 
 
 def load_config(path: Path) -> TrainConfig:

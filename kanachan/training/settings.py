@@ -17,6 +17,7 @@ from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_ty
 
 import yaml
 
+from annotate.runtime.arguments import suggestion
 from annotate.vocabulary import VOCABULARIES, Vocabulary, vocabulary_named
 from kanachan.config import MODEL_SIZES
 from kanachan.data.shard_folder import ROUNDS, splits_in
@@ -83,9 +84,7 @@ class Setting(NamedTuple):
     def _choice(self, text: str, choices: Collection[str]) -> str:
         if text in choices:
             return text
-        close = get_close_matches(text, choices, n=1)
-        meant = f"; did you mean {close[0]}?" if close else ""
-        raise ValueError(f"{self.name}: one of {', '.join(choices)} expected, got {text!r}{meant}")
+        raise ValueError(f"{self.name}: one of {', '.join(choices)} expected, got {text!r}{suggestion(text, choices)}")
 
     def _tuple(self, text: str, kind: type) -> tuple[Any, ...]:
         try:

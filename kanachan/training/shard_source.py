@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from kanachan.config import DataConfig
 from kanachan.data.batch import Batch
 from kanachan.data.loader import EvalLoader, Labeller, Share, TrainLoader
-from kanachan.data.shard_folder import splits_in
-from kanachan.data.shards import SELF_PLAY, Shards, open_shards
+from kanachan.data.shard_folder import SELF_PLAY, splits_in
+from kanachan.data.shards import Shards, open_shards
 from kanachan.models.learned_games import keys_of_games
 
 

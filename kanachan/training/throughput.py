@@ -38,10 +38,9 @@ class FlopCount:
         return FlopCount(self.decisions + other.decisions, self.tokens + other.tokens, self.flops + other.flops)
 
 
-def count_flops(
-    model: ModelConfig, batch: Batch, *, trains_encoder: bool = True, has_decoder: bool = True
-) -> FlopCount:
-    """Counts the work of a batch, which must be on the CPU.
+def count_flops(model: ModelConfig, batch: Batch, *, trains_encoder: bool = True) -> FlopCount:
+    """Counts the work of a batch, which must be on the CPU; `trains_encoder`: whether the backward pass goes through
+    the encoder.
 
     Operations are a multiplication and an addition for each weight and token, and twice that again for the backward
     pass. With width D, feed-forward width M, a situation of O own tokens that sees V in all and has A candidates, a
@@ -49,10 +48,6 @@ def count_flops(
     block (6 D² + 2 D M) A, 2 D² (O + E) for keys and values, and 2 D A (A + V) of attention; for relative suits, D more
     weights for each head of attention and query. Embeddings, heads (also the large one of hidden hands), norms and the
     optimiser are excluded, and so are operations that are repeated to save memory.
-
-    Args:
-        trains_encoder: whether the backward pass goes through the encoder.
-        has_decoder: whether a decoder follows the encoder.
     """
     own_B = 1 + batch.standing_BP2.shape[1] + _lengths(batch.tile_BT)
     visible_B = own_B + batch.seen_B.numpy()
@@ -67,10 +62,9 @@ def count_flops(
     keys_and_values = 2 * width**2 * tokens
     decoder = (6 * width**2 + 2 * width * feedforward + 2 * factors) * int(candidates_B.sum())
     decoder += 2 * width * int(candidates_B @ (candidates_B + visible_B))
-    decoder_layers = model.decoder_layers if has_decoder else 0
-    flops = 6 * (model.layers * encoder + decoder_layers * (decoder + keys_and_values))
+    flops = 6 * (model.layers * encoder + model.decoder_layers * (decoder + keys_and_values))
     if not trains_encoder:
-        flops -= 4 * model.layers * encoder + 2 * decoder_layers * keys_and_values
+        flops -= 4 * model.layers * encoder + 2 * model.decoder_layers * keys_and_values
     return FlopCount(len(batch), tokens, float(flops))
 
 

@@ -33,6 +33,7 @@ from kanachan.inference.danger import (
     WIN_FEATURES,
     Coefficients,
     danger_inputs,
+    events_of,
     predicts_danger,
 )
 from kanachan.inference.policy import Policy
@@ -211,13 +212,9 @@ def _discarded_kind(columns: Columns, vocabulary: Vocabulary) -> tuple[NDArray[n
     is_discard_B = (action_B >= 0) & (action_B < block.size)
     tile_B, _, riichi_B = np.unravel_index(np.where(is_discard_B, action_B, 0), [f.size for f in block.factors])
     kind_B = np.array([tile34_of(tile) for tile in range(block.factors[0].size)])[tile_B]
-    done = vocabulary.progression["discard"]
-    event = columns.progression.values.astype(np.int64) - done.first
-    row = np.repeat(np.arange(len(columns)), columns.progression.lengths)
-    is_event = (event >= 0) & (event < done.size)
-    seat, _, _, riichi = np.unravel_index(event[is_event], [factor.size for factor in done.factors])
+    row, seat, _, _, riichi = events_of(columns, vocabulary, "discard")
     is_riichi_B = np.zeros(len(columns), bool)
-    is_riichi_B[row[is_event][(riichi == 1) & (seat == columns.seat[row[is_event]])]] = True
+    is_riichi_B[row[(riichi == 1) & (seat == 0)]] = True
     return kind_B, is_discard_B & (riichi_B == 0) & ~is_riichi_B
 
 

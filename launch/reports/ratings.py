@@ -19,8 +19,9 @@ from annotate.records.reading import find_records, games_of, records_of
 from annotate.replay.replay import annotate_game
 from annotate.runtime.terminal import run_cleanly
 from kanachan.inference.policy import Policy
-from kanachan.models.reference import FIRST_STAGE, resolved, shipped_name
-from kanachan.review.models import PERCENTILES, SCALES, fingerprint, rating_of
+from kanachan.models.card import weights_hash
+from kanachan.models.reference import FIRST_STAGE, shipped_name
+from kanachan.review.models import PERCENTILES, SCALES, rating_of
 from kanachan.review.predictions import reviewed_predictions
 from kanachan.review.rounds import value_of
 
@@ -45,7 +46,7 @@ def write(records: Sequence[str], number: int) -> None:
     ratings = [rating for game in games for rating in ratings_of(game, policy)]
     scales = json.loads(SCALES.read_text()) if SCALES.exists() else {}
     scales[name] = {
-        "weights": fingerprint(resolved(name)),
+        "weights": weights_hash(name),
         "games": len(games),
         "mean": round(float(np.mean(ratings)), 2),
         "standard_deviation": round(float(np.std(ratings, ddof=1)), 2),

@@ -25,7 +25,7 @@ from annotate.game.engine.options import Move, Options, reader_of
 from annotate.game.progression import CALLS, call_indices
 from annotate.game.record import STICK, Event, Rules
 from annotate.game.tiles import MJAI_NAMES, NUM_DEAD, NUM_INDICATORS, TILE_OF_ID, TILE_OF_MJAI, WINDS
-from annotate.vocabulary import Vocabulary
+from annotate.vocabulary import FIRST_HONOUR, Vocabulary
 
 _MODES = {4: "4p-red", 3: "3p-red"}  # without the length
 
@@ -36,7 +36,7 @@ _PAYS_NOTHING = frozenset((ActionType.DISCARD, ActionType.PASS, ActionType.CHI, 
 four equal winds, on a fourth riichi and after four kans"""
 _MOST_DORA = 2
 """most open indicators with which a fourth kan is still far: after k kans at least k indicators are open"""
-_WIND_KINDS = range(27, 31)
+_WIND_KINDS = range(FIRST_HONOUR, FIRST_HONOUR + 4)
 _CLOSED_HAND = 14
 """tiles in a hand without melds, including the drawn tile"""
 _WAIT_RESPONSE = Phase.WaitResponse
@@ -223,20 +223,25 @@ class Table:
         observations = self._env.step({seat: action for seat, (action, _) in moves.items()})
         for seat, (_, riichi_discard) in moves.items():
             if riichi_discard is not None:
-                self._was_riichi = True
-                if not self._has_external_events:
-                    self._follow(seat, observations[seat])
-                discard = next(
-                    action
-                    for action in observations[seat].legal_actions()
-                    if action.action_type == _DISCARD and action.tile == riichi_discard
-                )
-                observations = self._env.step({seat: discard})
+                observations = self._discarded_in_riichi(seat, riichi_discard, observations[seat])
         # after an illegal action the engine returns a penalty and no observations
         assert observations or self._env.done(), moves
         self._look(observations, num_dora)
-        if self._has_external_events:
-            return
+        if not self._has_external_events:
+            self._log_ankan(moves)
+
+    def _discarded_in_riichi(self, seat: int, tile: int, observation: Any) -> Mapping[int, Any]:
+        """Discards the tile (physical) with which a seat has declared riichi; returns the observations after it."""
+        self._was_riichi = True
+        if not self._has_external_events:
+            self._follow(seat, observation)
+        actions = (action for action in observation.legal_actions() if action.tile == tile)
+        discard = next(action for action in actions if action.action_type == _DISCARD)
+        observations: Mapping[int, Any] = self._env.step({seat: discard})
+        return observations
+
+    def _log_ankan(self, moves: Mapping[int, Move]) -> None:
+        """Adds the event of a closed kan that may be robbed, which the engine logs only after the seats' reactions."""
         for seat, (action, _) in moves.items():
             if action.action_type == _ANKAN and self.turns and self.turns[0].target == seat:
                 consumed = [MJAI_NAMES[TILE_OF_ID[i]] for i in action.consume_tiles]

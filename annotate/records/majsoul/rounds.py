@@ -10,17 +10,16 @@ from dataclasses import dataclass
 
 from google.protobuf.message import Message
 
-from annotate.game.record import LARGEST_SCORE, Event, Round, start_kyoku, whole_wall
+from annotate.game.record import CLAIMS, LARGEST_SCORE, Event, Round, start_kyoku, whole_wall
 from annotate.game.tiles import MJAI_NAMES, NUM_TILE_IDS
 from annotate.vocabulary import TILE_NAMES, vocabulary_of_seats
 
 LARGEST_COUNT = 1000
 
 _MJAI = dict(zip(TILE_NAMES, MJAI_NAMES, strict=True))
-_CALLS = ("chi", "pon", "daiminkan")
 _ADDED_KAN, _CLOSED_KAN = 2, 3
 _CLAIMED = ("dahai", "ankan", "kakan", "kita")
-_TRIGGERS = ("tsumo", *_CALLS, *_CLAIMED)
+_TRIGGERS = ("tsumo", *CLAIMS, *_CLAIMED)
 _DRAWS = {1: "kyushu_kyuhai", 2: "sufuurenta", 3: "suukansansen", 4: "suucha_riichi", 5: "sanchaho"}
 _OFFERED_CALLS = {2: "chi", 3: "pon", 5: "daiminkan"}
 """call by type of OptionalOperation"""
@@ -155,9 +154,9 @@ class RoundReader:
     def _call(self, step: Message) -> None:
         self._pay_riichi(step)
         seat, tiles, froms = self._seat(step.seat), _tiles(step.tiles), list(map(self._seat, step.froms))
-        if step.type >= len(_CALLS):
-            raise ValueError(f"a call of type {step.type}: 0 ... {len(_CALLS) - 1} expected")
-        kind = _CALLS[step.type]
+        if step.type >= len(CLAIMS):
+            raise ValueError(f"a call of type {step.type}: 0 ... {len(CLAIMS) - 1} expected")
+        kind = CLAIMS[step.type]
         called = [i for i, source in enumerate(froms) if source != seat]
         if len(tiles) != (4 if kind == "daiminkan" else 3) or len(froms) != len(tiles) or len(called) != 1:
             raise ValueError(f"a {kind} of {len(tiles)} tiles from seats {froms}")

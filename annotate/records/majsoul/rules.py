@@ -4,6 +4,8 @@ from collections.abc import Sequence
 
 from google.protobuf.message import Message
 
+from annotate.game.grading import CELESTIAL
+
 _RANKED, _FRIENDS, _CONTEST = 2, 1, 4
 """values of config.category"""
 _RANKED_GAMES = {
@@ -16,7 +18,6 @@ _THREE_PLAYER_MODES = range(11, 15)
 
 _FIRST_GRADES = {1: 0, 2: 3, 3: 6, 4: 9, 5: 12}
 """lowest grade by digits 2 and 3 of level.id; digit 1 is 1, or 2 for three players; the last two are a step 1 ... 3"""
-_CELESTIAL = 15
 _CELESTIAL_LEVELS = (6, 7)
 
 # A room states these rules, or none (0 everywhere); a contest also states _CONTEST_RULES.
@@ -66,7 +67,7 @@ def grade(level: int, num_seats: int) -> int:
     (kind, name), step = divmod(level // 100, 100), level % 100
     if kind == (2 if num_seats == 3 else 1):
         if name in _CELESTIAL_LEVELS and step >= 1:
-            return _CELESTIAL
+            return CELESTIAL
         if name in _FIRST_GRADES and 1 <= step <= 3:
             return _FIRST_GRADES[name] + step - 1
     raise ValueError(f"level.id {level} is not a grade of {num_seats} players")

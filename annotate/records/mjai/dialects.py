@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from annotate.game.record import START_SCORE, STICK, Event
+from annotate.game.record import ENDS, START_SCORE, STICK, Event
 from annotate.records.strict_json import end_of_value, objects_of, parse_json
 
 HELLO, ERROR = "hello", "error"
@@ -18,7 +18,6 @@ NO_MOVES = ("none", HELLO, "join")
 _STYLES: dict[str, dict[Any, int]] = {"kyoku_first": {4: 0, 0: 1}, "gametype": {"tonpu": 0, "tonnan": 1}}
 """fields of start_game, with the style (0 East only, 1 East and South) by value: the field of akochan and
 mjai-reviewer, and the field of the reference server"""
-_PAID = ("hora", "ryukyoku")
 _ARRAY = re.compile(r'\s*(?:\{\s*"record"\s*:\s*)?\[')
 _BETWEEN_EVENTS = re.compile(r'[\s,\[\]}]*(?:\{\s*"record"\s*:[\s\[]*)?')
 
@@ -133,7 +132,7 @@ class Completion:
             self.deposits += 1
             if self.scores is not None:
                 self.scores[event["actor"]] -= STICK
-        elif kind in _PAID:
+        elif kind in ENDS:
             self.deposits = 0 if kind == "hora" else self.deposits
             if "scores" in event:
                 self.scores = list(event["scores"])

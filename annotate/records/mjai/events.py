@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from annotate.game.mjai_actions import KITA
-from annotate.game.record import Event
+from annotate.game.record import ENDS, Event
 from annotate.records.mjai.dialects import Completion
 from annotate.records.mjai.fields import HIDDEN, PAYMENTS, Field, fields_of, normalised
 from annotate.vocabulary import NUMS_OF_SEATS
@@ -92,7 +92,7 @@ def round_event(event: Event, events: Sequence[Event], num_seats: int) -> Event:
     if events[-1]["type"] == "ryukyoku" or (events[-1]["type"] == "hora" and kind != "hora"):
         raise ValueError("after the end of the round")
     found = normalised(event, fields[kind])
-    if kind in ("hora", "ryukyoku") and not any(name in found for name in PAYMENTS):
+    if kind in ENDS and not any(name in found for name in PAYMENTS):
         raise ValueError(f"{PAYMENTS[0]} is missing")
     return {"type": kind, **found}
 

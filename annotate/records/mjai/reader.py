@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from annotate.game import grading, results
-from annotate.game.origin import Origin, log_in, players_of
+from annotate.game.origin import Origin, log_in, players_of, printable
 from annotate.game.record import (
+    ENDS,
     Event,
     Game,
     LostRound,
@@ -188,7 +189,7 @@ def _add(event: Event, line: str, number: int, draft: _Draft | None) -> _Draft:
         draft.is_round_lost = False
         _start_round(draft, event)
     elif kind == "end_kyoku":
-        if draft.events and draft.events[-1]["type"] not in ("hora", "ryukyoku"):
+        if draft.events and draft.events[-1]["type"] not in ENDS:
             raise ValueError("the round has neither hora nor ryukyoku")
         _finish_round(draft, "")
     elif kind != "start_game":
@@ -235,7 +236,7 @@ def _finish_round(draft: _Draft, where: str) -> None:
     """Moves the round that is being read to the finished ones, or leaves it out if it has no end yet."""
     if not draft.events:
         return
-    if draft.events[-1]["type"] not in ("hora", "ryukyoku"):
+    if draft.events[-1]["type"] not in ENDS:
         draft.lose_round(f"{where}: {Round(tuple(draft.events)).name} has not ended")
         return
     draft.rounds.append(Round(tuple(draft.events), wall=draft.wall))
@@ -324,5 +325,4 @@ def _game_id(draft: _Draft, name: str) -> str:
             if not given or not given.isprintable():
                 raise ValueError(f"start_game: id {given!r} must be a printable text that is not empty")
             return given
-    readable = "".join(character if character.isprintable() else "_" for character in name)
-    return f"{readable}-{draft.content.hexdigest()[:12]}"
+    return f"{printable(name, '_')}-{draft.content.hexdigest()[:12]}"

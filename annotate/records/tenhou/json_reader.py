@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from annotate.game import grading
-from annotate.game.origin import Origin, log_in, players_of
+from annotate.game.origin import Origin, log_in, players_of, printable
 from annotate.game.record import (
     LARGEST_SCORE,
     Event,
@@ -180,9 +180,8 @@ def _game_id(document: dict[str, Any], name: str) -> str:
     ref = document.get("ref")
     if isinstance(ref, str) and ref and ref.isprintable():
         return ref
-    readable = "".join(character if character.isprintable() else "_" for character in name)
     content = json.dumps(document, sort_keys=True).encode()
-    return f"{readable}-{hashlib.sha256(content).hexdigest()[:12]}"
+    return f"{printable(name, '_')}-{hashlib.sha256(content).hexdigest()[:12]}"
 
 
 def _kind(disp: str) -> _Kind:
@@ -224,7 +223,7 @@ def _require_red_fives(rule: dict[str, Any], rounds: Sequence[Any], num_seats: i
         counts = set(stated.values()) if all(type(value) is int for value in stated.values()) else {-1}
         if counts != {1}:
             raise ValueError(f"red fives {_short(stated)}: only one of each suit is supported")
-    elif "赤" not in rule.get("disp", "") and not any(red in _dealt(rounds) for red in (51, 52, 53)):
+    elif "赤" not in rule.get("disp", "") and _dealt(rounds).isdisjoint((51, 52, 53)):
         raise ValueError("a game without red fives: this rule variant is not supported")
 
 

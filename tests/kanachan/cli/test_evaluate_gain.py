@@ -11,7 +11,8 @@ from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.cli.evaluate import main
 from kanachan.cli.selfplay import main as selfplay
 from kanachan.data.round_shards import open_rounds
-from kanachan.data.shards import SELF_PLAY, open_shards
+from kanachan.data.shard_folder import SELF_PLAY
+from kanachan.data.shards import open_shards
 from kanachan.inference.policy import Policy
 from kanachan.inference.reward_predictor import RewardPredictor
 from kanachan.models.weights import read_weights, write_weights

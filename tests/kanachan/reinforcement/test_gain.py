@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 from annotate.vocabulary import FOUR_PLAYERS
-from kanachan.data.columns import Columns, columns_of_played
+from kanachan.data.columns import Columns, columns_of_annotations
 from kanachan.inference.policy import Policy
 from kanachan.reinforcement.behaviour import Behaviour
 from kanachan.reinforcement.gain import GainMeter, SeatRounds, gain_of, weighed
@@ -43,7 +43,7 @@ def all_actions(recorded: list[Floats]) -> Columns:
         for action in range(len(annotation.actions)):
             taken.append(annotation._replace(game=f"{number}-{action}", chosen=action))
             logs.append(float(np.log(recorded[number][action])))
-    return columns_of_played(taken, logs, FOUR_PLAYERS)
+    return columns_of_annotations(taken, FOUR_PLAYERS, logs)
 
 
 def first_action_pays(columns: Columns) -> NDArray[np.float32]:

@@ -8,7 +8,8 @@ import pytest
 
 from kanachan.cli.pack import main as pack
 from kanachan.cli.selfplay import main
-from kanachan.data.shards import SELF_PLAY, Shards, open_shards
+from kanachan.data.shard_folder import SELF_PLAY
+from kanachan.data.shards import Shards, open_shards
 from kanachan.models.card import weights_hash
 from kanachan.reinforcement.behaviour import Behaviour
 from kanachan.reinforcement.learner_seats import LearnerSeats

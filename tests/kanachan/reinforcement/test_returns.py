@@ -12,6 +12,7 @@ from kanachan.data.round_shards import open_rounds
 from kanachan.data.shards import open_shards
 from kanachan.inference.reward_predictor import RewardPredictor
 from kanachan.models.seat_orders import SeatOrders
+from kanachan.objectives.reward import Outcome
 from kanachan.reinforcement.returns import RoundReturns, Utility
 from tests.support.played_folders import played_folder
 from tests.support.random_annotations import random_annotations
@@ -52,7 +53,7 @@ def test_the_points_of_a_round_need_no_reward_predictor() -> None:
 def test_certain_ranks_are_worth_their_points(predictor: RewardPredictor) -> None:
     orders = SeatOrders(4)
     outcome = predictor.of_rounds(ROUNDS.rows(0, 1))
-    certain = outcome.each(lambda tensor: tensor.clone())
+    certain = Outcome(*(tensor.clone() for tensor in outcome))
     certain.order_log_probability.fill_(-1e9)
     for seat, rank in enumerate((2, 0, 3, 1)):
         order = int(np.flatnonzero((np.roll((2, 0, 3, 1), -seat) == orders.rank_OS.numpy()).all(axis=1))[0])
