@@ -21,8 +21,10 @@ class CommandParser(argparse.ArgumentParser):
         self._given: Sequence[str] = ()
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
-        # positional arguments may follow options
-        return self.parse_intermixed_args(args, namespace)
+        given = sys.argv[1:] if args is None else list(args)
+        if "--" in given:  # parse_intermixed_args would lose it
+            return super().parse_args(given, namespace)
+        return self.parse_intermixed_args(given, namespace)  # positional arguments may follow options
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         self._given = sys.argv[1:] if args is None else list(args)

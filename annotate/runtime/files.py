@@ -50,6 +50,9 @@ def replacing(path: Path) -> Iterator[Path]:
         with open(temporary, "rb") as file:
             os.fsync(file.fileno())
         temporary.replace(path)
+    except OSError as error:
+        name_where_disk_is_full(error, str(path))
+        raise
     finally:
         temporary.unlink(missing_ok=True)
         with suppress(OSError):  # stops at the first folder that is not empty
@@ -61,6 +64,16 @@ def name_where_disk_is_full(error: OSError, path: str) -> None:
     """Adds `path` to the error of a full disk or quota, in which the system names no file."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG) and error.filename is None:
         error.filename = path
+
+
+def require_folder(name: str | Path) -> None:
+    """Raises ValueError if the name is empty, or if the folder cannot be made because a file is in its place."""
+    if not str(name):
+        raise ValueError("the name of the folder to write is empty")
+    path = Path(name)
+    file = next((path for path in (path, *path.parents) if path.exists() and not path.is_dir()), None)
+    if file is not None:
+        raise ValueError(f"{file}: a file; name an existing or a new folder")
 
 
 def require_exists(path: str | Path) -> None:

@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
-from annotate.runtime.files import lock
+from annotate.runtime.files import lock, name_where_disk_is_full
 
 RESTART = "--restart discards its results and starts from scratch"
 
@@ -92,10 +92,14 @@ class Journal:
     def _write(self, *lines: dict[str, Any]) -> None:
         self._file.seek(self._size)
         self._file.truncate()
-        self._file.write(b"".join(json.dumps(line).encode() + b"\n" for line in lines))
-        self._file.flush()
-        if not self._is_light:
-            os.fsync(self._file.fileno())
+        try:
+            self._file.write(b"".join(json.dumps(line).encode() + b"\n" for line in lines))
+            self._file.flush()
+            if not self._is_light:
+                os.fsync(self._file.fileno())
+        except OSError as error:
+            name_where_disk_is_full(error, str(self._path))
+            raise
         self._size = self._file.tell()
 
     def close(self) -> None:

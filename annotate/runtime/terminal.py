@@ -8,17 +8,22 @@ from collections.abc import Callable
 
 from annotate.runtime.arguments import CALLED_AS
 from annotate.runtime.files import MISSING
+from annotate.runtime.signals import Stopped, stopping_at_once
 
 
 def run_cleanly(program: str, body: Callable[[], int | None]) -> int:
     """Runs `body` and returns the exit status. After a ValueError, an OSError or a lack of memory, the status is 1 and
-    the message is printed on standard error."""
+    the message is printed on standard error. SIGTERM ends `body` like Ctrl-C, so that temporary files are removed."""
     program = CALLED_AS.get() or program
     _replace_closed_streams()
     try:
-        status = body() or 0
+        with stopping_at_once():
+            status = body() or 0
         sys.stdout.flush()
         return status
+    except Stopped as stopped:
+        print(f"{program}: {stopped}", file=sys.stderr)
+        return stopped.status
     except BrokenPipeError:  # the reader of the output has ended (`| head`)
         _discard_output()
         return 141

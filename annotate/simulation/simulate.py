@@ -28,7 +28,7 @@ from annotate.game.record_writer import SUFFIX, recorded_events, rounds_of, writ
 from annotate.game.results import game_part, round_part
 from annotate.game.settings import DEFAULT_RULES, NUM_ROOMS, STYLES, id_of_made, table_seed
 from annotate.runtime.arguments import CommandParser
-from annotate.runtime.files import reading_text
+from annotate.runtime.files import reading_text, require_folder
 from annotate.runtime.in_order import in_order
 from annotate.runtime.resources import num_cores
 from annotate.runtime.terminal import require_positive, run_cleanly
@@ -123,6 +123,7 @@ class Options:
     num_processes: int = 1
 
     def __post_init__(self) -> None:
+        require_folder(self.folder)
         if self.seed < 0:
             raise ValueError(f"the seed must not be negative: {self.seed}")
         if self.room is not None:

@@ -16,13 +16,13 @@ from annotate.records.addresses import is_address, is_record_address, parse_addr
 from annotate.records.finding import SUFFIXES, Shard, check_paths, names_one_record
 from annotate.records.reading import ACCEPTED, find_records, num_players_of_first, records_of
 from annotate.runtime.arguments import CommandParser, add_force_option
-from annotate.runtime.files import check_output, reading_text
+from annotate.runtime.files import check_output, reading_text, require_folder
 from annotate.runtime.resources import num_cores
 from annotate.runtime.signals import Stopped
 from annotate.runtime.terminal import require_positive, run_cleanly
 from annotate.vocabulary import NUMS_OF_SEATS, Vocabulary, vocabulary_of_seats
 from annotate.words import describe
-from kanachan.data.pack_options import UNFINISHED, add_options, folder_named, packing_of
+from kanachan.data.pack_options import UNFINISHED, add_options, packing_of
 
 _MOST_SOURCES = 20
 
@@ -201,7 +201,8 @@ def _lines(options: argparse.Namespace) -> tuple[Output, Vocabulary]:
 
 
 def _shards(options: argparse.Namespace) -> tuple[Output, Vocabulary]:
-    packing, folder = packing_of(options), folder_named(options.pack)
+    require_folder(options.pack)
+    packing, folder = packing_of(options), Path(options.pack)
     from kanachan.data.shard_writer import ShardOutput
 
     sources = options.records[:_MOST_SOURCES]

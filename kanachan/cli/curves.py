@@ -1,5 +1,6 @@
 """kanachan-curves: draws the curves of runs, without wandb and even while they are training."""
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -32,7 +33,10 @@ def _curves(patterns: Sequence[str], output: str, kind: str, *, force: bool) -> 
     from kanachan.training.curves import draw_picture, find_runs, read_runs
 
     check_output(output, force=force)
-    runs = read_runs(find_runs(patterns))
+    folders = find_runs(patterns)
+    runs = read_runs(folders)
+    if len(runs) < len(folders):
+        print(f"{PROGRAM}: left out, without metrics so far: {len(folders) - len(runs)} runs", file=sys.stderr)
     with replacing(Path(output)) as temporary:
         draw_picture(runs, temporary, kind)
     print(f"{output}: {len(runs)} runs: {', '.join(run.name for run in runs)}")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from annotate.runtime.arguments import CommandParser, add_force_option
+from annotate.runtime.files import require_folder
 from annotate.runtime.terminal import run_cleanly
 from kanachan.cli.environment import set_environment
 from kanachan.cli.options import WEIGHTS_HELP, require_policies
@@ -60,8 +61,10 @@ def _parser() -> argparse.ArgumentParser:
 
 def _export(arguments: argparse.Namespace) -> None:
     require_policies(arguments.weights)
+    for folder in filter(None, (arguments.output, arguments.onnx)):
+        require_folder(folder)
     for folder, own in ((arguments.output, "model.safetensors"), (arguments.onnx, "policy.onnx")):
-        there = {path.name for path in Path(folder).glob("*")} if folder is not None else set()
+        there = {path.name for path in Path(folder).glob("[!.]*")} if folder is not None else set()
         if there and not arguments.force:
             raise ValueError(f"{folder}: not empty: name another folder, or replace files in it with --force")
         if "README.md" in there and own not in there:

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from annotate.runtime.arguments import CommandParser, add_force_option
-from annotate.runtime.files import name_where_disk_is_full
-from annotate.runtime.signals import Stopped, stopping_at_once
+from annotate.runtime.files import name_where_disk_is_full, require_folder
 from annotate.runtime.terminal import run_cleanly
 from kanachan.config import SPLITS
-from kanachan.data.pack_options import Packing, add_options, folder_named, packing_of
+from kanachan.data.pack_options import Packing, add_options, packing_of
 
 PROGRAM = "kanachan-pack"
 DESCRIPTION = """Packs annotations (text, as kanachan-annotate writes it, or folders of shards, as kanachan-annotate
@@ -18,8 +17,8 @@ DESCRIPTION = """Packs annotations (text, as kanachan-annotate writes it, or fol
 rounds of the games. Games are assigned to the train, validation and test splits by a hash of their id, or whole files
 and folders are given for each split. Rows are shuffled once; only one of several identical rows is stored. Text may be
 plain, .gz or .zst; "-" is standard input. Needs about 2 GB of memory at the default --rows-per-shard, in proportion to
-it, and temporary files as large as the shards. With --unpack, shards are converted to text; game ids are then 16
-hexadecimal digits of their hash, so that the same games in other text count as different games."""
+it, and temporary files as large as the shards. With --unpack, shards are converted to text, in which the games' ids are
+the 16 hexadecimal digits of their hashes."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -50,11 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     def body() -> int:
         try:
-            with stopping_at_once():
-                return _run(arguments)
-        except Stopped as stopped:
-            print(f"{PROGRAM}: {stopped}", file=sys.stderr)
-            return stopped.status
+            return _run(arguments)
         except OSError as error:
             name_where_disk_is_full(error, arguments.output)
             raise
@@ -85,7 +80,10 @@ def _run(arguments: argparse.Namespace) -> int:
     sources = named if any(named.values()) else tuple(arguments.annotations)
     if not sources:
         raise ValueError("no annotations given")
-    folder, packing = folder_named(arguments.output), packing_of(arguments)
+    require_folder(arguments.output)
+    folder, packing = Path(arguments.output), packing_of(arguments)
+    if arguments.keep_splits and packing.fractions != Packing().fractions:
+        raise ValueError("--fractions has no effect with --keep-splits; leave it out")
     # Heavy imports come only now, after the arguments have been found valid.
     from kanachan.data.pack import pack
 

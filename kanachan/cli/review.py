@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from annotate.game.origin import Player
+from annotate.game.origin import Player, printable
 from annotate.game.record import Game
 from annotate.game.settings import add_assumptions
 from annotate.records.addresses import ReplayAddress, is_address, is_record_address, parse_address, seat_in
@@ -17,12 +17,12 @@ from annotate.records.finding import IN_ARCHIVE, archive_of
 from annotate.records.reading import Record, find_records, read_record, records_of, stem
 from annotate.replay.replay import annotate_game
 from annotate.runtime.arguments import CommandParser, add_force_option
-from annotate.runtime.files import check_output, replacing, writing_text
+from annotate.runtime.files import check_output, replacing, require_exists, writing_text
 from annotate.runtime.terminal import require_positive, run_cleanly
 from kanachan.cli.environment import set_environment
 from kanachan.cli.options import WEIGHTS_HELP, add_device_option, require_policies, require_vocabulary
 from kanachan.config import WEIGHTS_NAME
-from kanachan.models.reference import FIRST_STAGE, NAME, is_reference_name, resolved, shipped_name
+from kanachan.models.reference import FIRST_STAGE, HUB_PREFIX, NAME, is_reference_name, resolved, shipped_name
 
 if TYPE_CHECKING:
     from kanachan.review.models import Reviewer
@@ -42,6 +42,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     require_positive(parser, arguments, "game")
     if not 0 <= arguments.threshold <= 1:
         parser.error(f"--threshold must be 0 ... 1, not {arguments.threshold}")
+    arguments.given = sys.argv[1:] if argv is None else argv
     return run_cleanly(PROGRAM, lambda: _review(arguments))
 
 
@@ -164,21 +165,23 @@ def _locate(arguments: argparse.Namespace, address: ReplayAddress) -> None:
     if Path(archive_of(first)[0]).is_file() and not first.endswith(".safetensors"):
         arguments.record, arguments.weights = first, arguments.weights[1:]
         return
+    if first and not is_reference_name(first) and not first.startswith(HUB_PREFIX):
+        require_exists(first)
     found = address.file_in(Path())
     if found is None:
         file = f"{address.log}.{'xml' if address.platform == 'tenhou' else 'json'}"
-        output = [] if arguments.output is None else ["-o", arguments.output]
-        command = shlex.join([PROGRAM, address.text, file, *arguments.weights, *output])
+        given = [part for word in arguments.given for part in ((word, file) if word == address.text else (word,))]
+        command = shlex.join([PROGRAM, *given])
         raise ValueError(f"{address.text}: nothing is fetched: {address.advice}, then run: {command}")
     arguments.record = found
 
 
 def _addressed(game: Game, address: ReplayAddress, record: str) -> Game:
-    """Returns the game with the log of its address. Raises ValueError if the record is of another game."""
+    """Returns the game with the log of its address as id. Raises ValueError if the record is of another game."""
     origin = game.origin
     if origin.log not in (None, address.log):
         raise ValueError(f"{record}: the game {origin.log}, but the address is of {address.log}")
-    return replace(game, origin=replace(origin, platform=address.platform, log=address.log))
+    return replace(game, id=address.log, origin=replace(origin, platform=address.platform, log=address.log))
 
 
 def _anonymous(game: Game) -> Game:
@@ -211,7 +214,7 @@ def _game(path: str, number: int | None) -> tuple[Game, str]:
     number = number or 1
     if number > len(games):
         raise ValueError(f"{name}: --game {number}: it has {len(games)} games")
-    return games[number - 1], name
+    return games[number - 1], printable(name)
 
 
 def chosen_seats(given: str | None, game: Game, record: str) -> list[int]:
@@ -240,7 +243,8 @@ def _reviewers(arguments: argparse.Namespace) -> "list[Reviewer]":
     device = chosen_device(arguments.device)
     names = _names(arguments.weights)
     return [
-        Reviewer(name, Policy.load(path, device), scale_of(resolved(path)) if is_reference_name(path) else None)
+        # the scale is of whole games
+        Reviewer(name, Policy.load(path, device), scale_of(path) if arguments.rounds is None else None)
         for name, path in zip(names, arguments.weights, strict=True)
     ]
 

@@ -12,7 +12,7 @@ from tqdm import tqdm
 from annotate.game.record_writer import SUFFIX
 from annotate.game.settings import add_grades_option
 from annotate.runtime.arguments import CommandParser, add_force_option
-from annotate.runtime.files import check_output
+from annotate.runtime.files import check_output, require_folder
 from annotate.runtime.signals import noting_stop_signals
 from annotate.runtime.terminal import in_words, require_positive, run_cleanly
 from kanachan.cli.environment import set_environment
@@ -27,7 +27,7 @@ from kanachan.cli.player_options import (
     shared_settings,
     vocabulary_of_players,
 )
-from kanachan.data.pack_options import add_options, folder_named, packing_of
+from kanachan.data.pack_options import add_options, packing_of
 from kanachan.play.agent_spec import MIXTURE_HELP, SPEC_HELP, AgentSpec, parse_mixture
 from kanachan.play.selfplay import SelfPlay
 from kanachan.policy_config import BackendName
@@ -98,6 +98,7 @@ def _parser() -> argparse.ArgumentParser:
 def _run(arguments: argparse.Namespace) -> int:
     players, shares = parse_mixture(arguments.players)
     require_policies(*(path for player in players for path in player.files))
+    require_folder(arguments.output)
     packing = packing_of(arguments)
     if arguments.records:
         check_output(str(Path(arguments.records) / "GAME"))
@@ -117,7 +118,7 @@ def _run(arguments: argparse.Namespace) -> int:
         records=Path(arguments.records) if arguments.records else None,
     )
     games = PlayedGames(
-        folder_named(arguments.output),
+        Path(arguments.output),
         arguments.games,
         selfplay.as_json(),
         f"self-play {selfplay.key} of {' '.join(arguments.players)}",

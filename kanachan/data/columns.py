@@ -4,6 +4,7 @@ This module does not use torch.
 Shapes: B rows (decisions), N numeric features, R results.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from hashlib import sha256
@@ -16,6 +17,8 @@ from numpy.typing import NDArray
 
 from annotate.annotation import Annotation, Observation
 from annotate.vocabulary import Vocabulary
+
+_KEY = re.compile("[0-9a-f]{16}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +84,10 @@ def _span(column: Any, first: int, last: int) -> Any:
 
 
 def game_key(game: str) -> int:
-    """Computes the 64-bit key of a game's id: the first 8 bytes of its SHA-256, big endian."""
+    """Computes the 64-bit key of a game's id: the first 8 bytes of its SHA-256, big endian. An id of 16 hexadecimal
+    digits is the key itself, as in text that was made from shards."""
+    if _KEY.fullmatch(game):
+        return int(game, 16)
     return int.from_bytes(sha256(game.encode()).digest()[:8], "big")
 
 

@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from annotate.annotation import format_line
-from annotate.runtime.files import check_output, locking, require_exists, writing_text
+from annotate.runtime.files import check_output, locking, require_exists, require_folder, writing_text
 from annotate.runtime.signals import noting_stop_signals
 from annotate.vocabulary import Vocabulary, vocabulary_of_seats
 from kanachan.config import SPLITS
 from kanachan.data.columns import Columns, annotations_of_columns, game_key
 from kanachan.data.external_sort import Merge, Runs, keyed, splits_of_games
-from kanachan.data.pack_options import UNFINISHED, Packing, Tally, require_folder
+from kanachan.data.pack_options import UNFINISHED, Packing, Tally
 from kanachan.data.round_shards import open_rounds
 from kanachan.data.shard_folder import ROUNDS, SELF_PLAY, names_in, require_no_shards, splits_in
 from kanachan.data.shards import open_shards, publish_shards

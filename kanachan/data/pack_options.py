@@ -66,20 +66,6 @@ class Tally:
         print(f"{'all':<12}{counts}  in {folder}")
 
 
-def folder_named(name: str) -> Path:
-    """Returns the path of a folder of shards to be written; raises ValueError if the name is empty."""
-    if not name:
-        raise ValueError("the name of the folder to write is empty")
-    return Path(name)
-
-
-def require_folder(folder: Path) -> None:
-    """Raises ValueError if the folder of shards cannot be made because a file is in its place."""
-    file = next((path for path in (folder, *folder.parents) if path.exists() and not path.is_dir()), None)
-    if file is not None:
-        raise ValueError(f"{file}: a file; shards need a folder: name an existing or a new folder")
-
-
 def add_options(parser: argparse._ActionsContainer, *, seed: str = "seed for the order of the rows") -> None:
     """Adds the options that `packing_of` reads; `seed`: the help text of --seed."""
     parser.add_argument(

@@ -12,12 +12,13 @@ from typing import Any
 from annotate.annotation import Annotation
 from annotate.game.results import GameSummary
 from annotate.pipeline.outputs import Encode, Output
+from annotate.runtime.files import require_folder
 from annotate.runtime.journal import RESTART, hash_of_sources
 from annotate.vocabulary import Vocabulary
 from kanachan.data.columns import columns_of_annotations
 from kanachan.data.dataset_card import CARD_NAME
 from kanachan.data.external_sort import Merge, Runs, encode_game, keyed_schema
-from kanachan.data.pack_options import Packing, Tally, require_folder
+from kanachan.data.pack_options import Packing, Tally
 from kanachan.data.shard_file import FORMAT_VERSION
 from kanachan.data.shard_folder import ROUNDS, names_in, require_no_shards
 from kanachan.data.shards import publish_shards

@@ -124,7 +124,10 @@ def held_out_rows(
     out."""
     columns = held_out_columns(folder, split, vocabulary, limit, partial(any_learned, without) if without else None)
     shards = open_shards(folder, split)
-    game_X = np.unique(shards.games(np.arange(len(shards))))
+    game_B = shards.games(np.arange(len(shards)))
+    if limit is not None:  # the rows up to the last of the `limit` that are not left out
+        game_B = game_B[: np.flatnonzero(np.cumsum(~any_learned(without, game_B)) <= limit)[-1] + 1]
+    game_X = np.unique(game_B)
     train_shards = open_shards(folder, "train") if "train" in splits_in(Path(folder)) else None
     if train_shards is not None:
         train_shards.require(vocabulary, "the weights")

@@ -20,7 +20,7 @@ from annotate.annotation import Annotation, parse_line
 from annotate.runtime.files import reading_text
 from annotate.vocabulary import Vocabulary
 from kanachan.data.batch import TokenLayout, collate
-from kanachan.data.columns import columns_of_annotations, round_keys
+from kanachan.data.columns import columns_of_annotations, game_key, round_keys
 from kanachan.data.text import read_blocks
 from kanachan.evaluation.bootstrap import REPLICATES
 from kanachan.evaluation.decision_metrics import DecisionMeter, concatenated
@@ -62,15 +62,17 @@ def held_out_lines(
     is not an annotation ("file:line: …")."""
     texts: list[str] = []
     annotations: list[Annotation] = []
-    for first_line, block in read_blocks(path, lambda _: None):
-        if len(texts) == limit:
+    is_left_out: dict[str, bool] = {}
+    num_kept = 0
+    for number, line in _lines_of(path):
+        if num_kept == limit:
             break
-        for number, line in enumerate(block.split(b"\n")[:-1], first_line):
-            if len(texts) == limit:
-                break
-            text, annotation = parsed_line(path, number, line, vocabulary)
-            texts.append(text)
-            annotations.append(annotation)
+        text, annotation = parsed_line(path, number, line, vocabulary)
+        texts.append(text)
+        annotations.append(annotation)
+        if (game := annotation.game) not in is_left_out:
+            is_left_out[game] = bool(any_learned(without, np.array([game_key(game)], np.uint64))[0])
+        num_kept += not is_left_out[game]
     if not texts:
         raise ValueError(f"{path}: empty; annotation lines are expected, one per decision")
     columns = columns_of_annotations(annotations, vocabulary)
@@ -82,7 +84,13 @@ def held_out_lines(
         raise ValueError(f"{path}: all games are left out")
     columns = columns_of_annotations([annotations[row] for row in order], vocabulary)
     held_out = HeldOut(columns, None, vocabulary, replicates, baseline, game_X)
-    return Lines(path, texts, annotations, order, held_out, is_limited=len(texts) == limit)
+    return Lines(path, texts, annotations, order, held_out, is_limited=num_kept == limit)
+
+
+def _lines_of(path: str) -> Iterator[tuple[int, bytes]]:
+    """Yields the lines of a file with their numbers, from 1."""
+    for first_line, block in read_blocks(path, lambda _: None):
+        yield from enumerate(block.split(b"\n")[:-1], first_line)
 
 
 def parsed_line(name: str, number: int, line: bytes, vocabulary: Vocabulary) -> tuple[str, Annotation]:

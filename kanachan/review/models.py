@@ -130,7 +130,7 @@ def rating_of(annotations: Sequence[Annotation], rows: Sequence[ReviewedPredicti
     return 100 * float(np.mean(shares))
 
 
-def scale_of(weights: Path) -> Data | None:
+def scale_of(weights: str) -> Data | None:
     """Returns mean, standard deviation, number of games and percentiles of a network's ratings, or None if it has no
     scale."""
     scales = json.loads(SCALES.read_text(encoding="utf-8")).values()

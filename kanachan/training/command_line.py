@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
 from annotate.runtime.arguments import CALLED_AS
-from annotate.runtime.files import MISSING
+from annotate.runtime.files import MISSING, require_folder
 from annotate.vocabulary import Vocabulary
 from kanachan.config import MODEL_SIZES, SIZES, StageName, TrainConfig
 from kanachan.objectives.stages import REWARD, STAGES, trained_stages
@@ -261,6 +261,7 @@ def _parsed(given: _Given) -> TrainConfig:
     config = _config(given.merged(inherited))
     require_effect(config)
     require_source(config)
+    require_folder(config.run.out)
     return config
 
 

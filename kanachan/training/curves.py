@@ -1,6 +1,7 @@
 """Draws the curves of runs from metrics.csv as a picture of panels; also for runs that are still training."""
 
 import csv
+import os
 import re
 from collections.abc import Sequence
 from glob import glob
@@ -51,7 +52,7 @@ class Panel(NamedTuple):
 
 
 def find_runs(patterns: Sequence[str]) -> list[Path]:
-    """Returns the run folders that folders and patterns name, each once; a folder of runs stands for all its runs.
+    """Returns the run folders that folders and patterns name, each once; a folder stands for all runs below it.
     Raises ValueError if there is no run."""
     folders: dict[Path, None] = {}
     for pattern in patterns:
@@ -66,9 +67,14 @@ def find_runs(patterns: Sequence[str]) -> list[Path]:
 
 
 def read_runs(folders: Sequence[Path]) -> list[Run]:
-    """Reads runs; raises ValueError if one has no row yet."""
+    """Reads the runs that have rows; raises ValueError if none has."""
     names = [_short_name(folder, folders) for folder in folders]
-    return [_read_run(folder, name) for folder, name in zip(folders, names, strict=True)]
+    runs = [_read_run(folder, name) for folder, name in zip(folders, names, strict=True)]
+    found = [run for run in runs if any(AXIS in row for row in run.rows)]
+    if not found:
+        files = ", ".join(str(folder / METRICS_NAME) for folder in folders)
+        raise ValueError(f"{files}: no metrics yet; the first row is written after --run.log_every steps")
+    return found
 
 
 def panels_of(runs: Sequence[Run]) -> list[Panel]:
@@ -92,9 +98,14 @@ def panels_of(runs: Sequence[Run]) -> list[Panel]:
 
 
 def _runs_in(path: Path) -> list[Path]:
-    if (path / METRICS_NAME).is_file():
-        return [path]
-    return sorted(file.parent for file in path.glob(f"*/{METRICS_NAME}")) if path.is_dir() else []
+    """Returns the run folders at or below a path; the runs inside of a run belong to it."""
+    found = []
+    for folder, below, files in os.walk(path):
+        below.sort()
+        if METRICS_NAME in files:
+            found.append(Path(folder))
+            below.clear()
+    return found
 
 
 def _short_name(folder: Path, others: Sequence[Path]) -> str:
@@ -108,7 +119,7 @@ def _short_name(folder: Path, others: Sequence[Path]) -> str:
 
 def _read_run(folder: Path, name: str) -> Run:
     file = folder / METRICS_NAME
-    text = file.read_text(encoding="utf-8")
+    text = file.read_text(encoding="utf-8", errors="replace")
     lines = text[: text.rfind("\n") + 1].splitlines()  # a run that is training may be writing the last line
     rows = []
     for number, row in enumerate(csv.DictReader(lines), start=2):
@@ -116,8 +127,6 @@ def _read_run(folder: Path, name: str) -> Run:
             rows.append({column: float(value) for column, value in row.items() if value})
         except (ValueError, TypeError, AttributeError):
             raise ValueError(f"{file}: line {number} is damaged: numbers are expected") from None
-    if not any(AXIS in row for row in rows):
-        raise ValueError(f"{file}: no metrics yet; the first row is written after --run.log_every steps")
     return Run(name, _stage_of(folder / CONFIG_NAME), (folder / WEIGHTS_NAME).is_file(), rows)
 
 

@@ -49,8 +49,11 @@ def require_source(config: TrainConfig) -> None:
 
 def require_shards(stage: str, data_path: str) -> None:
     """Raises ValueError if there are no shards to train the stage on in the folder."""
-    if "train" in _splits(stage, data_path):
+    splits = _splits(stage, data_path)
+    if "train" in splits:
         return
+    if splits:
+        raise ValueError(f"--data.path {data_path}: has no train split: pack again, as with --fractions 0.9,0.1,0")
     if stage == REWARD:
         raise ValueError(
             f"--data.path {data_path}: no rounds to train on; kanachan-annotate --pack and kanachan-selfplay "

@@ -30,7 +30,7 @@ function seatOptions() {
 }
 
 function seatName(seat) {
-  return data.players[seat].name ?? t('header.seat', { number: seat + 1 });
+  return data.players[seat].name ?? t('header.seat', { number: seat });
 }
 
 function ratingText() {

@@ -97,7 +97,9 @@ function goRound(by) {
 }
 
 function goDifference(by) {
-  for (let i = state.decision + by; i >= 0 && i < data.decisions.length; i += by) {
+  const { first, decisions } = data.rounds[state.ending ?? 0];
+  const next = state.ending === null ? state.decision + by : first + decisions - (by < 0 ? 1 : 0);
+  for (let i = next; i >= 0 && i < data.decisions.length; i += by) {
     if (isDifferent(data.decisions[i], state.model)) return go(i);
   }
   return undefined;

@@ -20,7 +20,8 @@ function draw() {
   byId('previous').disabled = !isEnd && state.decision === 0 && decision.round === 0;
   byId('next').disabled = isEnd && state.ending === data.rounds.length - 1;
   byId('hands').setAttribute('aria-pressed', state.isRevealed);
-  const drawn = [data.seat, state.model, state.threshold, state.isLong, language].join();
+  for (const part of ['worst', 'course', 'scroll']) byId(part).hidden = state.isHiding; // they show the opinion
+  const drawn = [data.seat, state.model, state.threshold, state.isLong, state.isHiding, language].join();
   if (state.drawnGame !== drawn) drawGame();
   state.drawnGame = drawn;
   markCurrent();

@@ -230,7 +230,7 @@ const TEXTS = {
   'scroll.open': ['show {number} decisions one below the other', '{number}件の選択を並べて表示', '逐条显示{number}个选择'],
   'scroll.close': ['hide the decisions', '選択を隠す', '隐藏选择'],
   'section.players': ['Players', '対局者', '玩家'],
-  'note.scale': ['Players of Tenhou\u2019s Houou table: mean {mean}, standard deviation {deviation} ({games} games each); {percentile} of 100 are lower.', '天鳳鳳凰卓の打ち手: 平均{mean}、標準偏差{deviation} ({games}局)。100中{percentile}がこれより低い。', '天凤凤凰桌玩家: 平均{mean}, 标准差{deviation} ({games}局), 100中有{percentile}更低。'],
+  'note.scale': ['Players of Tenhou\u2019s Houou table: mean {mean}, standard deviation {deviation} (one game each, {games} games); {percentile} of 100 are lower.', '天鳳鳳凰卓の打ち手: 平均{mean}、標準偏差{deviation} ({games}局)。100中{percentile}がこれより低い。', '天凤凤凰桌玩家: 平均{mean}, 标准差{deviation} ({games}局), 100中有{percentile}更低。'],
   'rounds.round': ['round', '局', '局'],
   'rounds.ending': ['how it ended', '結果', '结果'],
   'rounds.points': ['points', '収支', '收支'],

@@ -38,3 +38,4 @@ def test_positional_arguments_may_follow_options() -> None:
     made.add_argument("-j", type=int)
     found = made.parse_args(["a", "-j", "2", "b"])
     assert (found.inputs, found.j) == (["a", "b"], 2)
+    assert made.parse_args(["-j", "2", "--", "-a"]).inputs == ["-a"]

@@ -3,6 +3,7 @@
 import errno
 import os
 import shlex
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -166,6 +167,24 @@ def test_of_another_processs_traceback_only_the_line_about_memory_is_shown(capsy
 def test_an_interruption_is_reported_with_the_shells_status(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_cleanly("program", raising(KeyboardInterrupt())) == 130
     assert capsys.readouterr().err == "program: interrupted\n"
+
+
+def test_a_command_that_is_told_to_stop_removes_its_temporary_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def body() -> None:
+        with replacing(tmp_path / "out") as temporary:
+            temporary.touch()
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    assert run_cleanly("program", body) == 128 + signal.SIGTERM
+    assert capsys.readouterr().err == "program: stopped by SIGTERM\n" and not list(tmp_path.iterdir())
+
+
+def test_a_full_disk_is_named(tmp_path: Path) -> None:
+    with pytest.raises(OSError) as error, replacing(tmp_path / "out"):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    assert error.value.filename == str(tmp_path / "out")
 
 
 def test_faults_of_the_program_are_not_hidden() -> None:

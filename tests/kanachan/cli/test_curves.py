@@ -55,6 +55,19 @@ def test_the_picture_has_the_panels_and_the_runs_by_stage(runs: Path, tmp_path: 
     assert "<svg" in (tmp_path / "curves.svg").read_text()
 
 
+def test_runs_are_found_at_any_depth_and_ones_without_rows_are_left_out(
+    runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    deep = write_run(runs / "curriculum" / "grading", "grading", rows_of(1.0))
+    write_run(deep / "iteration-000" / "update", "policy", rows_of(1.0))
+    empty = write_run(runs / "new", "rank", rows_of(1.0)) / "metrics.csv"
+    empty.write_text(empty.read_text().splitlines()[0] + "\n")
+    assert main([str(runs), "-o", str(tmp_path / "curves.png")]) == 0
+    output = capsys.readouterr()
+    assert "4 runs: grading, imitation, other, rank" in output.out
+    assert "left out, without metrics so far: 1 runs" in output.err
+
+
 def test_a_row_that_is_being_written_is_left_out(runs: Path, tmp_path: Path) -> None:
     with open(runs / "rank" / "metrics.csv", "a") as file:
         file.write("5,16")

@@ -9,6 +9,7 @@ import pytest
 from annotate.annotation import format_line
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.cli.evaluate import main as evaluate
+from kanachan.cli.pack import main as pack
 from kanachan.cli.predict import main as predict
 from kanachan.cli.review import main as review
 from kanachan.data.columns import columns_of_annotations
@@ -70,6 +71,28 @@ def test_learned_games_in_lines_can_be_left_out_too(
     output = capsys.readouterr()
     assert [line.rpartition("\t")[0] for line in output.out.splitlines()] == [format_line(a) for a in kept]
     assert f"games that it has learned from: 1 of {len(GAME_X)}, left out\n" in output.err
+
+
+@pytest.mark.parametrize("kind", ["lines", "shards"])
+def test_a_limit_counts_only_what_is_measured(kind: str, lines: Path, tmp_path: Path) -> None:
+    weights, report = having_learned(tmp_path / "weights", GAME_X[:1]), tmp_path / "report.json"
+    folder = tmp_path / "packed"
+    assert pack([str(lines), "-o", str(folder), "--fractions", "0,0,1"]) == 0
+    given = [weights, str(lines if kind == "lines" else folder), "--bootstrap", "10", "--json", str(report), "--force"]
+    assert evaluate([*given, "--limit", "1"]) == 0
+    assert json.loads(report.read_text())["games"] == 1
+    assert evaluate([*given, "--limit", "2", "--unseen"]) == 0
+    assert json.loads(report.read_text())["decisions"] == 2
+
+
+def test_lines_made_from_shards_keep_the_keys_of_their_games(
+    lines: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    weights = having_learned(tmp_path / "weights", GAME_X[:2])
+    assert pack([str(lines), "-o", str(tmp_path / "packed"), "--fractions", "0,0,1"]) == 0
+    assert pack(["--unpack", str(tmp_path / "packed"), "-o", str(tmp_path / "again.txt")]) == 0
+    assert evaluate([weights, str(tmp_path / "again.txt"), "--bootstrap", "10"]) == 0
+    assert f"games that it has learned from: 2 of {len(GAME_X)}\n" in capsys.readouterr().out
 
 
 def test_it_is_an_error_if_no_game_is_left(

@@ -1,6 +1,7 @@
 """kanachan-review: the record, the game and the seats that are reviewed, and their tables."""
 
 import json
+import os
 import re
 from dataclasses import asdict
 from pathlib import Path
@@ -120,7 +121,7 @@ def test_an_address_gives_the_seat_and_its_file_is_named_or_found(
         command = [ADDRESS, *named, reviewed.weights["imitation"], "-o", "out.html", "--json", "out.json", "--force"]
         assert main(command) == 0
         review = json.loads(Path("out.json").read_text())
-        assert (review["seat"], review["source"]["log"]) == (1, LOG)
+        assert (review["seat"], review["source"]["log"], review["game"]) == (1, LOG, LOG)
         assert review["players"][1]["name"] == "\u8ab01"
         assert review["rounds"][2]["link"] == f"https://tenhou.net/0/?log={LOG}&tw=1&ts=2"
 
@@ -137,6 +138,22 @@ def test_by_default_all_seats_are_reviewed_with_the_weights_of_the_package(
     assert [part["seat"] for part in review["reviews"]] == list(range(vocabulary.num_seats))
     assert {model["name"] for part in review["reviews"] for model in part["models"]} == {name}
     assert Path("my.game.html").read_text().startswith("<!DOCTYPE html>")
+
+
+def test_an_address_without_its_file_gives_the_command_to_run_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["--seat", "2", ADDRESS, "--anonymous"]) == 1
+    assert f"then run: kanachan-review --seat 2 '{ADDRESS}' {LOG}.xml --anonymous\n" in capsys.readouterr().err
+    assert main([ADDRESS, "typo.xml"]) == 1
+    assert "error: typo.xml: no such file or folder\n" in capsys.readouterr().err
+
+
+def test_a_file_whose_name_is_no_text_is_reviewed(reviewed: Reviewed, tmp_path: Path) -> None:
+    record = Path(os.fsdecode(os.fsencode(tmp_path / "a") + b"\xff.jsonl"))
+    write_record(record, events_of(5)[:120])
+    assert review_with(reviewed, tmp_path, record=record)["record"].endswith("a\ufffd.jsonl")
 
 
 def test_a_file_of_another_game_than_the_address_is_refused(

@@ -23,7 +23,10 @@ ANNOTATIONS = random_annotations(400, seed=0, games=20)
 
 def test_packing_and_unpacking_gives_every_line_again(tmp_path: Path) -> None:
     assert main([write_lines(tmp_path / "a.txt", ANNOTATIONS), "-o", str(tmp_path / "shards")]) == 0
-    assert sorted(unpacked(tmp_path / "shards")) == sorted(map(with_key, ANNOTATIONS))
+    assert sorted(lines := unpacked(tmp_path / "shards")) == sorted(map(with_key, ANNOTATIONS))
+    (tmp_path / "b.txt").write_text("".join(f"{line}\n" for line in lines))
+    assert main([str(tmp_path / "b.txt"), "-o", str(tmp_path / "again")]) == 0
+    assert sorted(unpacked(tmp_path / "again")) == sorted(lines)
 
 
 def test_no_game_is_in_two_splits(tmp_path: Path) -> None:

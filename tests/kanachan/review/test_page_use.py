@@ -130,6 +130,17 @@ def test_the_end_of_a_round_is_a_step_of_its_own(page: Browser, made: tuple[Path
     assert page.run(f"[{ENDING}, Number(document.body.dataset.decision)]") == ["", first["decisions"]]
 
 
+def test_the_differences_before_and_after_the_end_of_a_round_are_found(page: Browser, made: tuple[Path, Any]) -> None:
+    review = made[1]["reviews"][0]
+    last = review["rounds"][0]["decisions"] - 1
+    page.run("state.threshold = 0")
+    page.run("data.decisions.forEach((each) => each.answers.forEach((answer) => { answer.differs = true; }))")
+    for key, expected in (("p", last), ("n", last + 1)):
+        page.run("show({ decision: null, ending: 0 })")
+        page.press(key)
+        assert page.run(f"[{ENDING}, Number(document.body.dataset.decision)]") == ["", expected]
+
+
 def test_letters_and_space_step_and_a_question_mark_opens_the_help(page: Browser) -> None:
     for key, expected in (("j", 1), (" ", 2), ("k", 1)):
         page.press(key)
@@ -203,13 +214,15 @@ def test_the_opinion_can_be_hidden_until_an_action_is_chosen(page: Browser) -> N
     assert page.run(values) > 0 and page.run(marks) > 0
     page.run("toggleGuessing()")
     assert page.run(values) == page.run(marks) == 0
+    shown = "['worst', 'course', 'scroll'].filter((id) => byId(id).offsetHeight > 0)"
+    assert page.run(shown) == []
     page.run("document.querySelectorAll('#candidates button')[1].click()")
     assert page.run(values) > 0 and page.run(marks) > 0
     assert page.run("byId('verdict').innerText").startswith("Your choice:")
     page.run("go(1)")
     assert page.run(values) == 0
     page.run("toggleGuessing()")
-    assert page.run(values) > 0
+    assert page.run(values) > 0 and len(page.run(shown)) == 3
 
 
 def test_all_players_are_in_one_table_and_several_rows_of_tiles_can_be_open(page: Browser) -> None:
