@@ -238,7 +238,8 @@ def chosen_seats(given: str | None, game: Game, record: str) -> list[int]:
 def _reviewers(arguments: argparse.Namespace) -> "list[Reviewer]":
     from kanachan.inference.policy import Policy
     from kanachan.models.device import chosen_device
-    from kanachan.review.models import Reviewer, scale_of
+    from kanachan.review.models import Reviewer
+    from kanachan.review.rating import scale_of
 
     device = chosen_device(arguments.device)
     names = _names(arguments.weights)

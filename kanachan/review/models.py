@@ -1,15 +1,11 @@
 """Describes the networks of a review, and how much a player's choices differ from the networks' choices.
 
-A network with probabilities rates a game by 100 times the mean over the decisions of P(played) / P(most probable
-action): 100 if every choice is the network's first choice. An action with a probability below BAD_MOVE is a bad move.
-The scale of the ratings comes from the package's networks' ratings of players at Tenhou's Houou table, one game each. A
-decision differs if its gap divided by the network's scale is at least the threshold of the review.
+A network with probabilities rates the game (`kanachan.review.rating`); an action with a probability below BAD_MOVE is a
+bad move. A decision differs if its gap divided by the network's scale is at least the threshold of the review.
 """
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,14 +14,11 @@ from annotate.annotation import Annotation
 from annotate.runtime.json_output import rounded
 from kanachan.evaluation.decision_metrics import KINDS
 from kanachan.inference.policy import Policy
-from kanachan.models.card import weights_hash
 from kanachan.review.predictions import ReviewedPrediction
+from kanachan.review.rating import place_in, rating_of
 
 Data = dict[str, Any]
 
-SCALES = Path(__file__).with_name("ratings.json")
-"""rating scales by the name of the weights; written by launch/reports/ratings.py"""
-PERCENTILES = tuple(range(0, 101, 5))
 ALL = "all"
 """row of the summary for all kinds of decisions"""
 BAD_MOVE = 0.05
@@ -41,7 +34,7 @@ class Reviewer:
     name: str
     policy: Policy
     rating_scale: Data | None = None
-    """the result of `scale_of`"""
+    """the result of `kanachan.review.rating.scale_of`"""
 
     @property
     def has_probability(self) -> bool:
@@ -77,7 +70,7 @@ def model_of(
         "scale": rounded(reviewer.scale(rows)),
         **_standing(policy),
         "rating": rounded(rating) if has_rating else None,
-        "rating_scale": _place_in(reviewer.rating_scale, rating) if has_rating else None,
+        "rating_scale": place_in(reviewer.rating_scale, rating) if has_rating else None,
         "differing": sum(answer["differs"] for answer in answers),
         "bad_moves": num_bad if has_rating else None,
         "bad_moves_per_100": rounded(100 * num_bad / len(rows)) if has_rating else None,
@@ -122,32 +115,6 @@ def _standing(policy: Policy) -> Data:
     if not verdict["is_better"]:
         found |= {"caveat": verdict["sentence"], "caveat_kind": "not_better"}
     return found
-
-
-def rating_of(annotations: Sequence[Annotation], rows: Sequence[ReviewedPrediction]) -> float:
-    """Returns 100 times the mean of P(played) / P(most probable action)."""
-    shares = [row.shown[a.chosen] / row.shown.max() for row, a in zip(rows, annotations, strict=True)]
-    return 100 * float(np.mean(shares))
-
-
-def scale_of(weights: str) -> Data | None:
-    """Returns mean, standard deviation, number of games and percentiles of a network's ratings, or None if it has no
-    scale."""
-    scales = json.loads(SCALES.read_text(encoding="utf-8")).values()
-    own = weights_hash(weights)
-    return next((scale for scale in scales if scale["weights"] == own), None)
-
-
-def _place_in(scale: Data | None, rating: float) -> Data | None:
-    if scale is None:
-        return None
-    known = {key: scale[key] for key in ("games", "mean", "standard_deviation")}
-    return known | {"percentile": percentile(rating, scale)}
-
-
-def percentile(rating: float, scale: Data) -> int:
-    """Returns the percentage of games in the scale that have a lower rating."""
-    return round(float(np.interp(rating, scale["percentiles"], PERCENTILES)))
 
 
 def _rounded(value: Any) -> Any:

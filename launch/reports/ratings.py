@@ -21,8 +21,8 @@ from annotate.runtime.terminal import run_cleanly
 from kanachan.inference.policy import Policy
 from kanachan.models.card import weights_hash
 from kanachan.models.reference import FIRST_STAGE, shipped_name
-from kanachan.review.models import PERCENTILES, SCALES, rating_of
 from kanachan.review.predictions import reviewed_predictions
+from kanachan.review.rating import PERCENTILES, SCALES, rating_of
 from kanachan.review.rounds import value_of
 
 

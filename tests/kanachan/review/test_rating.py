@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from kanachan.models.reference import resolved
-from kanachan.review.models import PERCENTILES, percentile, scale_of
+from kanachan.review.rating import PERCENTILES, percentile, scale_of
 
 
 @pytest.mark.parametrize("name", ["reference", "reference/3p"])
