@@ -5,7 +5,7 @@ from importlib.util import find_spec
 _SOURCE = "git+https://github.com/kanachan/kanachan"
 
 
-def require(extra: str, packages: tuple[str, ...], what: str = "this") -> None:
+def require_extra(extra: str, packages: tuple[str, ...], what: str = "this") -> None:
     """Raises ValueError, with the install command, if a package that `what` needs is missing."""
     missing = [name for name in packages if find_spec(name) is None]
     if missing:

@@ -30,7 +30,7 @@ from kanachan.models.weights import Weights, lineage_of, read_weights, write_wei
 from kanachan.objectives.stages import REWARD
 from kanachan.play.agent_spec import parse_agent
 from kanachan.training.command_line import stage_defaults
-from kanachan.training.run_folder import plain
+from kanachan.training.run_folder import settings_as_json
 
 LICENCE = "MIT"
 _BATCH = 256
@@ -189,7 +189,7 @@ def _commands(run: Weights) -> list[str]:
     command = ["kanachan-train", "--stage", config["stage"], "--data.path", config["data"]["path"]]
     if config["init"]:
         command += ["--init", config["init"]]
-    usual = plain(stage_defaults(config["stage"], run.vocabulary))
+    usual = settings_as_json(stage_defaults(config["stage"], run.vocabulary))
     own = {config["stage"]} & {"reward", "policy"}
     for section in ("data", "model", "objective", "optim", "run", *own):
         for name, value in config.get(section, {}).items():

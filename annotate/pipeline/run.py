@@ -29,7 +29,7 @@ from annotate.runtime.files import name_where_disk_is_full, replacing
 from annotate.runtime.in_order import in_order
 from annotate.runtime.journal import RESTART, Journal
 from annotate.runtime.signals import Stopped, StopRequest, noting_stop_signals
-from annotate.runtime.terminal import in_words
+from annotate.runtime.terminal import error_text
 
 
 def run(conversion: Conversion, output: Output, processes: int, *, restart: bool = False) -> Report:
@@ -49,7 +49,7 @@ def run(conversion: Conversion, output: Output, processes: int, *, restart: bool
     except OSError as error:
         hint = "; what was done is kept: the same command resumes from there" if output.journal else ""
         name_where_disk_is_full(error, output.name)
-        raise OSError(f"{in_words(error)}{hint}") from None
+        raise OSError(f"{error_text(error)}{hint}") from None
     finally:
         journal.close()
 

@@ -80,7 +80,7 @@ def _require_same(what: str, recorded: object, engine: object) -> None:
         raise Disagreement(f"{what}: record {recorded}, engine {engine}")
 
 
-def in_words(event: Event) -> str:
+def event_text(event: Event) -> str:
     """Describes an event for people."""
     values = ", ".join(f"{key} {value}" for key, value in event.items() if key != "type")
     return f"{event['type']} ({values})"

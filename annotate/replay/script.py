@@ -7,7 +7,7 @@ from annotate.game.engine.table import Table, Turn
 from annotate.game.mjai_actions import choice_of_event, token_of_event
 from annotate.game.record import CLAIMS, Event, Round
 from annotate.game.tiles import MJAI_NAMES, TILE_OF_ID, TILE_OF_MJAI
-from annotate.replay.consistency import Disagreement, in_words
+from annotate.replay.consistency import Disagreement, event_text
 
 _CHOICES = ("dahai", "reach", "chi", "pon", "daiminkan", "ankan", "kakan", "kita", "hora", "ryukyoku")
 _OPENING = ("tsumo", "chi", "pon")
@@ -70,14 +70,14 @@ class Script:
             recorded = TILE_OF_MJAI[event["pai"]] if event["type"] == "tsumo" else None
             if event.get("actor") != turn.seat or recorded != drawn:
                 # before any draw the last event is the start of the round, which is too long for a message
-                found = f"not after {in_words(event)}" if place else "but the record has no draw before that"
+                found = f"not after {event_text(event)}" if place else "but the record has no draw before that"
                 what = "a call" if drawn is None else f"drawing {MJAI_NAMES[drawn]}"
                 raise Disagreement(f"seat {turn.seat} is to act after {what}, {found}")
         num_dora = 1 + bisect(self._dora, place)
         if num_dora != len(turn.dora_indicators):
             event = self._events[place]
             raise Disagreement(
-                f"dora indicators after {in_words(event)}: record {num_dora}, engine {len(turn.dora_indicators)}"
+                f"dora indicators after {event_text(event)}: record {num_dora}, engine {len(turn.dora_indicators)}"
             )
 
     def check_finished(self) -> None:
@@ -86,7 +86,7 @@ class Script:
         if rest and rest[0]["type"] == "ryukyoku" and not self._table.winners:
             del rest[0]  # the engine ends the round without a choice
         if rest:
-            raise Disagreement(f"the round is over, but the record continues with {in_words(rest[0])}")
+            raise Disagreement(f"the round is over, but the record continues with {event_text(rest[0])}")
 
     def _peek(self) -> Event:
         if self._next == len(self._choices):
@@ -101,12 +101,12 @@ class Script:
             self.abort = "kyushu_kyuhai"
             return self._choice(turn, event)
         if event["actor"] != turn.seat:
-            raise Disagreement(f"seat {turn.seat} is to act, but the record continues with {in_words(event)}")
+            raise Disagreement(f"seat {turn.seat} is to act, but the record continues with {event_text(event)}")
         if kind == "reach":
             discard = self._peek()
             self._next += 1
             if discard["type"] != "dahai" or discard["actor"] != turn.seat:
-                raise Disagreement(f"riichi is followed by {in_words(discard)}")
+                raise Disagreement(f"riichi is followed by {event_text(discard)}")
             return self._choice(turn, discard, is_riichi=True)
         if kind in ("dahai", "ankan", "kita") or (kind == "hora" and event["target"] == turn.seat):
             return self._choice(turn, event)
@@ -115,7 +115,7 @@ class Script:
             if self._events[place + 1 : place + 2] and self._events[place + 1]["type"] == "hora":  # robbed
                 self._table.withhold_dora()
             return self._choice(turn, event)
-        raise Disagreement(f"seat {turn.seat} is to act, but the record continues with {in_words(event)}")
+        raise Disagreement(f"seat {turn.seat} is to act, but the record continues with {event_text(event)}")
 
     def _claims(self, turns: list[Turn]) -> dict[int, Choice]:
         claims, outcome = self._next_claims(turns)
@@ -134,14 +134,14 @@ class Script:
             if claim is not None and token_of_event(turn, claim, self._vocabulary) in turn.options:
                 choices[turn.seat] = self._choice(turn, claim)
             elif claim is not None and outcome != "ron":
-                raise Disagreement(f"not a legal action: {in_words(claim)}")
+                raise Disagreement(f"not a legal action: {event_text(claim)}")
             else:
                 is_known = not is_hidden(turn.options, outcome, None, self._vocabulary)
                 pressed = skip if is_known else self._pressed(turn)
                 token = skip if pressed is None else pressed
                 choices[turn.seat] = Choice(token, turn.options[skip][0], pressed is not None)
         if claims:
-            raise Disagreement(f"not a legal action: {in_words(next(iter(claims.values())))}")
+            raise Disagreement(f"not a legal action: {event_text(next(iter(claims.values())))}")
         return choices
 
     def _pressed(self, turn: Turn) -> int | None:
@@ -175,4 +175,4 @@ class Script:
         except ValueError:
             if is_riichi:
                 raise Disagreement(f"seat {turn.seat} cannot declare riichi with {event['pai']} now") from None
-            raise Disagreement(f"not a legal action: {in_words(event)}") from None
+            raise Disagreement(f"not a legal action: {event_text(event)}") from None

@@ -31,7 +31,7 @@ def run_cleanly(program: str, body: Callable[[], int | None]) -> int:
         print(f"{program}: interrupted", file=sys.stderr)
         return 130
     except (ValueError, OSError) as error:
-        print(f"{program}: error: {in_words(error)}", file=sys.stderr)
+        print(f"{program}: error: {error_text(error)}", file=sys.stderr)
         try:
             sys.stdout.flush()
         except OSError:  # perhaps the error just reported; Python would report it again at the end
@@ -58,7 +58,7 @@ def _discard_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def in_words(error: Exception) -> str:
+def error_text(error: Exception) -> str:
     """Returns the message of an error without the system's number for it."""
     if not isinstance(error, OSError) or error.strerror is None:
         return str(error)

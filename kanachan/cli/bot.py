@@ -14,7 +14,7 @@ from annotate.vocabulary import NUMS_OF_SEATS
 from kanachan.cli.environment import set_environment
 from kanachan.cli.options import WEIGHTS_HELP, add_device_option, add_table_options, require_policies
 from kanachan.cli.player_options import report_int8
-from kanachan.extras import require
+from kanachan.extras import require_extra
 from kanachan.play.agent_spec import AgentSpec, parse_weights
 from kanachan.play.mjai_agent import made_up_game
 from kanachan.play.mjai_server import PROGRAM, Bot, serve
@@ -81,7 +81,7 @@ def _run(arguments: argparse.Namespace) -> None:
 
 def _token(arguments: argparse.Namespace) -> str:
     """Reads the account's token for the arena. Raises ValueError if there is none."""
-    require("connect", ("websockets",))
+    require_extra("connect", ("websockets",))
     token = Path(arguments.token_file).read_text(encoding="utf-8").strip()
     if not token:
         raise ValueError(f"{arguments.token_file}: empty; the token of the account expected")

@@ -65,7 +65,7 @@ def _calibrate(arguments: argparse.Namespace) -> None:
     from kanachan.evaluation.temperature_scaling import calibrated_card, collect_logits
     from kanachan.inference.policy import Policy
     from kanachan.models.device import chosen_device
-    from kanachan.models.learned_games import in_words
+    from kanachan.models.learned_games import learned_text
     from kanachan.models.weights import CARD_NAME, read_weights, write_card, write_weights
     from kanachan.objectives.networks import objective_class
 
@@ -86,7 +86,7 @@ def _calibrate(arguments: argparse.Namespace) -> None:
         if output.samefile(weights.path) and (output.parent / CARD_NAME).is_file():
             write_card(output.parent / CARD_NAME, card)  # the readable copy next to the weights of a run
     print(_summary(card))
-    print(in_words({"": weights.learned_games}, np.unique(columns.game)))
+    print(learned_text({"": weights.learned_games}, np.unique(columns.game)))
     if arguments.output is None:
         print("no file written: -o FILE writes the weights with this temperature")
 

@@ -155,7 +155,7 @@ def _measured(subjects: list[Subject], arguments: argparse.Namespace, baseline: 
     """Measures all networks on the decisions of `arguments.shards`."""
     from kanachan.evaluation.comparison import compared
     from kanachan.evaluation.evaluator import evaluated, mixture_of
-    from kanachan.models.learned_games import LearnedGames, in_words
+    from kanachan.models.learned_games import LearnedGames, learned_text
 
     learned = {s: LearnedGames.of_card(s.policy.card, s.path) for s in subjects if s.policy is not None}
     without = list(learned.values()) if arguments.unseen else []
@@ -181,7 +181,7 @@ def _measured(subjects: list[Subject], arguments: argparse.Namespace, baseline: 
         "baseline": FITTED if held_out.baseline is None else baseline,
     }
     by_letter = {s.letter: games for s, games in learned.items()}
-    notes = [in_words(by_letter, held_out.game_X, left_out=arguments.unseen)] if learned else []
+    notes = [learned_text(by_letter, held_out.game_X, left_out=arguments.unseen)] if learned else []
     if held_out.baseline is None and held_out.train is None:
         notes.append("no baseline: fitting it needs a train split of at least two games")
     return Measured(header, notes, evaluations, comparisons)

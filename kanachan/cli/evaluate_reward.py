@@ -27,7 +27,7 @@ def evaluate_reward_predictors(arguments: argparse.Namespace) -> None:
     from kanachan.evaluation.tables import reward_tables
     from kanachan.inference.reward_predictor import RewardPredictor
     from kanachan.models.device import chosen_device
-    from kanachan.models.learned_games import LearnedGames, in_words
+    from kanachan.models.learned_games import LearnedGames, learned_text
 
     device = chosen_device(arguments.device)
     predictors = {path: RewardPredictor.load(path, device) for path in arguments.weights}
@@ -57,7 +57,7 @@ def evaluate_reward_predictors(arguments: argparse.Namespace) -> None:
     letters = {path: "" if len(found) == 1 else letter(i) for i, path in enumerate(found)}
     tables = reward_tables({letters[path]: evaluation for path, evaluation in found.items()}, vocabulary.num_seats)
     entries = [_entry(path, predictors[path], evaluation) for path, evaluation in found.items()]
-    note = in_words({letters[path]: games for path, games in learned.items()}, game_X)
+    note = learned_text({letters[path]: games for path, games in learned.items()}, game_X)
     text = f"{_heading(header, predictors, letters)}\n{note}\n\n{tables}"
     print_report(text, arguments.json, {**header, "weights": entries})
 

@@ -13,7 +13,7 @@ from annotate.runtime.terminal import run_cleanly
 from kanachan.cli.environment import set_environment
 from kanachan.cli.options import WEIGHTS_HELP, require_policies
 from kanachan.config import WEIGHTS_NAME
-from kanachan.extras import require
+from kanachan.extras import require_extra
 
 if TYPE_CHECKING:
     from kanachan.inference.policy import Policy
@@ -72,9 +72,9 @@ def _export(arguments: argparse.Namespace) -> None:
             raise ValueError(f"{path} is not of an export, and would be overwritten: name another folder")
     # Heavy imports come only now, after the arguments have been found valid.
     if arguments.onnx is not None:
-        require("onnx", ("onnx", "onnxscript", "onnxruntime"), "--onnx")
+        require_extra("onnx", ("onnx", "onnxscript", "onnxruntime"), "--onnx")
     if arguments.output is not None or arguments.push_to_hub is not None:
-        require("encoder", ("transformers",))
+        require_extra("encoder", ("transformers",))
     from kanachan.inference.policy import Policy
     from kanachan.models.weights import CARD_NAME, write_card
 
@@ -94,7 +94,7 @@ def _export(arguments: argparse.Namespace) -> None:
 def _push(policy: "Policy", weights: str, repository: str) -> None:
     """Uploads the encoder and the weights file to a repository of the Hub, which is created if missing. Raises
     ValueError if the Hub refuses them or cannot be reached."""
-    require("hub", ("huggingface_hub",), repository)
+    require_extra("hub", ("huggingface_hub",), repository)
     import httpx2
     from huggingface_hub import HfApi
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalTokenNotFoundError

@@ -79,7 +79,7 @@ def _predict(arguments: argparse.Namespace) -> None:
     from kanachan.data.columns import game_key
     from kanachan.inference.policy import Policy
     from kanachan.models.device import chosen_device
-    from kanachan.models.learned_games import LearnedGames, in_words
+    from kanachan.models.learned_games import LearnedGames, learned_text
 
     policy = Policy.load(arguments.weights, chosen_device(arguments.device))
     learned = LearnedGames.of_card(policy.card, arguments.weights)
@@ -99,7 +99,7 @@ def _predict(arguments: argparse.Namespace) -> None:
                 else:
                     output.write(f"{line}\t{','.join(map(str, prediction.shown))}\n")
     game_X = np.array(list(key_of.values()), np.uint64)
-    print(f"{PROGRAM}: {in_words({'': learned}, game_X, left_out=arguments.unseen)}", file=sys.stderr)
+    print(f"{PROGRAM}: {learned_text({'': learned}, game_X, left_out=arguments.unseen)}", file=sys.stderr)
 
 
 def _chunks(path: str, vocabulary: Vocabulary, *, shows_bar: bool) -> Iterator[list[tuple[str, Annotation]]]:

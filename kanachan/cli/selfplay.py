@@ -14,7 +14,7 @@ from annotate.game.settings import add_grades_option
 from annotate.runtime.arguments import CommandParser, add_force_option
 from annotate.runtime.files import check_output, require_folder
 from annotate.runtime.signals import noting_stop_signals
-from annotate.runtime.terminal import in_words, require_positive, run_cleanly
+from annotate.runtime.terminal import error_text, require_positive, run_cleanly
 from kanachan.cli.environment import set_environment
 from kanachan.cli.options import add_table_options, require_policies
 from kanachan.cli.player_options import (
@@ -136,7 +136,7 @@ def _run(arguments: argparse.Namespace) -> int:
             if games.is_empty:
                 raise
             kind = ValueError if isinstance(error, ValueError) else OSError
-            raise kind(f"{in_words(error)}; games that have ended are kept: the same command resumes") from None
+            raise kind(f"{error_text(error)}; games that have ended are kept: the same command resumes") from None
 
 
 def _selfplay(arguments: argparse.Namespace, players: Sequence[AgentSpec], shares: tuple[float, ...]) -> SelfPlay:

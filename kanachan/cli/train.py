@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from annotate.runtime.terminal import run_cleanly
 from kanachan.cli.environment import set_environment
-from kanachan.extras import require
+from kanachan.extras import require_extra
 from kanachan.training.command_line import PROGRAM, Request, requested
 from kanachan.training.request_checks import require_played, require_shards
 
@@ -22,9 +22,9 @@ def _train(request: Request) -> int:
     plays = request.config.selfplay.games is not None
     if not plays:
         require_shards(request.config.stage, request.config.data.path)
-    require("train", ("lightning",) if request.config.run.wandb == "disabled" else ("lightning", "wandb"))
+    require_extra("train", ("lightning",) if request.config.run.wandb == "disabled" else ("lightning", "wandb"))
     if request.config.run.tensorboard:
-        require("tensorboard", ("tensorboard",), "run.tensorboard")
+        require_extra("tensorboard", ("tensorboard",), "run.tensorboard")
     if _is_first_process():
         for warning in request.warnings:
             print(f"{PROGRAM}: warning: {warning}", file=sys.stderr)

@@ -21,7 +21,7 @@ from annotate.simulation.simulate import simulate_game
 from annotate.vocabulary import Vocabulary
 from kanachan.data.batch import Batch
 from kanachan.data.columns import columns_of_annotations
-from kanachan.extras import require
+from kanachan.extras import require_extra
 from kanachan.inference.policy import Policy
 from kanachan.models.kv_cache import IncrementalBatch
 from kanachan.models.transformer import Network, Output
@@ -208,7 +208,7 @@ def _measured_ranges(policy: Policy) -> "Ranges":
 def with_int8(policy: Policy, name: str) -> Policy:
     """Returns a policy with int8 matrices, made from a policy on the CPU. Raises ValueError, which starts with the name
     of the weights, if a package is missing or the weights are not of imitation."""
-    require("onnx", _PACKAGES, f"{name}: int8")
+    require_extra("onnx", _PACKAGES, f"{name}: int8")
     if "probabilities" not in policy.objective.prediction_fields:
         raise ValueError(
             f"{name}: int8 is for weights of imitation, which have probabilities, not of {policy.stage}: values of "

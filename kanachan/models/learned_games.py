@@ -81,7 +81,7 @@ def any_learned(learned: Sequence[LearnedGames], game_B: NDArray[np.uint64]) -> 
     return np.logical_or.reduce([np.zeros(len(game_B), bool), *(each.has(game_B) for each in learned)])
 
 
-def in_words(learned: Mapping[str, LearnedGames], game_X: NDArray[np.uint64], *, left_out: bool = False) -> str:
+def learned_text(learned: Mapping[str, LearnedGames], game_X: NDArray[np.uint64], *, left_out: bool = False) -> str:
     """Returns a text: how many of the given games each network, named, has learned from."""
     counts = {name: int(each.has(game_X).sum()) for name, each in learned.items()}
     listed = ", ".join(f"{name} {count:,}".strip() for name, count in counts.items())

@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 
 from kanachan.config import WEIGHTS_NAME
-from kanachan.extras import require
+from kanachan.extras import require_extra
 
 HUB_PREFIX = "hf:"
 NAME = "reference"
@@ -73,7 +73,7 @@ def _name(first: str, stage: str) -> str:
 def _hub_file(name: str) -> Path:
     """Returns the local copy of named weights, such as `hf:someone/mahjong`; downloads them if they are new. Raises
     ValueError if there are no such weights, or if the Hub cannot be reached and they were not downloaded before."""
-    require("hub", ("huggingface_hub",), name)
+    require_extra("hub", ("huggingface_hub",), name)
     from huggingface_hub import hf_hub_download
     from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from annotate.runtime.resources import num_cores
-from kanachan.extras import require
+from kanachan.extras import require_extra
 
 _CONNECT_SECONDS = 5
 _STORE_BYTES, _STORE_BYTES_PER_WORKER = 128 << 20, 32 << 20  # for the results of a few units; the rest goes to the disk
@@ -81,7 +81,7 @@ def _ray(is_ours: bool) -> Any:
         Path.home() / ".ray" / "auth_token"
     ).exists():
         os.environ.setdefault("RAY_AUTH_MODE", "token")  # a cluster without tokens ignores them
-    require("ray", ("ray",), "the back end ray")
+    require_extra("ray", ("ray",), "the back end ray")
     import ray
 
     return ray

@@ -11,7 +11,7 @@ from kanachan.inference.danger import CHANCES_KEY, predicts_danger
 from kanachan.review.danger import dangers
 from kanachan.review.models import Reviewer, answers_of, model_of
 from kanachan.review.predictions import FLOOR, kinds_offered, policy_index, reviewed_predictions
-from kanachan.review.rounds import ReviewedRound, chosen_rounds, rounds_of, value_of
+from kanachan.review.rounds import ReviewedRound, chosen_rounds, reviewed_rounds, value_of
 
 FORMAT_VERSION = 2
 """format 2 adds players, events, hands, endings, and reviews of several seats"""
@@ -31,7 +31,7 @@ def review_of(
     """Returns the review of the decisions of one seat, or of several seats; seats without decisions are left out.
     `threshold`: the share of a network's scale from which on a decision differs; `names`: names of rounds
     (`chosen_rounds`); None: all. Raises ValueError if there is no such round, or no replayed decision of the seats."""
-    rounds = rounds_of(game, report)
+    rounds = reviewed_rounds(game, report)
     if names is not None:
         rounds = chosen_rounds(rounds, names)
     acting = [seat for seat in seats if any(found.own(seat) for found in rounds)]

@@ -150,7 +150,7 @@ def chosen_rounds(rounds: Sequence[ReviewedRound], names: str) -> list[ReviewedR
     return [each for known, each in found.items() if {known, known.partition(".")[0]} & {*wanted}]
 
 
-def rounds_of(game: Game, report: ReplayResult) -> list[ReviewedRound]:
+def reviewed_rounds(game: Game, report: ReplayResult) -> list[ReviewedRound]:
     """Returns the rounds of a game that could be replayed and contain a decision of any seat."""
     of_round: dict[_RoundKey, list[Annotation]] = {}
     for annotation in report.annotations:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from annotate.runtime.files import MISSING
 from kanachan.config import WEIGHTS_NAME
-from kanachan.extras import require
+from kanachan.extras import require_extra
 from kanachan.training.metric_names import AXIS, BY_STAGE, METRICS_NAME, PANELS
 from kanachan.training.run_folder import CONFIG_NAME
 
@@ -159,7 +159,7 @@ def _part(column: str, columns: Sequence[str]) -> str:
 def draw_picture(runs: Sequence[Run], path: Path, kind: str) -> None:
     """Writes the curves as a picture. `kind`: the format, png, svg or pdf. Raises ValueError if matplotlib is
     not installed."""
-    require("pictures", ("matplotlib",), "a picture")
+    require_extra("pictures", ("matplotlib",), "a picture")
     from matplotlib.figure import Figure
 
     panels = panels_of(runs)

@@ -74,7 +74,7 @@ _PARTS = {
 }
 
 
-def in_words(metrics: Mapping[str, float]) -> str:
+def metrics_text(metrics: Mapping[str, float]) -> str:
     """Returns the metrics of a validation as a readable line: the loss, its parts if it has several, and the rest.
     `metrics`: by name as in metrics.csv, without "validation/"."""
     parts = {_PARTS.get(name, name): value for name, value in metrics.items() if name not in (_LOSS, *_SHARES)}

@@ -10,7 +10,7 @@ from tqdm import tqdm
 
 from kanachan.training.best_weights import validation_metrics
 from kanachan.training.logged_module import logged
-from kanachan.training.metric_names import in_words
+from kanachan.training.metric_names import metrics_text
 
 _SECONDS_BETWEEN_LINES = 30
 
@@ -53,7 +53,7 @@ class Progress(L.Callback):
         metrics = validation_metrics(trainer)
         self._validation_loss = {"validation_loss": metrics["loss"]}
         if trainer.is_global_zero:
-            tqdm.write(f"step {trainer.global_step}: validation: {in_words(metrics)}", file=sys.stderr)
+            tqdm.write(f"step {trainer.global_step}: validation: {metrics_text(metrics)}", file=sys.stderr)
 
     def teardown(self, trainer: L.Trainer, pl_module: L.LightningModule, stage: str) -> None:
         if self._bar is not None:

@@ -61,7 +61,7 @@ LENGTH = frozenset({"run.steps", "run.passes", "run.early_stopping", "optim.cool
 def save_config(config: TrainConfig, path: Path) -> None:
     """Writes the resolved configuration; `kanachan-train --config FILE` repeats the run."""
     with replacing(path) as temporary:
-        temporary.write_text(yaml.safe_dump(plain(config), sort_keys=False), encoding="utf-8")
+        temporary.write_text(yaml.safe_dump(settings_as_json(config), sort_keys=False), encoding="utf-8")
 
 
 def load_config(path: Path) -> TrainConfig:
@@ -82,7 +82,7 @@ def load_config(path: Path) -> TrainConfig:
     return config
 
 
-def plain(config: Any) -> dict[str, Any]:
+def settings_as_json(config: Any) -> dict[str, Any]:
     """Converts the configuration to nested dicts, lists and scalars."""
     return json.loads(json.dumps(asdict(config)))
 
@@ -120,7 +120,7 @@ def settings_in(path: Path) -> dict[str, Any]:
 
 def _flat(config: TrainConfig) -> dict[str, Any]:
     flat: dict[str, Any] = {}
-    for key, value in plain(config).items():
+    for key, value in settings_as_json(config).items():
         flat.update(
             {f"{key}.{name}": entry for name, entry in value.items()} if isinstance(value, dict) else {key: value}
         )

@@ -47,11 +47,11 @@ from kanachan.training.initialization import other_weights
 from kanachan.training.learner import StageKind
 from kanachan.training.logged_module import LoggedModule
 from kanachan.training.loggers import MetricsFile
-from kanachan.training.metric_names import METRICS_NAME, in_words
+from kanachan.training.metric_names import METRICS_NAME, metrics_text
 from kanachan.training.processes import SameChoices, World, is_launched, placement_of, this_rank
 from kanachan.training.profiling import StepProfiler
 from kanachan.training.progress import Progress
-from kanachan.training.run_folder import BEST_NAME, CHECKPOINTS, CONFIG_NAME, LENGTH, plain, save_config
+from kanachan.training.run_folder import BEST_NAME, CHECKPOINTS, CONFIG_NAME, LENGTH, save_config, settings_as_json
 from kanachan.training.run_length import steps_between_validations, steps_of
 from kanachan.training.strategies import chosen_strategy, is_lost_process, leave_processes, make_strategy
 from kanachan.training.throughput import matrix_flops_per_second
@@ -80,7 +80,7 @@ def _has_ended(config: TrainConfig, out: Path) -> bool:
     of the shorter run stay there until it ends."""
     if not (out / WEIGHTS_NAME).is_file():
         return False
-    ended, now = read_card(out / WEIGHTS_NAME)["config"], plain(config)
+    ended, now = read_card(out / WEIGHTS_NAME)["config"], settings_as_json(config)
     return all(ended[section][name] == now[section][name] for section, name in (each.split(".") for each in LENGTH))
 
 
@@ -295,7 +295,7 @@ def _finish(
         metrics, best_step = best.metrics, best.step
     lineage = writer.write_last(metrics, trainer.global_step, best_step)
     finish_wandb(trainer.loggers, lineage)
-    print(f"validation: {in_words(metrics) or 'none'}")
+    print(f"validation: {metrics_text(metrics) or 'none'}")
     print(f"weights: {writer.out / WEIGHTS_NAME}", flush=True)
 
 

@@ -16,7 +16,7 @@ from lightning.pytorch.loggers import Logger, WandbLogger
 
 from kanachan.config import TrainConfig
 from kanachan.models.weights import commit_of_program
-from kanachan.training.run_folder import plain
+from kanachan.training.run_folder import settings_as_json
 
 RELIABILITY_CHART = "calibration/reliability"
 _ID_NAME = "wandb_id.txt"
@@ -108,7 +108,7 @@ def _started(
         id=run_id,
         mode="offline" if is_offline else "online",
         resume=None if is_offline else "allow",
-        config={**plain(config), "commit": commit_of_program(), "data_card": data, "lineage": list(lineage)},
+        config={**settings_as_json(config), "commit": commit_of_program(), "data_card": data, "lineage": list(lineage)},
         settings=wandb.Settings(
             console="off",
             silent=True,

@@ -13,7 +13,7 @@ from kanachan.objectives.stages import REWARD
 from kanachan.training.checkpointing import LAST_NAME, CheckpointCallback, read_checkpoint
 from kanachan.training.data_source import DataSource
 from kanachan.training.ema import averaged
-from kanachan.training.run_folder import BEST_NAME, CHECKPOINTS, plain
+from kanachan.training.run_folder import BEST_NAME, CHECKPOINTS, settings_as_json
 from kanachan.training.strategies import tensors_of_network
 
 
@@ -60,6 +60,6 @@ class WeightsWriter:
             lineage=self._checkpoints.lineage,
             data=self.data.description,
             learned_games=learned.encode(),
-            config=plain(config),
+            config=settings_as_json(config),
             **self._more,
         )

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from annotate.runtime.files import replacing
 from annotate.runtime.terminal import run_cleanly
-from kanachan.extras import require
+from kanachan.extras import require_extra
 from kanachan.objectives.networks import objective_class
 from kanachan.objectives.stages import STAGES
 
@@ -58,7 +58,7 @@ def draw(evaluation: Path, out: Path) -> None:
         raise ValueError(f"{evaluation}: holds no network that kanachan-evaluate --json has measured")
     columns = min(_COLUMNS, len(panels))
     rows = -(-len(panels) // columns)
-    require("pictures", ("matplotlib",), "a picture")
+    require_extra("pictures", ("matplotlib",), "a picture")
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(columns * _INCHES, rows * _INCHES), layout="constrained")

@@ -15,7 +15,7 @@ from kanachan.review.choices import choices_of
 from kanachan.review.course import Course
 from kanachan.review.danger import Danger
 from kanachan.review.hand_shape import HandShape
-from kanachan.review.rounds import ReviewedRound, rounds_of
+from kanachan.review.rounds import ReviewedRound, reviewed_rounds
 from tests.support.rare_rounds import ROUNDS, ROUNDS_OF_THREE
 from tests.support.rounds import V3, Played, V, options, play_round, play_three
 from tests.support.writers.majsoul_made import simulated
@@ -48,7 +48,7 @@ def annotated(decision: Decision, vocabulary: Vocabulary) -> Annotation:
 def test_the_own_hand_equals_the_annotation_at_every_decision(replayed: tuple[Game, ReplayResult]) -> None:
     count = 0
     num_seats = replayed[0].vocabulary.num_seats
-    for found in rounds_of(*replayed):
+    for found in reviewed_rounds(*replayed):
         for seat in range(num_seats):
             for decision in decisions_of(found, seat):
                 table, hands = decision["table"], decision["hands"]
@@ -60,7 +60,7 @@ def test_the_own_hand_equals_the_annotation_at_every_decision(replayed: tuple[Ga
 
 
 def test_every_event_appears_exactly_once_between_decisions(replayed: tuple[Game, ReplayResult]) -> None:
-    for found in rounds_of(*replayed):
+    for found in reviewed_rounds(*replayed):
         whole = found.course.between(1, found.course.end)
         for seat in range(replayed[0].vocabulary.num_seats):
             parts = [decision["since"] for decision in decisions_of(found, seat)]
@@ -77,7 +77,7 @@ def test_every_event_appears_exactly_once_between_decisions(replayed: tuple[Game
 
 
 def test_events_since_the_last_decision_start_with_the_own_action(replayed: tuple[Game, ReplayResult]) -> None:
-    found = next(found for found in rounds_of(*replayed) if len(found.own(0)) > 4)
+    found = next(found for found in reviewed_rounds(*replayed) if len(found.own(0)) > 4)
     first, second, *_ = decisions_of(found, 0)
     assert first["since"][-1] == {"type": "draw", "seat": 0, "tile": first["table"]["drawn"]}
     assert (second["since"][0]["type"], second["since"][0]["seat"]) == ("discard", 0)
@@ -85,7 +85,7 @@ def test_events_since_the_last_decision_start_with_the_own_action(replayed: tupl
 
 def test_scores_hands_and_yaku_at_the_end_of_a_round_add_up(replayed: tuple[Game, ReplayResult]) -> None:
     num_wins = 0
-    for found in rounds_of(*replayed):
+    for found in reviewed_rounds(*replayed):
         end = found.ending
         assert end["scores_after"] == [a + b for a, b in zip(end["scores_before"], end["deltas"], strict=True)]
         assert (end["type"] == "win") == bool(end["wins"]) == (end["reason"] is None)
