@@ -33,7 +33,6 @@ from kanachan.training.command_line import stage_defaults
 from kanachan.training.run_folder import settings_as_json
 
 LICENCE = "MIT"
-_BATCH = 256
 _INT8_INSTRUCTIONS = ("avx512_vnni", "avx_vnni", "amx_int8")
 """instructions that multiply int8; on CPUs without any of them, sums can overflow"""
 _MEASURED = ("agreement", "questions", "values", "log_likelihood", "less_scores", "chance")
@@ -104,9 +103,7 @@ def int8_divergence(run: str, shards: str, evaluation: Mapping[str, Any]) -> dic
             f"--int8 {shards}: {len(columns):,} decisions in the {split} split, the evaluation has "
             f"{evaluation['decisions']:,}"
         )
-    firsts = range(0, len(columns), _BATCH)
-    batches = (policy.batch(columns.rows(first, min(first + _BATCH, len(columns)))) for first in firsts)
-    return {"split": split, **divergence(with_int8(policy, run), policy, batches)._asdict()}
+    return {"split": split, **divergence(with_int8(policy, run), policy, policy.batches(columns))._asdict()}
 
 
 def match(path: Path) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from kanachan.evaluation.held_out import HeldOut
 from kanachan.evaluation.separate_questions import AnswerMeter, Answers, question_metrics
 from kanachan.evaluation.value_metrics import explained_variance_statistic, skill_statistic
 from kanachan.evaluation.verdicts import Verdict, less_chance_of_ranks, verdict_on_imitation, verdict_on_values
-from kanachan.inference.policy import DEFAULT_BATCH, Policy
+from kanachan.inference.policy import Policy
 from kanachan.objectives.objective import Objective
 from kanachan.objectives.rank import Rank
 from kanachan.objectives.targets import Results, final_rank, grading_delta
@@ -76,8 +76,7 @@ def predictions_of(policy: Policy, columns: Columns, progress: Callable[[int], o
     decisions: list[DecisionRows] = []
     answers: list[Answers] = []
     numbers: list[dict[str, Floats]] = []
-    for first in range(0, len(columns), DEFAULT_BATCH):
-        rows = policy.batch(columns.rows(first, first + DEFAULT_BATCH)).to(policy.device)
+    for rows in policy.batches(columns):
         output = policy.output(rows)
         score_BA = policy.objective.score(output)
         decisions.append(meter.rows(score_BA, rows))

@@ -20,7 +20,7 @@ from annotate.runtime.json_output import plain
 from kanachan.data.columns import Columns
 from kanachan.evaluation.bootstrap import REPLICATES, Estimate, cluster_bootstrap, ratio_statistic
 from kanachan.evaluation.calibration import calibration_statistic
-from kanachan.inference.policy import DEFAULT_BATCH, Policy, stacked
+from kanachan.inference.policy import Policy, stacked
 
 LOWEST, HIGHEST = 0.01, 100.0
 _PRECISION = 1e-9  # precision of the logarithm of the temperature
@@ -44,8 +44,7 @@ def collect_logits(policy: Policy, columns: Columns, progress: Callable[[int], o
     (`kanachan.objectives.objective.Objective.calibratable`); calls `progress` with the number of rows done."""
     assert policy.objective.temperatures
     logits, targets = defaultdict(list), defaultdict(list)
-    for first in range(0, len(columns), DEFAULT_BATCH):
-        rows = policy.batch(columns.rows(first, first + DEFAULT_BATCH)).to(policy.device)
+    for rows in policy.batches(columns):
         for name, (logit_BA, target_B) in policy.objective.calibratable(policy.network(rows), rows).items():
             logits[name].append(logit_BA.cpu())
             targets[name].append(target_B.cpu())

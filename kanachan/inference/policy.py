@@ -4,7 +4,7 @@ Shapes: B decisions, A candidates, R ranks.
 """
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,13 @@ from annotate.vocabulary import Vocabulary
 from annotate.words import describe_action
 from kanachan.config import StageName
 from kanachan.data.batch import Batch, TokenLayout, collate
-from kanachan.data.columns import ObservationColumns, columns_of_annotations, columns_of_observations, round_keys
+from kanachan.data.columns import (
+    Columns,
+    ObservationColumns,
+    columns_of_annotations,
+    columns_of_observations,
+    round_keys,
+)
 from kanachan.data.decisions import Rows, annotations_of, vocabulary_of
 from kanachan.data.symmetry import SeatRotation
 from kanachan.inference.choice import Action, Prediction, choose
@@ -84,7 +90,7 @@ class Policy:
         probabilities after imitation, their expected points after other stages; see `predictions`."""
         annotations = self._decisions(rows)
         described = []
-        for annotation, prediction in zip(annotations, self.predictions(annotations, batch), strict=True):
+        for annotation, prediction in zip(annotations, self._predictions(annotations, batch), strict=True):
             shown = zip(annotation.actions, prediction.shown.tolist(), strict=True)
             ranked = sorted(shown, key=lambda action: -action[1])
             described.append({describe_action(token, self.vocabulary): number for token, number in ranked})
@@ -103,7 +109,9 @@ class Policy:
     def predictions(self, rows: Rows, batch: int = DEFAULT_BATCH) -> list[Prediction]:
         """Returns the predictions in the order of the decisions; evaluates `batch` decisions at once. Raises
         ValueError, with the number of the row (from 1), if a row is not a decision of the policy's vocabulary."""
-        annotations = self._decisions(rows)
+        return self._predictions(self._decisions(rows), batch)
+
+    def _predictions(self, annotations: list[Annotation], batch: int) -> list[Prediction]:
         if not annotations:
             return []
         columns = columns_of_annotations(annotations, self.vocabulary)
@@ -118,6 +126,11 @@ class Policy:
     def batch(self, columns: ObservationColumns) -> Batch:
         """Returns decisions as a batch, with seats in the same order as in training."""
         return collate(self.ordered(columns), self.layout)
+
+    def batches(self, columns: Columns) -> Iterator[Batch]:
+        """Yields decisions as batches on the policy's device."""
+        for first in range(0, len(columns), DEFAULT_BATCH):
+            yield self.batch(columns.rows(first, first + DEFAULT_BATCH)).to(self.device)
 
     def ordered(self, columns: ObservationColumns) -> ObservationColumns:
         """Returns decisions with seats in the same order as in training."""

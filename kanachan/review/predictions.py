@@ -18,7 +18,7 @@ from kanachan.data.batch import batch_of_annotations
 from kanachan.data.columns import columns_of_annotations
 from kanachan.evaluation.decision_metrics import KINDS, DecisionMeter
 from kanachan.inference.choice import Prediction
-from kanachan.inference.policy import DEFAULT_BATCH, Policy
+from kanachan.inference.policy import Policy
 from kanachan.objectives.rank import Rank
 from kanachan.review.choices import Choices, choices_of
 
@@ -151,8 +151,6 @@ def _expected_ranks(policy: Policy, annotations: Sequence[Annotation]) -> Number
     if not isinstance(objective, Rank) or not objective.num_summary_outputs:
         return None
     ranks = []
-    for first in range(0, len(annotations), DEFAULT_BATCH):
-        columns = columns_of_annotations(annotations[first : first + DEFAULT_BATCH], policy.vocabulary)
-        batch = policy.batch(columns).to(policy.device)
+    for batch in policy.batches(columns_of_annotations(annotations, policy.vocabulary)):
         ranks.append(objective.baseline_rank_probability(policy.output(batch), batch).cpu())
     return torch.cat(ranks).numpy()
