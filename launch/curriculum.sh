@@ -32,6 +32,10 @@ while (($#)); do
 done
 [[ -n $shards ]] || fail "a folder of shards is missing: launch/curriculum.sh SHARDS"
 [[ -d $shards ]] || fail "$shards: no such file or folder; kanachan-pack makes folders of shards"
+for split in train validation test; do
+    compgen -G "$shards/$split-*.arrow" >/dev/null ||
+        fail "$shards has no $split split: pack again with larger shares, such as kanachan-pack --fractions 0.8,0.1,0.1"
+done
 settings=("$@")
 set_up
 

@@ -36,9 +36,10 @@ class StopRequest:
 
 @contextmanager
 def noting_stop_signals() -> Iterator[StopRequest]:
-    """Defers the first Ctrl-C or SIGTERM within the block to the yielded request; the second is a KeyboardInterrupt."""
+    """Defers the first Ctrl-C, SIGTERM or SIGUSR1 (of Slurm) within the block to the yielded request; the second is a
+    KeyboardInterrupt."""
     request = StopRequest()
-    with _handling((signal.SIGINT, signal.SIGTERM), request):
+    with _handling((signal.SIGINT, signal.SIGTERM, signal.SIGUSR1), request):
         yield request
 
 

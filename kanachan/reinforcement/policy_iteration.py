@@ -60,6 +60,11 @@ class Iteration:
         self.reward = str(self.folder / "reward") if self.fits_reward else config.policy.reward
         self._seed = str(config.run.seed + number)
 
+    @property
+    def updates(self) -> list[Path]:
+        """The folders of the updates up to this one."""
+        return [self.folder.parent / f"{ITERATION}{number:03}" / self.update.name for number in range(self.number + 1)]
+
     def fits(self) -> Iterator[tuple[str, Phase]]:
         """Yields the phases before the gate, by name."""
         # the card is written after all shards
@@ -238,7 +243,7 @@ def _row(iteration: Iteration, gate: Gate, seconds: Mapping[str, float]) -> dict
     games = iteration.config.selfplay.games
     assert games is not None
     row = {
-        AXIS: float(update["samples"]),
+        AXIS: float(sum(read_card(folder)["samples"] for folder in iteration.updates)),
         "iteration/share_taken": gate.chosen or 0.0,
         "iteration/gain_taken": 0.0 if gate.gain is None else gate.gain["value"],
         **({"iteration/games_per_second": games / seconds["games"]} if "games" in seconds else {}),

@@ -41,13 +41,16 @@ class BestCheckpoint(L.Callback):
         self.latest: tuple[int, dict[str, float]] = (-1, {})
         """step and metrics of the latest validation of this process"""
         self._fruitless = 0
+        self._counted = -1
+        """step of the latest validation; a resumed run may repeat it"""
 
     def state_dict(self) -> dict[str, Any]:
-        return {"metrics": self.metrics, "step": self.step, "fruitless": self._fruitless, "last": self.last_step}
+        counts = {"fruitless": self._fruitless, "counted": self._counted}
+        return {"metrics": self.metrics, "step": self.step, "last": self.last_step, **counts}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         self.metrics, self.step = state_dict["metrics"], state_dict["step"]
-        self._fruitless = state_dict["fruitless"]
+        self._fruitless, self._counted = state_dict["fruitless"], state_dict.get("counted", -1)
         if self.patience is not None and self._fruitless >= self.patience and state_dict["last"] != self.last_step:
             self._fruitless = 0  # a run that has stopped early is trained further
         if self.step is not None and not (self.path.is_file() and read_card(self.path)["steps"] == self.step):
@@ -66,6 +69,7 @@ class BestCheckpoint(L.Callback):
     def on_validation_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
         metrics = validation_metrics(trainer)
         self.latest = (trainer.global_step, metrics)
+        is_repeated, self._counted = trainer.global_step == self._counted, trainer.global_step
         if not math.isfinite(metrics["loss"]):
             self.write()
             best = "" if self.step is None else f"; {self.path} has the weights of step {self.step}, the best so far"
@@ -79,7 +83,7 @@ class BestCheckpoint(L.Callback):
             if trainer.is_global_zero:
                 self._unwritten = {name: tensor.detach().to("cpu", copy=True) for name, tensor in tensors.items()}
             return
-        self._fruitless += 1
+        self._fruitless += not is_repeated
         if self.patience is not None and self._fruitless >= self.patience:
             trainer.should_stop = True
             if trainer.is_global_zero and trainer.global_step < self.last_step:
