@@ -16,6 +16,8 @@ from kanachan.policy_config import needs_reward
 _PLAYING = ("imitation", POLICY)
 """stages whose networks predict action probabilities"""
 _NO_PROBABILITIES = "which has no probabilities of actions"
+_LEAST_GAMES = 64
+"""games an iteration of which 70 % fill a batch of stage reward"""
 _ALL = None
 _UNUSED: Mapping[str, Mapping[str, Collection[str] | None]] = {
     REWARD: {
@@ -152,6 +154,12 @@ def require_policy(config: TrainConfig) -> None:
         if path is not None and (theirs := vocabulary_of(path).num_seats) != num_seats:
             raise ValueError(f"{setting}: {path} is for games of {theirs} players, --init {config.init} of {num_seats}")
     replace(config.run, seed=config.run.seed + config.selfplay.iterations - 1)  # the seed of the last iteration
+    games = config.selfplay.games
+    if games is not None and games < _LEAST_GAMES and policy.reward is None and needs_reward(policy.utility):
+        raise ValueError(
+            f"selfplay.games={games}: at least {_LEAST_GAMES} games an iteration are needed to fit a reward predictor: "
+            "give more, or --policy.reward"
+        )
 
 
 def _require_stage(setting: str, path: str | None, stages: Collection[str], otherwise: str) -> None:

@@ -67,6 +67,7 @@ REFUSALS = [
         "--init reference --run.seed 4294967295 --selfplay.games 9 --selfplay.iterations 2 --data.path ''",
         "run.seed must be from 0 to 4294967295, not 4294967296",
     ),
+    ("policy", "--init reference --selfplay.games 20 --data.path ''", "selfplay.games=20: at least 64 games an iter"),
     ("policy", "--model.dropout 0.1", "model.dropout=0.1 has no effect in stage policy"),
     ("policy", "--policy.keep 0", "policy.keep must be a share above 0 and at most 1, not 0"),
     ("rank", "--optim.warmup 1.5", "optim.warmup must be a number of steps, or a share"),
