@@ -136,8 +136,6 @@ def checkpoint_to_resume(folder: Path, schedule: Schedule) -> tuple[Path, dict[s
 def require_same_inputs(checkpoint: Mapping[str, Any], loader: StepLoader, other_weights: Mapping[str, str]) -> None:
     """Raises ValueError if a run has other data, or other weights besides --init, than at its checkpoint; to be called
     before its folder is changed. `loader`: a new loader of its data."""
-    for state in checkpoint["loops"]["fit_loop"]["state_dict"].get("combined_loader", []):
-        loader.load_state_dict(state)
     saved = checkpoint["callbacks"][CheckpointCallback.__name__]["other_weights"]
     for setting in sorted(other_weights.keys() | saved):
         before, now = (hashes.get(setting, "none") for hashes in (saved, other_weights))
@@ -146,6 +144,8 @@ def require_same_inputs(checkpoint: Mapping[str, Any], loader: StepLoader, other
                 f"{setting}: the run was started with the weights {before}, now they are {now}: it cannot be resumed "
                 "with others"
             )
+    for state in checkpoint["loops"]["fit_loop"]["state_dict"].get("combined_loader", []):
+        loader.load_state_dict(state)
 
 
 def _newest_checkpoint(folder: Path, names: Sequence[str]) -> tuple[Path, dict[str, Any]]:
