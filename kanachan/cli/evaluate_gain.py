@@ -191,12 +191,11 @@ def _require_unseen(name: str, card: Mapping[str, Any], seats: "LearnerSeats") -
     shards, learned = seats.shards, card.get("data", {}).get(SELF_PLAY, [])
     for run, made in zip(seats.runs, shards.made[SELF_PLAY], strict=True):
         same = [each for each in learned if all(each.get(key) == value for key, value in run.as_json().items())]
-        if not any(shards.split == "train" or each["fractions"] != made["fractions"] for each in same):
-            continue
-        raise ValueError(
-            f"{shards.folder}: {name} has learned from games of its {shards.split} split, which "
-            "therefore cannot measure its gain: give --split test of its training shards, or games of another --seed"
-        )
+        if any(shards.split == "train" or each["fractions"] != made["fractions"] for each in same):
+            raise ValueError(
+                f"{shards.folder}: {name} has learned from games of its {shards.split} split, which therefore cannot "
+                "measure its gain: give --split test of its training shards, or games of another --seed"
+            )
 
 
 def _report(

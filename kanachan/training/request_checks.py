@@ -153,7 +153,7 @@ def require_policy(config: TrainConfig) -> None:
     for setting, path in (("policy.reward", policy.reward), ("policy.magnet", policy.magnet)):
         if path is not None and (theirs := vocabulary_of(path).num_seats) != num_seats:
             raise ValueError(f"{setting}: {path} is for games of {theirs} players, --init {config.init} of {num_seats}")
-    replace(config.run, seed=config.run.seed + config.selfplay.iterations - 1)  # the seed of the last iteration
+    replace(config.run, seed=config.run.seed + config.selfplay.iterations - 1)  # raises if that is too high
     games = config.selfplay.games
     if games is not None and games < _LEAST_GAMES and policy.reward is None and needs_reward(policy.utility):
         raise ValueError(
