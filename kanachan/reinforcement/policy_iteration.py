@@ -32,11 +32,14 @@ from kanachan.models.weights import CARD_NAME, interpolated, read_weights, write
 from kanachan.policy_config import SelfPlayConfig, needs_reward
 from kanachan.reinforcement.phases import Phase, PhaseStopped, run_phase
 from kanachan.reinforcement.policy_gate import Gate
-from kanachan.training.devices import devices_of
+from kanachan.training.batch_sizes import chosen_batch
+from kanachan.training.compilation import require_compiler
+from kanachan.training.devices import Devices, devices_of
 from kanachan.training.loggers import MetricsFile
 from kanachan.training.metric_names import AXIS, METRICS_NAME
 from kanachan.training.processes import is_launched, this_rank
 from kanachan.training.run_folder import CONFIG_NAME, ITERATION, save_config
+from kanachan.training.strategies import strategy_of
 from kanachan.training.wandb_run import finish_wandb, wandb_group, wandb_logger, wandb_mode
 
 FRACTIONS = "0.7,0.1,0.2"
@@ -138,11 +141,12 @@ class Iteration:
 
 def run_iterations(config: TrainConfig) -> int:
     """Runs the missing iterations of the folder; returns the exit status. Raises ValueError if this is one of several
-    processes, the folder has more iterations, or there are too few games for all splits; OSError if something cannot be
-    written, another process uses the folder, or a command failed."""
+    processes, the folder has more iterations, the devices cannot train with these settings, or there are too few games
+    for all splits; OSError if something cannot be written, another process uses the folder, or a command failed."""
     policy = config.init
     assert policy is not None, "checked with the settings"
-    world = devices_of(config.run).world
+    devices = devices_of(config.run)
+    world = devices.world
     if world.size > 1 and this_rank():
         return 1  # the first process reports the reason
     if world.size > 1 and is_launched():
@@ -152,11 +156,12 @@ def run_iterations(config: TrainConfig) -> int:
             "gives; --selfplay.backend ray plays on several machines"
         )
     out = Path(config.run.out)
+    _require_no_more(out, config.selfplay.iterations)
+    _require_update(config, devices)
     out.mkdir(parents=True, exist_ok=True)
     config = replace(config, run=replace(config.run, group=wandb_group(config, None)))
     refusal = f"{out}: another process is training in this folder"
     with locking(out / ".lock", refusal), noting_stop_signals() as stop:
-        _require_no_more(out, config.selfplay.iterations)
         save_config(config, out / CONFIG_NAME)
         for number in range(config.selfplay.iterations):
             iteration = Iteration(config, number, policy)
@@ -173,6 +178,15 @@ def run_iterations(config: TrainConfig) -> int:
         write_weights(out / WEIGHTS_NAME, weights.tensors, weights.card)
     print(f"weights: {out / WEIGHTS_NAME}", flush=True)
     return 0
+
+
+def _require_update(config: TrainConfig, devices: Devices) -> None:
+    """Raises ValueError if the devices cannot train with these settings, which the updates would report after hours."""
+    assert config.init is not None
+    require_compiler(config.run, is_gpu=devices.is_gpu)
+    data, _ = chosen_batch(config, devices, is_resumed=False)
+    num_parameters = sum(tensor.numel() for tensor in read_weights(config.init).tensors.values())
+    strategy_of(replace(config, data=data), devices, num_parameters)
 
 
 def _require_no_more(out: Path, iterations: int) -> None:

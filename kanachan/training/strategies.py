@@ -17,7 +17,7 @@ from lightning.pytorch.strategies import DDPStrategy, SingleDeviceStrategy, Stra
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from kanachan.config import RunConfig
+from kanachan.config import RunConfig, TrainConfig
 from kanachan.training.deepspeed import ZERO_STAGES, zero_strategy
 from kanachan.training.devices import Devices
 
@@ -74,6 +74,27 @@ def make_strategy(name: StrategyName, run: RunConfig, devices: Devices, micro_ba
             timeout=_TIMEOUT,
         )
     return zero_strategy(ZERO_STAGES[name], run, devices, micro_batch, _TIMEOUT)
+
+
+def strategy_of(config: TrainConfig, devices: Devices, num_parameters: int) -> tuple[str, Strategy, str]:
+    """Makes the strategy of a run; returns its name, the strategy, and a summary of strategy and devices. Raises
+    ValueError if other settings of the run do not fit the strategy."""
+    name, reason = chosen_strategy(config.run, devices, num_parameters)
+    if config.run.compile and name == "zero3":
+        raise ValueError(f"run.compile does not work with zero3 ({reason}), which shards the weights: use zero2")
+    if config.optim.average and name == "zero3":
+        raise ValueError("optim.average needs whole weights in every process, and zero3 shards them: use zero2")
+    if config.optim.optimizer == "muon" and name in ZERO_STAGES:
+        raise ValueError(
+            f"optim.optimizer muon needs whole matrices in every process, and {name} ({reason}) shards them: use "
+            "--run.strategy ddp, or start a run with --optim.optimizer adamw"
+        )
+    strategy = make_strategy(name, config.run, devices, config.data.sizes[1])
+    attention = "padded" if not devices.use_varlen else "flex" if config.run.attention == "flex" else "packed"
+    world = devices.world
+    summary = f"{world.size} x {'GPU' if devices.is_gpu else 'CPU'}"
+    summary += f" on {world.nodes} machines" if world.nodes > 1 else ""
+    return name, strategy, f"{summary}, {name} ({reason}), {config.run.precision}, {attention}"
 
 
 def is_lost_process(error: RuntimeError) -> bool:

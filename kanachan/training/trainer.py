@@ -40,7 +40,7 @@ from kanachan.training.checkpointing import (
 from kanachan.training.command_line import Request
 from kanachan.training.compilation import require_compiler
 from kanachan.training.data_source import DataSource, SourceData
-from kanachan.training.deepspeed import ZERO_STAGES, ZeroStrategy
+from kanachan.training.deepspeed import ZeroStrategy
 from kanachan.training.devices import Devices, devices_of
 from kanachan.training.ema import EMA
 from kanachan.training.initialization import other_weights
@@ -53,7 +53,7 @@ from kanachan.training.profiling import StepProfiler
 from kanachan.training.progress import Progress
 from kanachan.training.run_folder import BEST_NAME, CHECKPOINTS, CONFIG_NAME, LENGTH, save_config, settings_as_json
 from kanachan.training.run_length import steps_between_validations, steps_of
-from kanachan.training.strategies import chosen_strategy, is_lost_process, leave_processes, make_strategy
+from kanachan.training.strategies import is_lost_process, leave_processes, strategy_of
 from kanachan.training.throughput import matrix_flops_per_second
 from kanachan.training.wandb_run import finish_wandb, wandb_group, wandb_logger, wandb_mode
 from kanachan.training.weights_writer import WeightsWriter
@@ -134,7 +134,8 @@ class _Run:
                 return 0
             self.devices = replace(self.devices, world=World(1, 1))
             placed = replace(config, run=replace(config.run, strategy="plain", deepspeed=None))
-        name, strategy, summary = _strategy(placed, self.devices, stage)
+        num_parameters = sum(p.numel() for p in stage.network.parameters())
+        name, strategy, summary = strategy_of(placed, self.devices, num_parameters)
         mode = wandb_mode(config)
         if self.is_zero:
             if self.checkpoint is None:
@@ -328,23 +329,3 @@ def _locked(out: Path) -> Iterator[None]:
         for unfinished in (out / CHECKPOINTS).glob(".*.part"):
             unfinished.unlink()
         yield
-
-
-def _strategy(config: TrainConfig, devices: Devices, stage: LoggedModule) -> tuple[str, Strategy, str]:
-    """Makes the strategy; returns its name, the strategy, and a summary of strategy and devices."""
-    name, reason = chosen_strategy(config.run, devices, sum(p.numel() for p in stage.network.parameters()))
-    if config.run.compile and name == "zero3":
-        raise ValueError(f"run.compile does not work with zero3 ({reason}), which shards the weights: use zero2")
-    if config.optim.average and name == "zero3":
-        raise ValueError("optim.average needs whole weights in every process, and zero3 shards them: use zero2")
-    if config.optim.optimizer == "muon" and name in ZERO_STAGES:
-        raise ValueError(
-            f"optim.optimizer muon needs whole matrices in every process, and {name} ({reason}) shards them: use "
-            "--run.strategy ddp, or start a run with --optim.optimizer adamw"
-        )
-    strategy = make_strategy(name, config.run, devices, config.data.sizes[1])
-    attention = "padded" if not devices.use_varlen else "flex" if config.run.attention == "flex" else "packed"
-    world = devices.world
-    summary = f"{world.size} x {'GPU' if devices.is_gpu else 'CPU'}"
-    summary += f" on {world.nodes} machines" if world.nodes > 1 else ""
-    return name, strategy, f"{summary}, {name} ({reason}), {config.run.precision}, {attention}"

@@ -8,6 +8,7 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -46,6 +47,25 @@ def test_fewer_iterations_than_a_run_has_are_refused(tmp_path: Path) -> None:
         iteration.result.touch()
     with pytest.raises(ValueError, match="selfplay.iterations=1: .*run has 2 iterations already"):
         run_iterations(given)
+
+
+@pytest.mark.parametrize(
+    ("run", "data", "message"),
+    [
+        ({"strategy": "zero2", "deepspeed": "missing.json"}, {}, "deepspeed missing.json: No such file"),
+        ({"strategy": "ddp", "devices": 3}, {"batch": 64}, "batch=64 cannot be shared equally by 3 devices"),
+        ({"compile": True}, {}, "needs a C.. compiler"),
+    ],
+)
+def test_settings_that_only_the_updates_use_are_checked_before_the_games(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: dict[str, Any], data: dict[str, Any], message: str
+) -> None:
+    monkeypatch.setenv("CXX", "missing-compiler")
+    given = replace(config(tmp_path), init=str(written(tmp_path / "weights", layers=1)), data=DataConfig(**data))
+    given = replace(given, run=replace(given.run, accelerator="cpu", **run))
+    with pytest.raises(ValueError, match=message):
+        run_iterations(given)
+    assert not (tmp_path / "run").exists()
 
 
 def test_games_are_not_complete_until_all_of_their_files_are_in_place(tmp_path: Path) -> None:
