@@ -1,6 +1,7 @@
 """Players, time and platform of a game according to its record: for people, never an input of a network."""
 
 import re
+import unicodedata
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -113,7 +114,12 @@ def _name(value: Any) -> str | None:
 
 def printable(text: str, instead: str = "\ufffd") -> str:
     """Replaces characters that cannot be printed."""
-    return "".join(character if character.isprintable() else instead for character in text)
+    return "".join(character if _is_printable(character) else instead for character in text)
+
+
+def _is_printable(character: str) -> bool:
+    # str.isprintable is false for all spaces but one, and for the joiner of emoji
+    return character.isprintable() or character == "\u200d" or unicodedata.category(character) == "Zs"
 
 
 def _rate(value: Any) -> float | None:

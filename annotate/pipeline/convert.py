@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from annotate.game.record import Game, Unreadable
+from annotate.game.settings import grades_by_seat
 from annotate.pipeline.outputs import Encode, Output
 from annotate.pipeline.report import Report
 from annotate.records.finding import Shard
@@ -17,7 +18,7 @@ from annotate.runtime.garbage import no_search_for_cycles
 from annotate.runtime.journal import hash_of_sources
 from annotate.vocabulary import VOCABULARIES
 
-_INCOMPLETE = "left out, as their end is not recorded (--keep-incomplete keeps their recorded rounds)"
+INCOMPLETE = "left out, as their end is not recorded (--keep-incomplete keeps their recorded rounds)"
 _OTHER_PLAYERS = "skipped, as they are for another number of players than --players"
 _NOT_BY = "skipped, as no player has a name of --by"
 _NO_NAMES = "skipped, as their records hold no names, which --by needs"
@@ -81,6 +82,7 @@ def annotate_record(
             if isinstance(game, Unreadable):
                 record_report.leave_out(game.problem)
                 continue
+            grades_by_seat(conversion.grades, game.vocabulary.num_seats)  # raises if the option is wrong
             data, report = _converted(game, record.name, conversion, encode)
             annotated.append(AnnotatedGame(game.id, game.play, data, report, game.vocabulary.num_seats))
     except ValueError as error:
@@ -95,7 +97,7 @@ def _converted(game: Game, file: str, conversion: Conversion, encode: Encode) ->
     if conversion.num_players not in (None, game.vocabulary.num_seats):
         return b"", Report(notes=Counter([_OTHER_PLAYERS]))
     if game.rounds and game.final_scores is None and not conversion.keeps_incomplete:
-        report = Report(games=1, notes=Counter([_INCOMPLETE]))
+        report = Report(games=1, notes=Counter([INCOMPLETE]))
         report.leave_out(f"{file}: the whole game {game.id}: {game.incomplete}")
         return b"", report
     seats = game.origin.seats_of(conversion.by) if conversion.by else None

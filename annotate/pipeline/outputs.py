@@ -13,6 +13,7 @@ import zstandard
 
 from annotate.annotation import Annotation, format_line
 from annotate.game.results import GameSummary
+from annotate.runtime.files import compression_by_suffix
 from annotate.runtime.journal import RESTART
 
 Encode = Callable[[Sequence[Annotation], GameSummary | None], bytes]
@@ -69,6 +70,9 @@ def encode_zstd(annotations: Sequence[Annotation], summary: GameSummary | None) 
     return zstandard.ZstdCompressor(level=3, write_checksum=True).compress(encode_text(annotations, summary))
 
 
+_ENCODERS: dict[str | None, Encode] = {None: encode_text, "gzip": encode_gzip, "zstd": encode_zstd}
+
+
 class TextOutput(Output):
     """A file of annotation lines, compressed according to its suffix. Each game is a frame or gzip member, so that all
     processes compress, and the file may be cut after any game."""
@@ -77,9 +81,7 @@ class TextOutput(Output):
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.encode: Encode = (
-            encode_gzip if name.endswith(".gz") else encode_zstd if name.endswith(".zst") else encode_text
-        )
+        self.encode: Encode = _ENCODERS[compression_by_suffix(name)]
         self.settings: dict[str, Any] = {"output": self.encode.__name__}
         path = Path(name)
         if path.exists() and not path.is_file():

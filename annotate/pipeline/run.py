@@ -88,6 +88,10 @@ class _Run:
         """Completes the run and returns the report."""
         if self._is_read:
             print(f"kanachan-annotate: completing {self._output.name}: all records were read", file=sys.stderr)
+            for record in self._unread():
+                raise ValueError(
+                    f"{record.name} was added since the interrupted run read all records. Remove it, or {RESTART}"
+                )
         else:
             self._read()
         if self._report.decisions == 0 and self._conversion.shard.of == 1:
@@ -110,10 +114,11 @@ class _Run:
         self._output.discard()
 
     def _read(self) -> None:
-        conversion = self._conversion
-        records = records_of(find_files(conversion.paths, self._passed_over), conversion.shard, self._passed_over)
+        conversion, records = self._conversion, self._unread()
         if self._saved is not None:
-            records = self._skipping(records)
+            print(
+                f"kanachan-annotate: resuming {self._output.name} after {self._report.files:,} records", file=sys.stderr
+            )
         self._output.begin(self._saved)
         task = partial(annotate_record, conversion=replace(conversion, paths=()), encode=self._output.encode)
         with (
@@ -164,7 +169,8 @@ class _Run:
                 self._add(game.report)
             else:
                 repeated = Report()
-                repeated.leave_out(f"{record.name}: game {game.id} was read before, in {first}")
+                what = "was read before" if self._record_of_game.get(keys[1]) else "has the id of another game"
+                repeated.leave_out(f"{record.name}: game {game.id} {what}, in {first}")
                 self._add(repeated)
 
     def _refuse(self, game: AnnotatedGame, file: str) -> NoReturn:
@@ -182,8 +188,10 @@ class _Run:
         self._new_report.add(report)
         self._report.add(report)
 
-    def _skipping(self, records: Iterator[Record]) -> Iterator[Record]:
-        print(f"kanachan-annotate: resuming {self._output.name} after {self._report.files:,} records", file=sys.stderr)
+    def _unread(self) -> Iterator[Record]:
+        """Yields the records that the interrupted run, if any, has not read. Raises ValueError if others differ."""
+        paths = find_files(self._conversion.paths, self._passed_over)
+        records = records_of(paths, self._conversion.shard, self._passed_over)
         for name, size, modified, _ in (known for entry in self._journal.entries() for known in entry["records"]):
             record = next(records, None)
             if record is None or record.name != name:

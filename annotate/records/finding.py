@@ -8,11 +8,10 @@ from itertools import count
 from typing import NamedTuple
 
 from annotate.runtime.disk_dict import DiskDict
-from annotate.runtime.files import MISSING
+from annotate.runtime.files import COMPRESSIONS, MISSING
 
 _RECORD_SUFFIXES = (".xml", ".mjlog", ".json", ".jsonl", ".mjson", ".bin", ".pb")
-_COMPRESSIONS = (".gz", ".zst")
-SUFFIXES = (*_RECORD_SUFFIXES, *_COMPRESSIONS, ".zip", ".tar", ".tgz", ".tzst")
+SUFFIXES = (*_RECORD_SUFFIXES, *COMPRESSIONS, ".zip", ".tar", ".tgz", ".tzst")
 """suffixes of records in folders and archives; a file that is named explicitly may have any suffix"""
 SECOND_SUFFIX = ".data"
 """suffix of the second file of a Mahjong Soul record, which is read together with the first file of the same name"""
@@ -80,7 +79,7 @@ def _is_hidden(name: str) -> bool:
 def names_one_record(path: str) -> bool:
     """Returns whether a name belongs to a single record and not to an archive, so that it need not be opened."""
     name = path.lower()
-    for suffix in _COMPRESSIONS:
+    for suffix in COMPRESSIONS:
         name = name.removesuffix(suffix)
     return name.endswith(_RECORD_SUFFIXES)
 

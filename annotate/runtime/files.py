@@ -18,7 +18,9 @@ import zstandard
 
 _CHUNK = 1 << 16
 _SMALL_CHUNK = 1 << 10  # for zstandard, where each byte may stand for 32 KiB
-_COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
+COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
+"""compressions that are written, by suffix"""
+_OTHER_COMPRESSIONS = (".xz", ".bz2", ".zip", ".7z", ".lz4", ".br")
 _MAGICS = {"gzip": b"\x1f\x8b", "zstd": b"\x28\xb5\x2f\xfd"}
 
 DECOMPRESSION_ERRORS = (EOFError, gzip.BadGzipFile, zlib.error, zstandard.ZstdError)
@@ -97,6 +99,8 @@ def check_output(name: str, inputs: Iterable[str] = (), *, may_stream: bool = Fa
         raise ValueError("the name of the file to write is empty")
     if path.is_dir():
         raise ValueError(f"{name}: a folder; a file is expected")
+    if path.suffix.lower() in _OTHER_COMPRESSIONS:
+        raise ValueError(f"{name}: only {' and '.join(COMPRESSIONS)} are written compressed: name it so, or plain")
     folder = next(parent for parent in path.absolute().parents if parent.exists())
     if not folder.is_dir():
         raise ValueError(f"{name}: {folder} is a file, not a folder")
@@ -137,10 +141,11 @@ def writing_text(path: str) -> Iterator[IO[str]]:
         return
     with replacing(Path(path)) as temporary, open(temporary, "wb") as raw:
         binary: IO[bytes] = raw
-        if path.endswith(".gz"):
+        compression = compression_by_suffix(path)
+        if compression == "gzip":
             # no time and no name in the header, so that the same lines give the same bytes
             binary = cast(IO[bytes], gzip.GzipFile(filename="", mode="wb", fileobj=raw, compresslevel=6, mtime=0))
-        elif path.endswith(".zst"):
+        elif compression == "zstd":
             binary = zstandard.ZstdCompressor(level=3, write_checksum=True).stream_writer(raw, closefd=False)
         with io.TextIOWrapper(binary, encoding="utf-8", newline="\n", write_through=False) as text:
             yield text
@@ -154,12 +159,17 @@ def reading_text(path: str) -> Iterator[IO[str]]:
         yield sys.stdin
         return
     with open(path, "rb") as raw:
-        binary = _decoded(raw, _COMPRESSIONS.get(Path(path).suffix), _CHUNK)
+        binary = _decoded(raw, compression_by_suffix(path), _CHUNK)
         try:
             with io.TextIOWrapper(binary, encoding="utf-8", newline="\n") as text:
                 yield text
         except (*DECOMPRESSION_ERRORS, UnicodeDecodeError) as error:
             raise ValueError(f"{path}: damaged or cut off: {error}") from None
+
+
+def compression_by_suffix(name: str) -> str | None:
+    """Returns "gzip", "zstd" or None, according to the suffix of a file."""
+    return COMPRESSIONS.get(Path(name).suffix.lower())
 
 
 def compression_of(start: bytes) -> str | None:

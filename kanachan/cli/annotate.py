@@ -1,19 +1,22 @@
 """kanachan-annotate: converts game records to annotations (lines or shards), and reports omissions with reasons."""
 
 import argparse
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
 from annotate.annotation import HIDDEN, parse_line, vocabulary_of_line
+from annotate.game.origin import printable
 from annotate.game.settings import add_assumptions, grades_by_seat
-from annotate.pipeline.convert import Conversion, annotate_record
+from annotate.pipeline.convert import INCOMPLETE, Conversion, annotate_record
 from annotate.pipeline.outputs import Output, StandardOutput, TextOutput, encode_text
 from annotate.pipeline.run import run
 from annotate.records.addresses import is_address, is_record_address, parse_address
-from annotate.records.finding import SUFFIXES, Shard, check_paths, names_one_record
+from annotate.records.finding import SUFFIXES, Shard, check_paths, is_record_name, names_one_record
 from annotate.records.reading import ACCEPTED, find_records, num_players_of_first, records_of
 from annotate.runtime.arguments import CommandParser, add_force_option
 from annotate.runtime.files import check_output, reading_text, require_folder
@@ -22,15 +25,18 @@ from annotate.runtime.signals import Stopped
 from annotate.runtime.terminal import require_positive, run_cleanly
 from annotate.vocabulary import NUMS_OF_SEATS, Vocabulary, vocabulary_of_seats
 from annotate.words import describe
-from kanachan.data.pack_options import UNFINISHED, add_options, packing_of
+from kanachan.data.pack_options import UNFINISHED, Packing, add_options, packing_of
 
 _MOST_SOURCES = 20
+_LONGEST_LINE = 1 << 20  # of annotations, in characters; a record may be one line of any length
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     parser = _parser()
     options = parser.parse_args(argv)
-    options.by = sorted({name.strip() for name in options.by})  # as the names in records
+    options.by = sorted({printable(name).strip() for name in options.by})  # as the names in records
+    if "" in options.by:
+        parser.error("--by: a name is empty")
     require_positive(parser, options, "processes", "explain")
 
     def body() -> int:
@@ -48,6 +54,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             options.players,
             by=options.by,
         )
+        if options.pack is None and packing_of(options) != Packing():
+            raise ValueError("--fractions, --rows-per-shard and --seed have an effect only with --pack; leave them out")
         if options.explain is not None:
             print(_explain(conversion, options.explain))
             return 0
@@ -73,22 +81,40 @@ def _explain(conversion: Conversion, number: int) -> str:
     if len(records) != 1:
         raise ValueError("--explain needs one file, or one member of an archive, such as archive.zip!folder/game.xml")
     record = records[0]
-    _, games, report = annotate_record(record, conversion, encode_text)
-    problem = next((text for each in (report, *(game.report for game in games)) for text in each.left_out), None)
-    lines = [line for game in games for line in game.data.decode().splitlines()]
-    if not games and record.data is None and record.problem is None:
+    if record.data is None and _holds_annotations(record.name):
         with reading_text(record.name) as text:
-            lines = text.readlines()
-    elif problem is not None and not lines:
-        hint = "" if conversion.keeps_incomplete else " (see --keep-incomplete)"
-        raise ValueError(f"{problem}{hint}")
-    if number > len(lines):
-        raise ValueError(f"{record.name}: --explain {number}: it has {len(lines)} decisions")
+            return _described(record.name, text, number)
+    _, games, report = annotate_record(record, conversion, encode_text)
+    lines = [line for game in games for line in game.data.decode().splitlines()]
+    if not lines:
+        reports = (report, *(game.report for game in games))
+        reasons = [reason for each in reports for reason in (*each.left_out, *each.notes)]
+        hint = " (see --keep-incomplete)" if any(INCOMPLETE in each.notes for each in reports) else ""
+        raise ValueError(f"{reasons[0] if reasons else f'{record.name}: no decision'}{hint}")
+    return _described(record.name, lines, number)
+
+
+def _holds_annotations(name: str) -> bool:
+    if not os.path.isfile(name):
+        return False
     try:
-        vocabulary = vocabulary_of_line(lines[number - 1])
-        return describe(parse_line(lines[number - 1], vocabulary), vocabulary)
-    except ValueError as error:
-        raise ValueError(f"{problem}; nor are these annotations: line {number}: {error}") from None
+        with reading_text(name) as text:
+            vocabulary_of_line(text.readline(_LONGEST_LINE))
+    except ValueError:
+        return False
+    return True
+
+
+def _described(name: str, lines: Iterable[str], number: int) -> str:
+    count = 0
+    for count, line in enumerate(lines, 1):
+        if count == number:
+            try:
+                vocabulary = vocabulary_of_line(line)
+                return describe(parse_line(line, vocabulary), vocabulary)
+            except ValueError as error:
+                raise ValueError(f"{name}:{number}: {error}") from None
+    raise ValueError(f"{name}: --explain {number}: it has {count} decisions")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -162,7 +188,7 @@ def _add_selection(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="NAME",
         help="annotate only the decisions of the players with these names, exactly as the records write them; games "
-        "without such a player are skipped and counted",
+        "without such a player are skipped and counted. Give the records before this option",
     )
     parser.add_argument(
         "--keep-incomplete",
@@ -194,10 +220,16 @@ def _lines(options: argparse.Namespace) -> tuple[Output, Vocabulary]:
         return StandardOutput(), _vocabulary(options)
     if names_one_record(options.output) and Path(options.output).exists():
         raise ValueError(f"{options.output}: exists and is named like a game record: name another, such as x.txt")
+    if is_record_name(Path(options.output).name) and any(map(partial(_is_below, options.output), options.records)):
+        raise ValueError(f"{options.output}: would be read as a record next time: write it outside of that folder")
     output = TextOutput(options.output)
     if options.restart or not output.journal.exists():
         check_output(options.output, force=options.force)
     return output, _vocabulary(options)
+
+
+def _is_below(file: str, folder: str) -> bool:
+    return os.path.isdir(folder) and Path(folder).resolve() in Path(file).resolve().parents
 
 
 def _shards(options: argparse.Namespace) -> tuple[Output, Vocabulary]:

@@ -210,7 +210,7 @@ class Merge:
         self.tally = Tally(rows, runs.rows - rows, runs.games)
         """counts of the packed data; counts of rounds only after `write`"""
 
-    def write(self, folder: Path, sources: object, splits: object, more: Mapping[str, Any] | None = None) -> list[str]:
+    def write(self, folder: Path, sources: object, splits: object, more: Mapping[str, Any]) -> list[str]:
         """Writes all shards and their card to `folder`, or one empty shard if there are no rows; returns the names of
         the written files. The other arguments belong to the description of the data's origin in every shard."""
         made = {

@@ -51,23 +51,28 @@ def pack(
         force: replace existing shards.
     """
     require_folder(folder / ROUNDS)
-    for path in [path for paths in sources.values() for path in paths] if isinstance(sources, dict) else sources:
+    paths = [path for paths in sources.values() for path in paths] if isinstance(sources, dict) else sources
+    for path in paths:
         if path != "-":
             require_exists(path)
         if keeps_splits and not os.path.isdir(path):
             raise ValueError(f"{path}: not a folder of shards, but --keep-splits needs one")
+    if list(paths).count("-") > 1:
+        raise ValueError("-: standard input can be read only once")
+    _require_finished(folder)
     if not force:
         require_no_shards(folder)
     old = names_in(folder)
     with _temporary_folder(folder) as temporary, closing(Runs(temporary, packing.rows_per_shard)) as runs:
         vocabulary, splits = _write_runs(sources, runs, packing, keeps_splits)
         runs.games = splits.count()
-        merge = Merge(runs, vocabulary, packing)
+        merge, by = Merge(runs, vocabulary, packing), _by(paths)
         if isinstance(sources, dict):
-            new = merge.write(temporary, {split: list(files) for split, files in sources.items()}, "by file")
+            new = merge.write(temporary, {split: list(files) for split, files in sources.items()}, "by file", by)
         else:
             splits_made = "kept" if keeps_splits else list(packing.fractions)
-            new = merge.write(temporary, list(sources), splits_made, _played(sources) if keeps_splits else None)
+            played = _played(sources) if keeps_splits else {}
+            new = merge.write(temporary, list(sources), splits_made, played | by)
         with noting_stop_signals():  # which takes a moment and is not interrupted
             publish_shards(temporary, new, old, folder)
     return merge.tally
@@ -147,6 +152,14 @@ def _played(folders: Sequence[str]) -> dict[str, Any]:
     return {SELF_PLAY: [run for each in made for run in each[SELF_PLAY]]}
 
 
+def _by(paths: Sequence[str]) -> dict[str, Any]:
+    """Returns the names of the players, for the new shards, if each source is a folder of the decisions of some."""
+    if not all(map(os.path.isdir, paths)):
+        return {}
+    made = [open_shards(folder, next(iter(splits_in(folder)))).made for folder in paths]
+    return {"by": sorted({name for each in made for name in each["by"]})} if all("by" in each for each in made) else {}
+
+
 def _splits_of(game_B: NDArray[np.uint64], split: str, packing: Packing) -> NDArray[np.intp]:
     """Returns the index into SPLITS of each row: the index of `split` if it is not empty."""
     return np.full(len(game_B), SPLITS.index(split)) if split else splits_of_games(game_B, packing.fractions)
@@ -160,6 +173,13 @@ def _add_rounds(path: str, split: str, runs: Runs, packing: Packing, splits: "_S
         splits.with_rounds = np.union1d(splits.with_rounds, rounds.game)
         split_N = _splits_of(rounds.game, its_split if keeps_splits else split, packing)
         runs.add_rounds(rounds, split_N, vocabulary_of_seats(rounds.num_seats))
+
+
+def _require_finished(folder: Path) -> None:
+    if (folder / UNFINISHED).exists():
+        raise ValueError(
+            f"{folder}: a run of kanachan-annotate into this folder is not finished: repeat its command first"
+        )
 
 
 def _size(path: str) -> int:
@@ -185,10 +205,7 @@ def _rows_of(
             columns, games = parse_block(path, line, block, vocabulary)
             yield vocabulary, columns, {game_key(game): game for game in games}, ""
         return
-    if (Path(path) / UNFINISHED).exists():
-        raise ValueError(
-            f"{path}: a run of kanachan-annotate into this folder is not finished: repeat its command first"
-        )
+    _require_finished(Path(path))
     present = splits_in(path)
     if not present:
         raise ValueError(f"{path}: holds no shards; kanachan-annotate makes annotations from game records")

@@ -76,7 +76,6 @@ class ShardOutput(Output):
         self.settings: dict[str, Any] = {
             "output": f"shards, format {FORMAT_VERSION}",
             "writer of shards": hash_of_sources(Path(__file__).parent.glob("*.py")),
-            "records": sources,
             "fractions": packing.fractions,
             "rows per shard": packing.rows_per_shard,
             "seed": packing.seed,

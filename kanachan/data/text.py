@@ -17,12 +17,11 @@ import pyarrow.csv
 from numpy.typing import NDArray
 
 from annotate.annotation import FIELDS, HIDDEN, parse_line, vocabulary_of_line
-from annotate.runtime.files import require_exists
+from annotate.runtime.files import compression_by_suffix, require_exists
 from annotate.vocabulary import Vocabulary
 from kanachan.data.columns import Columns, Ragged, game_key, token_value
 
 BLOCK_BYTES = 16 << 20
-_COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 _STARTS_OF_RECORDS = (b"<", b"{", b"[", b"PK\x03\x04", b"\x1f\x8b", b"\x28\xb5\x2f\xfd")
 """starts of XML, JSON, zip, gzip and zstandard; annotation text in the last two has their suffix and is decompressed"""
 _IS_PLAIN = np.zeros(256, bool)
@@ -45,7 +44,7 @@ def read_blocks(path: str, progress: Callable[[int], object]) -> Iterator[tuple[
     is_file = path != "-" and os.path.isfile(path)
     # OSFile reads no pipes
     raw = pa.OSFile(path) if is_file else pa.PythonFile(sys.stdin.buffer if path == "-" else open(path, "rb"), "r")
-    compression = next((name for suffix, name in _COMPRESSIONS.items() if path.endswith(suffix)), None)
+    compression = compression_by_suffix(path)
     stream = pa.CompressedInputStream(raw, compression) if compression else raw
     line, rest, reported = 1, b"", 0
     with closing(raw):

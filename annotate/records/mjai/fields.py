@@ -132,16 +132,14 @@ WALL = Field("wall", "a list of tiles", _list(None, _is_tile), optional=True)
 
 
 def normalised(event: Event, fields: Sequence[Field]) -> Event:
-    """Checks the fields of an event and returns them under their usual names, without other fields. Raises ValueError,
-    which names the field, if one is missing or has an unexpected value."""
+    """Checks the fields of an event and returns them under their usual names, without other fields. A field that is
+    null is missing. Raises ValueError, which names the field, if one is missing or has an unexpected value."""
     found: Event = {}
     for field in fields:
-        name = field.name
-        if name not in event:
-            name = next((alias for alias in field.aliases if alias in event), name)
-        if name not in event:
+        name = next((name for name in (field.name, *field.aliases) if event.get(name) is not None), None)
+        if name is None:
             if not field.optional:
-                raise ValueError(f"{name} is missing")
+                raise ValueError(f"{field.name} is missing")
             if field.default is not None:
                 found[field.name] = list(field.default) if isinstance(field.default, tuple) else field.default
             continue

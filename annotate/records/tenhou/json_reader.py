@@ -52,7 +52,7 @@ _REASONS = {name: reason for reason, names in DRAW_REASONS.items() for name in n
 _WIN = "和了"
 
 _TENHOU_TABLES = dict(zip("般上特鳳", grading.TENHOU_TABLES, strict=True))
-_TENHOU_DISP = re.compile(r"[四三]?([^東南\s]?)([東南])(喰?)赤?速?")
+_TENHOU_DISP = re.compile(r"[四三]?([^東南\s]?)([東南])(喰?)赤?速?[-－]?")
 _MJSOUL_ROOMS = (("銅", "铜", "Bronze"), ("銀", "银", "Silver"), ("金", "Gold"), ("玉", "Jade"), ("王座", "Throne"))
 _PARAMETERS = re.compile(r"(?<=\})(&\w+=\w*)+$")
 """parameters that an address may have after the game, such as &ts=0"""
@@ -125,7 +125,7 @@ def _game(document: Any, name: str) -> Game:
     if not isinstance(rule, dict) or not isinstance(rule.get("disp", ""), str):
         raise ValueError(f'"rule" must be an object whose "disp" is a text, not {_short(rule)}')
     kind = _kind(rule.get("disp", ""))
-    if document.get("lobby", 0) != 0:  # a private lobby: unranked
+    if document.get("lobby", 0) not in (0, "0"):  # a private lobby: unranked
         kind = kind._replace(room=None)
     rounds = document["log"]
     is_named_for_three = rule.get("disp", "").startswith(("三", "3")) or (isinstance(names, list) and len(names) == 3)
@@ -192,7 +192,7 @@ def _kind(disp: str) -> _Kind:
         return _Kind(("mjsoul",), style, places[0] if places else None)
     if any(word in disp for word in _UNRANKED):
         return _Kind(("mjsoul",), style, None)
-    tenhou = _TENHOU_DISP.match(disp)
+    tenhou = _TENHOU_DISP.fullmatch(disp.strip())
     if tenhou is None:
         return _Kind(("tenhou", "mjsoul"), style, None)
     if not tenhou[3]:

@@ -65,6 +65,8 @@ def test_mjai_has_the_names_of_start_game() -> None:
 
 def test_a_record_with_names_that_cannot_be_shown_is_not_refused() -> None:
     assert players_of(["a\u202eb", "  ", None, 7], 4)[0] == Player("a\ufffdb")
+    names = ["東\u3000南", "a\u00a0b", "👨\u200d👩", "ab"]
+    assert [player.name for player in players_of(names, 4)] == names
     assert players_of("abcd", 4) == players_of(None, 4) == players_of([None] * 4, 4) == ()
     assert players_of(["a"] * 4, 4, rates=["nan", "x", "1e99", "1500.5"])[3].rate == 1500.5
 

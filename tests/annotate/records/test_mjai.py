@@ -61,6 +61,13 @@ def test_other_names_of_fields_become_the_usual_ones() -> None:
     assert rounds[0].events[-1] == RON
 
 
+def test_a_field_that_is_null_counts_as_missing() -> None:
+    ron = {**RON, "ura_markers": None, "scores": None}
+    assert read_round(ron) == read_round(without(RON, "ura_markers"))
+    with pytest.raises(ValueError, match="target is missing"):
+        read_round({**RON, "target": None})
+
+
 def test_end_kyoku_may_be_missing() -> None:
     game = read(START_GAME, start_kyoku(), DRAW, start_kyoku(kyoku=2), RON, RON, END_GAME)
     assert [round_.name for round_ in game.rounds] == ["East 1-0", "East 2-0"]

@@ -67,6 +67,9 @@ def test_an_open_kan_may_lack_the_mark_that_replaces_its_discard() -> None:
         ("般東喰", ("tenhou",), 0, 0),
         ("四般南喰赤", ("tenhou",), 1, 0),
         ("若南喰赤", ("tenhou",), 1, None),
+        ("三鳳南喰赤－", ("tenhou",), 1, 4),
+        ("東風戦", ("tenhou", "mjsoul"), 0, None),
+        ("四人南 喰赤", ("tenhou", "mjsoul"), 1, None),
         ("銅の間東喰赤", ("mjsoul",), 0, 0),
         ("銀の間南喰赤", ("mjsoul",), 1, 1),
         ("玉の間南", ("mjsoul",), 1, 3),
@@ -213,7 +216,8 @@ def test_a_null_member_counts_as_missing() -> None:
 
 def test_a_game_of_a_private_lobby_has_no_room() -> None:
     whole, _ = rounds_of_one_game()
-    assert (read(whole).room, read({**whole, "lobby": 1234}).room) == (3, None)
+    rooms = [read({**whole, "lobby": lobby}).room for lobby in (0, "0", 1234)]
+    assert rooms == [3, 3, None]
 
 
 def test_rounds_that_disagree_about_their_game_are_not_one_game() -> None:

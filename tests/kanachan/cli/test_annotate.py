@@ -1,9 +1,11 @@
 """kanachan-annotate, run as a command on games that rule-based players play."""
 
 import gzip
+import json
 import shutil
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -91,6 +93,28 @@ def test_a_record_is_not_overwritten(games: Path, tmp_path: Path, capsys: pytest
         assert annotate([*others, "-o", copies[0]]) == 1  # as the shell expands `-o *.jsonl`
         assert f"{copies[0]}: " in (errors := capsys.readouterr().err) and why in errors
     assert Path(copies[0]).read_bytes() == records[0].read_bytes()
+
+
+def test_output_that_would_become_a_record_of_its_folder_is_refused(
+    games: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "records"
+    shutil.copytree(games, folder)
+    assert annotate([str(folder), "-o", str(folder / "lines.txt.gz")]) == 1
+    assert "would be read as a record next time" in capsys.readouterr().err
+    assert annotate([str(folder), "-o", str(folder / "lines.txt"), "-j", "1"]) == 0
+
+
+def test_rounds_of_a_game_in_several_files_are_not_called_copies(
+    games: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    events = [json.loads(line) for line in gzip.decompress(next(games.glob("*.gz")).read_bytes()).splitlines()]
+    starts = [place for place, event in enumerate(events) if event["type"] == "start_kyoku"]
+    for number, (first, last) in enumerate(pairwise(starts[:3])):
+        part = [events[0], *events[first:last]]
+        (tmp_path / f"{number}.jsonl").write_text("".join(f"{json.dumps(event)}\n" for event in part))
+    assert annotate([str(tmp_path), "-o", str(tmp_path / "lines.txt"), "--keep-incomplete"]) == 0
+    assert f"has the id of another game, in {tmp_path}/0.jsonl" in capsys.readouterr().err
 
 
 def test_explain_reads_annotation_lines_too(games: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

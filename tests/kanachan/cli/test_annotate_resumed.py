@@ -173,6 +173,23 @@ def test_a_record_may_be_added_after_the_records_already_read(interrupted: tuple
     assert output.read_bytes() == (whole / "a.txt").read_bytes()
 
 
+def test_a_run_that_had_read_all_records_is_completed_only_with_these(
+    games: Path, whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(games, tmp_path / "games")
+    command = [str(tmp_path / "games"), "-o", str(tmp_path / "a.txt"), "-j", "1"]
+    dies = f"import os; from annotate.pipeline.outputs import *; TextOutput.publish = lambda *_: os._exit(9); {COMMAND}"
+    assert subprocess.run([sys.executable, "-c", dies, *command], capture_output=True).returncode == 9
+    assert annotate([str(games), *command[1:]]) == 1
+    assert f"read {tmp_path}/games/bad0.json there is {games}/bad0.json now" in capsys.readouterr().err
+    (tmp_path / "games" / "zz.json").write_text("no record")
+    assert annotate(command) == 1
+    assert "zz.json was added since the interrupted run read all records" in capsys.readouterr().err
+    (tmp_path / "games" / "zz.json").unlink()
+    assert annotate(command) == 0
+    assert (tmp_path / "a.txt").read_bytes() == (whole / "a.txt").read_bytes()
+
+
 @pytest.mark.parametrize("damage", ["noise", "of another program", "an entry"])
 def test_a_damaged_journal_is_named(
     interrupted: tuple[Path, Path], capsys: pytest.CaptureFixture[str], damage: str
