@@ -30,9 +30,9 @@ from annotate.replay.replay import annotate_game
 from annotate.runtime.resources import num_cores
 from annotate.runtime.signals import StopRequest
 from annotate.runtime.terminal import require_positive, run_cleanly
-from annotate.simulation.simulate import simulate
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.cli.annotate import main as annotate_command
+from kanachan.cli.simulate import main as simulate
 from kanachan.config import MODEL_SIZES, DataConfig, ModelConfig, ObjectiveConfig, OptimConfig, RunConfig
 from kanachan.data.batch import Batch, batch_of_annotations
 from kanachan.data.loader import Share, TrainLoader

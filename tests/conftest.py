@@ -28,7 +28,7 @@ def shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def games(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of six short games of rule-based players; no test changes it."""
-    from annotate.simulation.simulate import simulate
+    from kanachan.cli.simulate import main as simulate
 
     folder = tmp_path_factory.mktemp("simulated") / "games"
     assert simulate(["-n", "6", "--seed", "3", "--style", "east", "-o", str(folder), "--processes", "1"]) == 0

@@ -4,17 +4,14 @@ A game depends only on (seed, index) and the settings, so the files do not depen
 interrupted run resumes where it stopped.
 """
 
-import argparse
 import json
 import random
-import sys
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import get_args
 
 from tqdm import tqdm
 
@@ -27,13 +24,10 @@ from annotate.game.record import Event, Rules
 from annotate.game.record_writer import SUFFIX, recorded_events, rounds_of, write_record
 from annotate.game.results import game_part, round_part
 from annotate.game.settings import DEFAULT_RULES, NUM_ROOMS, STYLES, id_of_made, table_seed
-from annotate.runtime.arguments import CommandParser
 from annotate.runtime.files import reading_text, require_folder
 from annotate.runtime.in_order import in_order
-from annotate.runtime.resources import num_cores
-from annotate.runtime.terminal import require_positive, run_cleanly
 from annotate.simulation.rule_agent import TEMPERAMENTS, RuleBasedAgent
-from annotate.vocabulary import NUMS_OF_SEATS, Vocabulary, vocabulary_of_seats
+from annotate.vocabulary import Vocabulary
 
 _GRADES_PER_ROOM = 3  # grades of the players in a room: 0 ... 2 in the lowest room
 _MOST_CARELESS = 0.12  # probability that the lowest grade discards its second choice; 0 for the highest grade
@@ -165,55 +159,3 @@ def _simulate_one(options: Options, index: int) -> Counter[str]:
     )
     write_record(str(path), game.events)
     return Counter(games=1, rounds=len(rounds_of(game.events)))
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = CommandParser(
-        "kanachan-simulate",
-        description="Simulates whole games of riichi mahjong between rule-based players and writes each "
-        "game's record as mjai JSON lines (gzip). The same seed and settings give the same files, on any number of "
-        "cores; existing files are kept, so an interrupted run is resumed by the same command.",
-    )
-    parser.add_argument("-o", "--output", required=True, metavar="DIR", help="folder for the records, one per game")
-    parser.add_argument("-n", "--games", type=int, required=True, help="number of games")
-    parser.add_argument(
-        "--players", type=int, choices=NUMS_OF_SEATS, default=NUMS_OF_SEATS[-1], help="players (default: %(default)s)"
-    )
-    parser.add_argument("--seed", type=int, default=0, help="other seeds give other games (default: %(default)s)")
-    parser.add_argument("--style", choices=STYLES, default="south", help="length of the games (default: %(default)s)")
-    parser.add_argument(
-        "--rules", choices=get_args(Rules), default=DEFAULT_RULES, help="rule set (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--room", type=int, choices=range(NUM_ROOMS), help="0 Bronze ... 4 Throne (default: drawn for each game)"
-    )
-    parser.add_argument(
-        "-j", "--processes", type=int, default=num_cores(), help="worker processes (default: all %(default)s cores)"
-    )
-    return parser
-
-
-def simulate(argv: Sequence[str] | None = None) -> int:
-    """Runs the command kanachan-simulate; returns the exit status."""
-    parser = _parser()
-    arguments = parser.parse_args(argv)
-    require_positive(parser, arguments, "games", "processes")
-
-    def body() -> int:
-        options = Options(
-            vocabulary=vocabulary_of_seats(arguments.players),
-            folder=arguments.output,
-            num_games=arguments.games,
-            seed=arguments.seed,
-            style=STYLES.index(arguments.style),
-            rules=arguments.rules,
-            room=arguments.room,
-            num_processes=arguments.processes,
-        )
-        counts = run(options)
-        kept = f", {counts['kept']:,} of them simulated before" if counts["kept"] else ""
-        mean = counts["rounds"] / counts["games"]
-        print(f"{counts['games']:,} games{kept}, {counts['rounds']:,} rounds ({mean:.1f} a game)", file=sys.stderr)
-        return 0
-
-    return run_cleanly(parser.prog, body)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from annotate.annotation import HIDDEN, parse_line, vocabulary_of_line
 from annotate.game.origin import printable
-from annotate.game.settings import add_assumptions, grades_by_seat
+from annotate.game.settings import grades_by_seat
 from annotate.pipeline.convert import INCOMPLETE, Conversion, annotate_record
 from annotate.pipeline.outputs import Output, StandardOutput, TextOutput, encode_text
 from annotate.pipeline.run import run
@@ -25,6 +25,7 @@ from annotate.runtime.signals import Stopped
 from annotate.runtime.terminal import require_positive, run_cleanly
 from annotate.vocabulary import NUMS_OF_SEATS, Vocabulary, vocabulary_of_seats
 from annotate.words import describe
+from kanachan.cli.options import add_assumptions
 from kanachan.data.pack_options import UNFINISHED, Packing, add_options, packing_of
 
 _MOST_SOURCES = 20

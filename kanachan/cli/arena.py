@@ -13,7 +13,7 @@ from tqdm import tqdm
 
 from annotate.game.grading import FIRST_DAN, tenhou_delta
 from annotate.game.record_writer import SUFFIX
-from annotate.game.settings import DEFAULT_GRADE, STYLES, parse_grades
+from annotate.game.settings import DEFAULT_GRADE, STYLES
 from annotate.runtime.arguments import CommandParser, add_force_option
 from annotate.runtime.files import check_output
 from annotate.runtime.journal import Journal
@@ -21,7 +21,14 @@ from annotate.runtime.resources import num_cores
 from annotate.runtime.signals import StopRequest, noting_stop_signals
 from annotate.runtime.terminal import require_positive, run_cleanly
 from kanachan.cli.environment import set_environment
-from kanachan.cli.options import add_bootstrap_option, add_table_options, parse_points, print_report, require_policies
+from kanachan.cli.options import (
+    add_bootstrap_option,
+    add_table_options,
+    parse_grades,
+    parse_points,
+    print_report,
+    require_policies,
+)
 from kanachan.cli.player_options import (
     PlayerFormatter,
     add_execution_options,

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from annotate.game.settings import STYLES, add_grades_option, grades_by_seat
+from annotate.game.settings import STYLES, grades_by_seat
 from annotate.runtime.arguments import CommandParser
 from annotate.runtime.garbage import no_search_for_cycles
 from annotate.runtime.terminal import run_cleanly
 from annotate.vocabulary import NUMS_OF_SEATS
 from kanachan.cli.environment import set_environment
-from kanachan.cli.options import WEIGHTS_HELP, add_device_option, add_table_options, require_policies
+from kanachan.cli.options import WEIGHTS_HELP, add_device_option, add_grades_option, add_table_options, require_policies
 from kanachan.cli.player_options import report_int8
 from kanachan.extras import require_extra
 from kanachan.play.agent_spec import AgentSpec, parse_weights

@@ -32,7 +32,6 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
     },
 }
 """commands by task: name and description"""
-_ELSEWHERE = {"simulate": ("annotate.simulation.simulate", "simulate")}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -47,10 +46,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         hint = suggestion(name, names) or f"; {PROGRAM} --help lists them"
         print(f"{PROGRAM}: error: {name}: no such command{hint}", file=sys.stderr)
         return 2
-    module, function = _ELSEWHERE.get(name, (f"kanachan.cli.{name}", "main"))
     token = CALLED_AS.set(f"{PROGRAM} {name}")
     try:
-        return getattr(import_module(module), function)(rest)
+        return import_module(f"kanachan.cli.{name}").main(rest)
     finally:
         CALLED_AS.reset(token)
 

@@ -2,14 +2,16 @@
 
 import argparse
 import math
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
 from annotate.game.record import Rules
-from annotate.game.settings import DEFAULT_ROOM, DEFAULT_RULES, NUM_ROOMS, STYLES
+from annotate.game.settings import DEFAULT_GRADE, DEFAULT_ROOM, DEFAULT_RULES, NUM_ROOMS, STYLES
 from annotate.runtime.files import check_output
 from annotate.runtime.json_output import write_json
-from annotate.vocabulary import Vocabulary
+from annotate.vocabulary import NUM_GRADES, NUMS_OF_SEATS, Vocabulary
 from kanachan.models.card import read_card, vocabulary_of
 from kanachan.models.reference import resolved, shipped_weights
 from kanachan.objectives.stages import require_scoring
@@ -86,6 +88,39 @@ def add_table_options(parser: argparse._ActionsContainer, *, room: str = "") -> 
         default=DEFAULT_ROOM,
         help=f"0 Bronze ... 4 Throne{room} (default: %(default)s)",
     )
+
+
+def add_assumptions(parser: argparse.ArgumentParser) -> None:
+    """Adds the options --room and --grades, used for games whose record does not contain them."""
+    parser.add_argument(
+        "--room",
+        type=int,
+        default=DEFAULT_ROOM,
+        choices=range(NUM_ROOMS),
+        help="room of games whose record has none: 0 Bronze ... 4 Throne (default: %(default)s)",
+    )
+    add_grades_option(parser, "players whose record has none")
+
+
+def add_grades_option(parser: argparse._ActionsContainer, whose: str) -> None:
+    """Adds the option --grades; `annotate.game.settings.grades_by_seat` expands its value."""
+    parser.add_argument(
+        "--grades",
+        type=partial(parse_grades, numbers=(1, *NUMS_OF_SEATS)),
+        default=(DEFAULT_GRADE,),
+        metavar="G[,G,G,G]",
+        help=f"grade of {whose}, one for all or one for each seat: 0 Novice 1, 14 Saint 3, 15 Celestial "
+        f"(default: {DEFAULT_GRADE})",
+    )
+
+
+def parse_grades(text: str, numbers: Sequence[int]) -> tuple[int, ...]:
+    """Parses grades separated by commas, as many as one of `numbers`; raises ArgumentTypeError for anything else."""
+    grades = tuple(int(part) if part.isdecimal() else -1 for part in text.split(","))
+    if len(grades) not in numbers or not all(0 <= grade < NUM_GRADES for grade in grades):
+        wanted = " or ".join(map(str, numbers))
+        raise argparse.ArgumentTypeError(f"{wanted} grades 0 ... {NUM_GRADES - 1} expected, such as 14, not {text!r}")
+    return grades
 
 
 def add_device_option(parser: argparse._ActionsContainer) -> None:

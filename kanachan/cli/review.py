@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from annotate.game.origin import Player, printable
 from annotate.game.record import Game
-from annotate.game.settings import add_assumptions
 from annotate.records.addresses import ReplayAddress, is_address, is_record_address, parse_address, seat_in
 from annotate.records.finding import IN_ARCHIVE, archive_of
 from annotate.records.reading import Record, find_records, read_record, records_of, stem
@@ -20,7 +19,7 @@ from annotate.runtime.arguments import CommandParser, add_force_option
 from annotate.runtime.files import check_output, replacing, require_exists, writing_text
 from annotate.runtime.terminal import require_positive, run_cleanly
 from kanachan.cli.environment import set_environment
-from kanachan.cli.options import WEIGHTS_HELP, add_device_option, require_policies, require_vocabulary
+from kanachan.cli.options import WEIGHTS_HELP, add_assumptions, add_device_option, require_policies, require_vocabulary
 from kanachan.config import WEIGHTS_NAME
 from kanachan.models.reference import FIRST_STAGE, HUB_PREFIX, NAME, is_reference_name, resolved, shipped_name
 

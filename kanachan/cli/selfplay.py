@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, get_args
 from tqdm import tqdm
 
 from annotate.game.record_writer import SUFFIX
-from annotate.game.settings import add_grades_option
 from annotate.runtime.arguments import CommandParser, add_force_option
 from annotate.runtime.files import check_output, require_folder
 from annotate.runtime.signals import noting_stop_signals
 from annotate.runtime.terminal import error_text, require_positive, run_cleanly
 from kanachan.cli.environment import set_environment
-from kanachan.cli.options import add_table_options, require_policies
+from kanachan.cli.options import add_grades_option, add_table_options, require_policies
 from kanachan.cli.player_options import (
     PlayerFormatter,
     add_execution_options,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from annotate.simulation.simulate import simulate
+from kanachan.cli.simulate import main as simulate
 from tests.support.launched import LAUNCH, program
 
 quickstart = program("quickstart", LAUNCH)

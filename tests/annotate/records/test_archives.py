@@ -13,8 +13,8 @@ import zstandard
 
 from annotate.records import archives, reading
 from annotate.records.reading import find_records, read_record, records_of
-from annotate.simulation.simulate import simulate
 from kanachan.cli.annotate import main as annotate
+from kanachan.cli.simulate import main as simulate
 from tests.support.paths import HANDMADE_RECORDS
 
 Files = dict[str, bytes]

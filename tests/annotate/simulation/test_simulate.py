@@ -11,8 +11,9 @@ from annotate.game.decisions import KINDS, kind_of
 from annotate.game.record_writer import rounds_of
 from annotate.records.reading import read_games
 from annotate.replay.replay import annotate_game
-from annotate.simulation.simulate import Options, SimulatedGame, run, simulate, simulate_game
+from annotate.simulation.simulate import Options, SimulatedGame, run, simulate_game
 from annotate.vocabulary import FOUR_PLAYERS, THREE_PLAYERS
+from kanachan.cli.simulate import main as simulate
 
 V = FOUR_PLAYERS
 V3 = THREE_PLAYERS

@@ -11,8 +11,8 @@ import pytest
 from annotate.pipeline.convert import Conversion
 from annotate.pipeline.outputs import TextOutput
 from annotate.runtime.journal import Journal
-from annotate.simulation.simulate import simulate
 from kanachan.cli.annotate import main as annotate
+from kanachan.cli.simulate import main as simulate
 
 
 @pytest.fixture(scope="module")

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from annotate.simulation.simulate import simulate
 from kanachan.cli.annotate import main as annotate
+from kanachan.cli.simulate import main as simulate
 from tests.support.interrupted import COMMAND, size_of, stop_when
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from annotate.game.record import Game
 from annotate.records.reading import games_of, records_of
-from annotate.simulation.simulate import simulate
 from kanachan.cli import annotate, pack
+from kanachan.cli.simulate import main as simulate
 from kanachan.config import SPLITS
 from kanachan.data.round_shards import open_rounds
 from kanachan.data.shard_folder import splits_in

@@ -15,10 +15,10 @@ import pytest
 from annotate.game.settings import DEFAULT_GRADE, DEFAULT_ROOM
 from annotate.pipeline.convert import Conversion
 from annotate.runtime.journal import Journal
-from annotate.simulation.simulate import simulate
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.cli import pack
 from kanachan.cli.annotate import main
+from kanachan.cli.simulate import main as simulate
 from kanachan.data.external_sort import splits_of_games
 from kanachan.data.pack_options import UNFINISHED, Packing
 from kanachan.data.shard_folder import names_in
