@@ -21,7 +21,6 @@ def evaluate_reward_predictors(arguments: argparse.Namespace) -> None:
     # Heavy imports come only now, after the arguments have been found valid.
     import numpy as np
 
-    from kanachan.data.round_batch import Games
     from kanachan.data.round_shards import open_rounds
     from kanachan.evaluation.reward_evaluation import evaluate_rewards, rows_of
     from kanachan.evaluation.tables import reward_tables
@@ -49,7 +48,7 @@ def evaluate_reward_predictors(arguments: argparse.Namespace) -> None:
         "shards": arguments.shards,
         "split": arguments.split,
         "fingerprint": vocabulary.fingerprint,
-        "games": len(Games.of(rounds)),
+        "games": len(game_X),
         "rounds": len(rounds),
         "learned_games": {path: int(games.has(game_X).sum()) for path, games in learned.items()},
         "bootstrap": arguments.bootstrap,

@@ -1,6 +1,6 @@
-"""Converts the rounds of games to tensors, with one row of rounds per game.
+"""Converts the rounds of games to tensors, one game after another.
 
-Shapes: N rounds, G games, T rounds of a game (padded), S seats.
+Shapes: N rounds, G games, S seats.
 """
 
 from dataclasses import dataclass
@@ -32,46 +32,41 @@ class Games:
     def __len__(self) -> int:
         return len(self.first_G)
 
-    def grid(self, game_G: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """Returns the rounds of some games [G, T], padded with each game's last round, and False at padding."""
-        length_G1 = self.length_G[game_G, None]
-        place_T = np.arange(length_G1.max(initial=0))
-        return self.first_G[game_G, None] + np.minimum(place_T, length_G1 - 1), place_T < length_G1
+    def rounds_of(self, game_G: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Returns the rounds of some games, one game after another."""
+        length_G = self.length_G[game_G]
+        start_G = length_G.cumsum() - length_G
+        return np.repeat(self.first_G[game_G] - start_G, length_G) + np.arange(length_G.sum())
 
 
 @dataclass(slots=True)
 class RoundBatch:
-    """The rounds of some games, and the results of the games."""
+    """The rounds of some games, each with the results of its game."""
 
     state: RoundState
-    """[G, T, …]"""
-    is_round_GT: Tensor
-    """False at padding"""
-    rank_GS: Tensor
+    """[N, …]"""
+    rank_NS: Tensor
     """int64: rank of each seat at the end, 0 is first"""
-    grading_GS: Tensor
+    grading_NS: Tensor
     """float32: the grading points of the game"""
+    num_games: int
     weight: Tensor
     """float32: the number of rounds in the batch, divided by the mean over the micro-batches of the step"""
 
     @classmethod
     def of(cls, rounds: RoundColumns, games: Games, game_G: NDArray[np.int64], weight: float = 1.0) -> "RoundBatch":
-        row_GT, is_round_GT = games.grid(game_G)
-        row_G = games.first_G[game_G]
+        chosen = rounds.take(games.rounds_of(game_G))
         return cls(
-            RoundState.of_rounds(rounds.take(row_GT)),
-            torch.from_numpy(is_round_GT),
-            torch.from_numpy(rounds.rank[row_G].astype(np.int64)),
-            torch.from_numpy(rounds.grading_delta[row_G].astype(np.float32)),
+            RoundState.of_rounds(chosen),
+            torch.from_numpy(chosen.rank.astype(np.int64)),
+            torch.from_numpy(chosen.grading_delta.astype(np.float32)),
+            len(game_G),
             torch.tensor(weight),
         )
-
-    def __len__(self) -> int:
-        return len(self.is_round_GT)
 
     def to(self, device: torch.device | str, non_blocking: bool = False) -> Self:
         def moved(tensor: Tensor) -> Tensor:
             return tensor.to(device, non_blocking=non_blocking)
 
-        tensors = (self.is_round_GT, self.rank_GS, self.grading_GS, self.weight)
-        return type(self)(self.state.each(moved), *map(moved, tensors))
+        results = (moved(self.rank_NS), moved(self.grading_NS))
+        return type(self)(self.state.each(moved), *results, self.num_games, moved(self.weight))

@@ -1,6 +1,6 @@
 """The reward predictor: predicts at the start of each round how the game ends.
 
-Shapes: G games, T rounds of a game (padded), X any leading dimensions, S seats, O orders of the seats, K bins.
+Shapes: N rounds, X any leading dimensions, S seats, O orders of the seats, K bins.
 """
 
 from typing import NamedTuple
@@ -31,7 +31,7 @@ class Outcome(NamedTuple):
 class RewardObjective(nn.Module):
     """Cross-entropy of the order of the seats, and the loss of each seat's grading points as in stage grading.
 
-    It is a module without parameters, so that its tables move with the network. Each seat's view of a round is one row.
+    It is a module without parameters, so that its tables move with the network.
     """
 
     def __init__(self) -> None:
@@ -41,19 +41,9 @@ class RewardObjective(nn.Module):
     def loss(self, output: RewardOutput, batch: RoundBatch, orders_of: RewardNetwork) -> dict[str, Tensor]:
         """Returns the loss of views or of predictions, and its parts: `cross_entropy` of the orders, numbered as in
         `orders_of`, and `grading_points`. All are means over the rounds."""
-        order_GS = true_orders(orders_of, batch.rank_GS)
-        is_round_GTS = batch.is_round_GT[..., None].expand(-1, -1, order_GS.shape[-1])
-        order_GTS, grading_GTS = (each_GS[:, None].expand_as(is_round_GTS) for each_GS in (order_GS, batch.grading_GS))
-        # masked instead of indexed: to count the rounds, the CPU would wait for the GPU
-        share_X = (is_round_GTS / is_round_GTS.sum()).flatten()
-        order_XO, predicted_XK, points_X = (
-            output.order_XSO.flatten(0, -2),
-            output.grading_XSK.flatten(0, -2),
-            grading_GTS.flatten(),
-        )
-        cross_entropy = (F.cross_entropy(order_XO, order_GTS.flatten(), reduction="none") * share_X).sum()
-        grading_X = F.cross_entropy(predicted_XK, self.bins.smooth(points_X), reduction="none")
-        grading = (grading_X * share_X).sum()
+        order_NS = true_orders(orders_of, batch.rank_NS)
+        cross_entropy = F.cross_entropy(output.order_XSO.flatten(0, -2), order_NS.flatten())
+        grading = F.cross_entropy(output.grading_XSK.flatten(0, -2), self.bins.smooth(batch.grading_NS.flatten()))
         parts = {"cross_entropy": cross_entropy.detach(), "grading_points": grading.detach()}
         return {"loss": cross_entropy + _GRADING_WEIGHT * grading, **parts}
 

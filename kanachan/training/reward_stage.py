@@ -39,9 +39,8 @@ class RewardModule(LoggedModule):
         num_parameters = sum(parameter.numel() for parameter in network.parameters())
 
         def work_of(batch: RoundBatch) -> FlopCount:
-            num_rounds = int(batch.is_round_GT.sum())
-            num_views = num_rounds * batch.rank_GS.shape[1]
-            return FlopCount(len(batch), num_rounds, 6.0 * num_parameters * num_views)
+            num_rounds, num_seats = batch.rank_NS.shape
+            return FlopCount(batch.num_games, num_rounds, 6.0 * num_parameters * num_rounds * num_seats)
 
         super().__init__(network, optim, total_steps, log_every, work_of)
         self.objective = objective
@@ -51,19 +50,17 @@ class RewardModule(LoggedModule):
         parts = self.objective.loss(self.network.views(batch.state), batch, self.network)
         # a mean over all rounds of the step, however it is divided into micro-batches
         parts = {name: part * batch.weight for name, part in parts.items()}
-        self.add_losses(parts, len(batch))
+        self.add_losses(parts, batch.num_games)
         return parts["loss"]
 
     def validation_step(self, batch: RoundBatch, batch_idx: int) -> None:
         output = self.network(batch.state)
         parts = self.objective.loss(output, batch, self.network)
-        is_round_GT = batch.is_round_GT
-        predicted_NS = self.objective.outcome(output).grading_points[is_round_GT]
-        target_NS = batch.grading_GS[:, None].expand(*is_round_GT.shape, -1)[is_round_GT]
+        target_NS = batch.grading_NS
         means = {PREFIX + name: mean for name, mean in parts.items()}
-        error_NS = target_NS - predicted_NS
+        error_NS = target_NS - self.objective.outcome(output).grading_points
         means |= moments(target_NS.mean(), target_NS.square().mean(), error_NS.square().mean())
-        self._sums.add_means(means, weight=int(is_round_GT.sum()))
+        self._sums.add_means(means, weight=len(target_NS))
 
     @torch.no_grad()
     def on_validation_epoch_end(self) -> None:
