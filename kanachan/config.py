@@ -76,9 +76,6 @@ class ObjectiveConfig:
     teacher_share: float = 1.0
     """imitation: share of the teacher's loss, above 0, at most 1; the rest is the loss of the actions taken. With
     the same weights for --init and teacher, a small share keeps the network near them if there are few games"""
-    keep_decoder: bool = False
-    """round_delta, rank, grading: start with the decoder of --init too, instead of a new one. A decoder from imitation
-    already predicts which actions are likely, which a new one cannot learn from the outcomes of few games"""
     rank_points: tuple[float, ...] = (90.0, 45.0, 0.0, -135.0)
     """rank: points of each rank; the score of an action is the expected points (for three players, configs/ sets
     [135,0,-135])"""
@@ -189,7 +186,7 @@ class OptimConfig:
     """peak learning rate of the encoder, if it differs from the decoder's (later stages)"""
     frozen: tuple[str, ...] = ()
     """parts of the network that are not trained, any of encoder, decoder, head and summary_head; [encoder,decoder,head]
-    trains only the heads of auxiliary targets"""
+    trains only the heads of auxiliary targets. Stage policy computes a frozen encoder once for all of its networks"""
     warmup: float | None = None
     """linear warm-up: number of optimiser steps or, below 1, share of all steps; null: 200 steps or an eighth of all
     steps, whichever is less"""
@@ -205,8 +202,8 @@ class OptimConfig:
     and written; 0 for none"""
 
     def __post_init__(self) -> None:
-        require_each(self, "optim", None, "learning_rate")
-        require_each(self, "optim", 0, "encoder_learning_rate", "weight_decay", "clip")
+        require_each(self, "optim", None, "learning_rate", "encoder_learning_rate")
+        require_each(self, "optim", 0, "weight_decay", "clip")
         for part in self.frozen:
             require(part in PARTS, f"optim.frozen: {part} is none of the parts {', '.join(PARTS)}")
         require(

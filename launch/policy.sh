@@ -20,7 +20,7 @@ case $machine in
     laptop)
         games=(--selfplay.games 2400 --run.accelerator cpu)
         # with a fixed encoder, its output is computed once for all policies
-        games+=(--optim.encoder_learning_rate 0)
+        games+=(--optim.frozen '[encoder]')
         ;;
     gpu) games=(--selfplay.games 24000 --selfplay.device cuda --run.accelerator gpu) ;;
     ray) games=(--selfplay.games 100000 --selfplay.backend ray --selfplay.address auto) ;;

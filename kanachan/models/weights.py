@@ -30,7 +30,7 @@ TEACHER_KEY = "teacher"
 """card entry of weights that learned the probabilities of a teacher: the teacher, described as in a lineage"""
 _RETIRED = {
     ModelConfig: ("relative_suits",),
-    ObjectiveConfig: ("conservative",),
+    ObjectiveConfig: ("conservative", "keep_decoder"),
     RewardConfig: ("network", "last_leads", "dropout", "grading"),
 }
 """settings in cards of the package that have only one value now"""

@@ -105,18 +105,16 @@ def vocabulary_change(weights: Weights, vocabulary: Vocabulary) -> VocabularyCha
     return VocabularyChange(weights.vocabulary, vocabulary, actor_first=actor_first)
 
 
-def inherit_decoder(
-    network: Network, weights: Weights, vocabulary: Vocabulary, *, with_heads: bool = True
-) -> dict[str, str]:
-    """Copies the decoder into `network` as `inherit_encoder` does, and with `with_heads` (for weights with
-    `has_same_heads`) the heads. Returns the parts that stay unchanged and the reason for each: other shapes (different
-    auxiliary targets or numbers of bins, blocks or seats), or another prior that is added to the head's outputs."""
+def inherit_decoder(network: Network, weights: Weights, vocabulary: Vocabulary) -> dict[str, str]:
+    """Copies the decoder and the heads of weights with `has_same_heads` into `network`, as `inherit_encoder` does.
+    Returns the parts that stay unchanged and the reason for each: other shapes (different auxiliary targets or numbers
+    of bins, blocks or seats), or another prior that is added to the head's outputs."""
     change, fresh = vocabulary_change(weights, vocabulary), {}
     has_other_prior = not are_equal(
         _part(weights, "prior"), {} if network.prior is None else network.prior.state_dict()
     )
     for part, module in network.named_children():
-        if part in ("encoder", "prior") or (part != "decoder" and not with_heads):
+        if part in ("encoder", "prior"):
             continue
         tensors = change.tensors(_part(weights, part), module.state_dict())
         if {n: t.shape for n, t in tensors.items()} != {n: t.shape for n, t in module.state_dict().items()}:

@@ -27,7 +27,7 @@ class Rank(Objective):
         "rank_probabilities": PredictionField(f"{PER_CANDIDATE} × ranks", "of the final ranks, the first one first"),
     }
     temperatures = ("temperature", "summary_temperature")
-    uses = frozenset({"baseline", "keep_decoder", "rank_points", "prior", "target", "reward"})
+    uses = frozenset({"baseline", "rank_points", "prior", "target", "reward"})
 
     points_R: Tensor
 

@@ -24,7 +24,7 @@ class ValueObjective(Objective):
     sigma 0.75, this share is 0.28 % for the round delta (25 points of 8000) and 0.07 % for grading points.
     """
 
-    uses = frozenset({"baseline", "keep_decoder"})
+    uses = frozenset({"baseline"})
     unit: float
     reach: float
     bins: "HLGauss"

@@ -51,7 +51,7 @@ class PolicyModule(LoggedModule):
         init: Path | None = None,
     ) -> None:
         fixed = [old] if magnet is None else [old, magnet]
-        trains_encoder = optim.encoder_learning_rate != 0
+        trains_encoder = "encoder" not in optim.frozen
         shares_encoder = not trains_encoder and all(have_same_encoder(policy.network, each.network) for each in fixed)
         work_of = partial(_work, model, trains_encoder, shares_encoder, len(fixed))
         super().__init__(policy.network, optim, total_steps, log_every, work_of)
@@ -62,8 +62,6 @@ class PolicyModule(LoggedModule):
         self._init = init
         self._entropy_gap: list[Tensor] = []
         self._sums = DistributedSums()
-        if not trains_encoder:
-            self.network.encoder.requires_grad_(False)
 
     def on_fit_start(self) -> None:
         copy = Path(self.trainer.default_root_dir) / INIT_NAME

@@ -76,19 +76,11 @@ class StageModule(LoggedModule):
         model: ModelConfig,
         teacher: Teacher | None = None,
     ) -> None:
-        trains_encoder = optim.encoder_learning_rate != 0 and "encoder" not in optim.frozen
         self._teacher = teacher
-        work_of = partial(self._work, model, trains_encoder)
+        work_of = partial(self._work, model, "encoder" not in optim.frozen)
         super().__init__(network, optim, total_steps, log_every, work_of)
         self.objective = objective
         self.metrics = ValidationMetrics(objective)
-        for part in {*optim.frozen, *([] if trains_encoder else ["encoder"])}:
-            module = getattr(network, part)
-            if module is None:
-                raise ValueError(f"optim.frozen: the network of stage {objective.stage} has no {part}")
-            module.requires_grad_(False)
-        if not any(parameter.requires_grad for parameter in network.parameters()):
-            raise ValueError("optim.frozen and optim.encoder_learning_rate leave nothing to train")
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         if self._teacher is not None:

@@ -40,9 +40,9 @@ class InitialNetwork(NamedTuple):
 
 
 def initial_network(config: TrainConfig, vocabulary: Vocabulary, *, inherits: bool) -> InitialNetwork:
-    """Builds the network of a run. If `inherits` is true (false for a resumed run), it has the encoder of --init. It
-    also has the decoder and the heads if --init has the same heads, and the decoder with objective.keep_decoder.
-    Raises ValueError if the weights of --init or objective.prior do not fit the run."""
+    """Builds the network of a run. If `inherits` is true (false for a resumed run), it has the encoder of --init, and
+    the decoder and the heads if --init has the same heads. Raises ValueError if the weights of --init or
+    objective.prior do not fit the run."""
     name = config.objective.prior
     frozen = None if name is None else read_weights(name)
     prior = None if frozen is None else prior_card_of(frozen)
@@ -54,14 +54,8 @@ def initial_network(config: TrainConfig, vocabulary: Vocabulary, *, inherits: bo
         return InitialNetwork(network, objective, [], prior, games, f"encoder from {config.init or 'scratch'}")
     weights = read_weights(config.init)
     inherit_encoder(network.encoder, config.model, weights, vocabulary)
-    with_heads = has_same_heads(weights.stage, config.stage)
-    takes_decoder = with_heads or config.objective.keep_decoder
-    fresh = inherit_decoder(network, weights, vocabulary, with_heads=with_heads) if takes_decoder else {}
-    if config.objective.keep_decoder and "decoder" in fresh:
-        raise ValueError(
-            f"--objective.keep_decoder: the decoder of {weights.path} has other sizes: give the same "
-            "--model.decoder_layers"
-        )
+    takes_decoder = has_same_heads(weights.stage, config.stage)
+    fresh = inherit_decoder(network, weights, vocabulary) if takes_decoder else {}
     has_decoder = takes_decoder and "decoder" not in fresh
     lineage, change = inherited_lineage(weights, vocabulary, has_decoder=has_decoder)
     blocks = ""

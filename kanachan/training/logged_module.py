@@ -49,7 +49,8 @@ def with_explained_variance(row: Mapping[str, float]) -> dict[str, float]:
 
 class LoggedModule(L.LightningModule):
     """Optimises the network and writes the log; a subclass computes losses and validations. The callbacks of a run
-    average, checkpoint, resume and show any such module.
+    average, checkpoint, resume and show any such module. Raises ValueError if the network lacks a part that `optim`
+    freezes, or if nothing is left to train.
 
     A subclass logs `validation/loss` among the metrics of a validation (`log_validation`).
 
@@ -68,6 +69,13 @@ class LoggedModule(L.LightningModule):
         work_of: Callable[[Any], FlopCount],
     ) -> None:
         super().__init__()
+        for part in optim.frozen:
+            module = getattr(network, part)
+            if module is None:
+                raise ValueError(f"optim.frozen: this network has no {part}")
+            module.requires_grad_(False)
+        if not any(parameter.requires_grad for parameter in network.parameters()):
+            raise ValueError("optim.frozen leaves nothing to train")
         self.network = network
         """its parameters are averaged, and its tensors are in the weights file"""
         self.optim = optim

@@ -28,7 +28,7 @@ _UNUSED: Mapping[str, Mapping[str, Collection[str] | None]] = {
         "run": ("attention", "compile", "recompute"),
     },
     # with dropout, probabilities could not be compared
-    POLICY: {"model": ("dropout",), "objective": _ALL, "optim": ("frozen",)},
+    POLICY: {"model": ("dropout",), "objective": _ALL},
 }
 """settings without effect, by stage and section, besides the sections of other stages"""
 
@@ -108,8 +108,6 @@ def sizes_of_init(init: str) -> dict[str, int]:
 def require_init(config: TrainConfig) -> None:
     """Raises ValueError if a run cannot start with its --init weights, or needs --init and has none."""
     if config.init is None:
-        if config.objective.keep_decoder:
-            raise ValueError("objective.keep_decoder=True needs --init: the weights whose decoder it keeps")
         return
     card = _card(config.init)
     if config.stage == POLICY and card["stage"] not in _PLAYING:

@@ -33,11 +33,9 @@ def fixed(weights: Path) -> TemperedNetwork:
     return load_tempered(weights, 1.0)[0]
 
 
-def module(
-    weights: Path, magnet: TemperedNetwork | None = None, encoder_learning_rate: float | None = None
-) -> PolicyModule:
+def module(weights: Path, magnet: TemperedNetwork | None = None, frozen: tuple[str, ...] = ()) -> PolicyModule:
     network, objective, _ = load_network(weights)
-    optim = OptimConfig(learning_rate=1.5e-3, encoder_learning_rate=encoder_learning_rate, warmup=2, weight_decay=0.0)
+    optim = OptimConfig(learning_rate=1.5e-3, frozen=frozen, warmup=2, weight_decay=0.0)
     model = replace(MODEL_SIZES["tiny"], layers=1)
     policy = TemperedNetwork(network.train(), objective, 1.0)
     return PolicyModule(policy, fixed(weights), magnet, SETTINGS, optim, STEPS, STEPS, model)
@@ -134,7 +132,7 @@ def test_computing_a_frozen_encoder_once_gives_the_same_losses_and_gradients(
     magnet_seed: int | None, weights: Path, games: list[list[Batch]], tmp_path: Path
 ) -> None:
     magnet = None if magnet_seed is None else fixed(written(tmp_path, layers=1, seed=magnet_seed))
-    stage = module(weights, magnet, encoder_learning_rate=0.0)
+    stage = module(weights, magnet, frozen=("encoder",))
     network = stage.network
     with torch.no_grad():
         network.head.weight.add_(0.1)  # after some steps

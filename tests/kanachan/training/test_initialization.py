@@ -40,18 +40,17 @@ def inherited(network: InitialNetwork, init: Path) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    ("stage", "earlier", "keeps_decoder", "parts"),
+    ("stage", "earlier", "parts"),
     [
-        ("rank", "rank", False, {"encoder", "decoder", "head", "summary_head"}),
-        ("grading", "round_delta", False, {"encoder"}),
-        *((stage, "imitation", True, {"encoder", "decoder"}) for stage in ("round_delta", "rank", "grading")),
+        ("rank", "rank", {"encoder", "decoder", "head", "summary_head"}),
+        ("grading", "round_delta", {"encoder"}),
     ],
 )
-def test_the_same_stage_gives_all_parts_and_another_one_the_encoder_and_optionally_the_decoder(
-    stage: StageName, earlier: StageName, keeps_decoder: bool, parts: set[str], tmp_path: Path
+def test_the_same_stage_gives_all_parts_and_another_one_the_encoder(
+    stage: StageName, earlier: StageName, parts: set[str], tmp_path: Path
 ) -> None:
     init = written(tmp_path, earlier)
-    made = initial(stage, init, keep_decoder=keeps_decoder)
+    made = initial(stage, init)
     assert inherited(made, init) == parts
     assert made.origin == f"encoder{' and decoder' if 'decoder' in parts else ''} from {init}"
 

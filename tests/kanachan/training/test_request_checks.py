@@ -84,7 +84,6 @@ def test_a_probable_mistake_gives_a_warning(
 @pytest.mark.parametrize(
     ("stage", "arguments", "words"),
     [
-        ("rank", ["--objective.keep_decoder", "true"], "keep_decoder=True needs --init"),
         ("policy", ["--init", "{deep}", "--model.layers", "2"], "needs all of its 3 encoder blocks"),
         ("imitation", ["--objective.teacher", "{rank}"], "of stage rank, which has no probabilities of actions"),
         ("imitation", ["--objective.teacher", "nowhere"], "nowhere: no such file or folder"),

@@ -68,7 +68,7 @@ def test_the_card_holds_stage_data_length_and_metrics(imitation: Path) -> None:
 def test_a_later_stage_starts_from_the_encoder_of_the_earlier_one(
     imitation: Path, shards: Path, tmp_path: Path
 ) -> None:
-    frozen = ("--optim.encoder_learning_rate", "0", "--run.steps", "3")
+    frozen = ("--optim.frozen", "[encoder]", "--run.steps", "3")
     assert run("rank", shards, tmp_path / "rank", "--init", str(imitation), *frozen) == 0
     earlier, later = read_weights(imitation), read_weights(tmp_path / "rank")
     encoder = [name for name in earlier.tensors if name.startswith("encoder.")]
