@@ -13,7 +13,7 @@ from annotate.runtime.terminal import require_positive, run_cleanly
 from kanachan.cli.environment import set_environment
 from kanachan.cli.evaluate_gain import DESCRIPTION as GAIN_DESCRIPTION
 from kanachan.cli.evaluate_gain import add_gain_options, check_gain_options, evaluate_gain
-from kanachan.cli.evaluate_report import FITTED, Measured, Subject, report_of, side_by_side_report
+from kanachan.cli.evaluate_report import Measured, Subject, report_of, side_by_side_report
 from kanachan.cli.evaluate_reward import DESCRIPTION as REWARD_DESCRIPTION
 from kanachan.cli.evaluate_reward import evaluate_reward_predictors
 from kanachan.cli.options import (
@@ -98,9 +98,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--baseline",
         metavar="WEIGHTS",
-        help="reward predictor (stage reward) that predicts ranks and grading points from scores "
-        f"and round; {FITTED}: a small model fitted to the train split, like the baseline for the points of the round "
-        f"(default: {shipped_name(REWARD, 4)})",
+        help="reward predictor (stage reward) that predicts ranks and grading points from scores and round (default: "
+        f"{shipped_name(REWARD, 4)}); for the points of the round a small model is fitted to the train split",
     )
     parser.add_argument("--split", choices=SPLITS, help="split of the folders of SHARDS to measure on (default: test)")
     parser.add_argument("--json", metavar="FILE", help="file to write all metrics to (default: none)")
@@ -134,7 +133,6 @@ def _evaluate(arguments: argparse.Namespace, folders: Sequence[str]) -> None:
         evaluate_reward_predictors(arguments)
         return
     baseline = arguments.baseline or shipped_name(REWARD, vocabulary_of(arguments.weights[0]).num_seats)
-    baseline = None if baseline == FITTED else baseline
     require_weights(baseline)
     _check_paths(arguments, folders)
     # Heavy imports come only now, after the arguments have been found valid.
@@ -151,7 +149,7 @@ def _evaluate(arguments: argparse.Namespace, folders: Sequence[str]) -> None:
         print_report(side_by_side_report(measured), arguments.json, content)
 
 
-def _measured(subjects: list[Subject], arguments: argparse.Namespace, baseline: str | None) -> Measured:
+def _measured(subjects: list[Subject], arguments: argparse.Namespace, baseline: str) -> Measured:
     """Measures all networks on the decisions of `arguments.shards`."""
     from kanachan.evaluation.comparison import compared
     from kanachan.evaluation.evaluator import evaluated, mixture_of
@@ -178,12 +176,10 @@ def _measured(subjects: list[Subject], arguments: argparse.Namespace, baseline: 
         "unseen": arguments.unseen,
         "learned_games": {s.path: int(games.has(held_out.game_X).sum()) for s, games in learned.items()},
         "bootstrap": arguments.bootstrap,
-        "baseline": FITTED if held_out.baseline is None else baseline,
+        "baseline": baseline,
     }
     by_letter = {s.letter: games for s, games in learned.items()}
     notes = [learned_text(by_letter, held_out.game_X, left_out=arguments.unseen)] if learned else []
-    if held_out.baseline is None and held_out.train is None:
-        notes.append("no baseline: fitting it needs a train split of at least two games")
     return Measured(header, notes, evaluations, comparisons)
 
 
@@ -217,7 +213,7 @@ def _split(arguments: argparse.Namespace) -> str:
 
 
 def _predictions(
-    subjects: list[Subject], arguments: argparse.Namespace, baseline: str | None, without: "list[LearnedGames]"
+    subjects: list[Subject], arguments: argparse.Namespace, baseline: str, without: "list[LearnedGames]"
 ) -> "tuple[HeldOut, dict[Subject, Predictions]]":
     """Reads the decisions and files of probabilities, and evaluates the networks; the files come last in the result."""
     from kanachan.config import ObjectiveConfig
@@ -228,13 +224,13 @@ def _predictions(
     from kanachan.objectives.imitation import Imitation
 
     vocabulary = subjects[0].objective.vocabulary
-    predictor = None if baseline is None else RewardPredictor.load(baseline)
-    if predictor is not None and predictor.vocabulary is not vocabulary:
+    predictor = RewardPredictor.load(baseline)
+    if predictor.vocabulary is not vocabulary:
         raise ValueError(f"--baseline {baseline}: of the vocabulary {predictor.vocabulary.name}, not {vocabulary.name}")
-    sizes = (arguments.limit, arguments.bootstrap, predictor, without)
+    settings = (predictor, arguments.limit, arguments.bootstrap, without)
     of_files = {}
     if _split(arguments) == "lines":
-        lines = held_out_lines(arguments.shards, vocabulary, *sizes)
+        lines = held_out_lines(arguments.shards, *settings)
         held_out, imitation = lines.held_out, Imitation(ObjectiveConfig(), vocabulary)
         for i, path in enumerate(arguments.predictions, len(subjects)):
             of_files[Subject(letter(i), path, imitation, None)] = predictions_in(path, lines)
@@ -244,7 +240,7 @@ def _predictions(
             f"(kanachan-pack --unpack {arguments.shards} --split {arguments.split} -o lines.txt)"
         )
     else:
-        held_out = held_out_rows(arguments.shards, arguments.split, vocabulary, *sizes)
+        held_out = held_out_rows(arguments.shards, arguments.split, *settings)
     rows = len(held_out.columns)
     with tqdm(total=rows * len(subjects), unit="decision", unit_scale=True, disable=None) as bar:
         predictions = {

@@ -15,10 +15,6 @@ if TYPE_CHECKING:
     from kanachan.objectives.objective import Objective
 
 
-FITTED = "fitted"
-"""value of --baseline for a small model fitted to the train split instead of the package's reward predictor"""
-
-
 @dataclass(frozen=True)
 class Subject:
     """A network or file of probabilities to measure, and its names in the report."""
@@ -78,8 +74,7 @@ def _heading(header: Mapping[str, Any]) -> str:
         f"{of_split}{header['shards']}: {header['games']:,} games, {header['decisions']:,} decisions{limited}",
         f"[brackets]: 95 % intervals from {header['bootstrap']:,} resamples of whole games",
     ]
-    if header["baseline"] != FITTED:
-        lines.append(f"ranks and grading by scores and round only: {header['baseline']}")
+    lines.append(f"ranks and grading by scores and round only: {header['baseline']}")
     return "\n".join(lines)
 
 

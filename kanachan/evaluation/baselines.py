@@ -1,10 +1,10 @@
-"""Predicts outcomes only from the scores and the round, without tiles and events: the baseline of value metrics.
+"""Predicts points only from the scores and the round, without tiles and events: the baseline of points of the round.
 
 It uses the features of the reward predictor (`kanachan.models.reward_network.SeatFeatures`): sticks, scores, round,
 style, the actor's seat, and the room and own grade (on which grading points depend). All decisions of a seat with the
 same scores have the same features and are merged before fitting.
 
-Shapes: B decisions, U distinct situations, F features, S seats, O orders of the seats, R ranks.
+Shapes: B decisions, U distinct situations, F features, O orders of the seats, R ranks.
 """
 
 import math
@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
@@ -35,23 +34,19 @@ _HELD_OUT = 10  # one of this many games is held out
 
 
 class ScoreBaseline:
-    """A small network fitted to a target of decisions; deterministic for given rows.
+    """A small network fitted to a target of decisions, whose mean it predicts; deterministic for given rows.
 
     Rows must be as annotated, with seats not canonicalised: all decisions of a split or a sample of them.
-
-    Args:
-        num_classes: number of classes of the target; None: the target is a number, whose mean is predicted.
     """
 
-    def __init__(self, vocabulary: Vocabulary, num_classes: int | None = None) -> None:
+    def __init__(self, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary
-        self.num_classes = num_classes
 
     def fit(self, columns: Columns, target_B: NDArray[np.generic]) -> "ScoreBaseline":
         """Fits the network to rows of at least two games and returns the baseline; a tenth of the games is held out for
         early stopping."""
         feature_UF, first_U, which_B = _situations(columns, self.vocabulary)
-        target_U = torch.from_numpy(np.asarray(target_B, np.float64 if self.num_classes is None else np.int64)[first_U])
+        target_U = torch.from_numpy(np.asarray(target_B, np.float64)[first_U])
         weight_U = torch.from_numpy(np.bincount(which_B).astype(np.float32))
         games = np.unique(columns.game)  # sorted by a hash, so the first ones are a random sample
         assert len(games) > 1
@@ -59,20 +54,15 @@ class ScoreBaseline:
         is_held_out_U = torch.from_numpy(np.isin(columns.game[first_U], held_out))
         fitted = ~is_held_out_U
         share_U = weight_U[fitted] / weight_U[fitted].sum()
-        if self.num_classes is None:
-            mean = float((target_U[fitted] * share_U).sum())
-            self._mean, self._scale = mean, float(((target_U[fitted] - mean).square() * share_U).sum().sqrt()) or 1.0
-            target_U = ((target_U - self._mean) / self._scale).float()
-            marginal_K = torch.zeros(1)
-        else:
-            counts_K = torch.bincount(target_U[fitted], weight_U[fitted], self.num_classes) + 1
-            marginal_K = (counts_K / counts_K.sum()).log()
+        mean = float((target_U[fitted] * share_U).sum())
+        self._mean, self._scale = mean, float(((target_U[fitted] - mean).square() * share_U).sum().sqrt()) or 1.0
+        target_U = ((target_U - self._mean) / self._scale).float()
         num_threads = torch.get_num_threads()
         torch.set_num_threads(1)  # such small products are slower on several threads, and much slower on a busy machine
         try:
             with torch.random.fork_rng(devices=[]):
                 torch.manual_seed(0)
-                self._network = _network(feature_UF.shape[1], marginal_K)
+                self._network = _network(feature_UF.shape[1])
                 self._train((feature_UF, target_U, weight_U), fitted)
         finally:
             torch.set_num_threads(num_threads)
@@ -80,15 +70,13 @@ class ScoreBaseline:
 
     @torch.no_grad()
     def predict(self, columns: Columns) -> Floats:
-        """Returns the mean of the target [B], or the probability of each class [B, classes]."""
+        """Returns the mean of the target [B]."""
         feature_UF, _, which_B = _situations(columns, self.vocabulary)
-        output_UK = self._network(feature_UF).double()
-        if self.num_classes is None:
-            return (output_UK[:, 0] * self._scale + self._mean).numpy()[which_B]
-        return output_UK.softmax(dim=1).numpy()[which_B]
+        output_U = self._network(feature_UF)[:, 0].double()
+        return (output_U * self._scale + self._mean).numpy()[which_B]
 
     def _train(self, rows: tuple[Tensor, Tensor, Tensor], fitted_U: Tensor) -> None:
-        """Trains the network and restores the best epoch; before the first epoch, it predicts the marginals."""
+        """Trains the network and restores the best epoch; before the first epoch, it predicts the mean."""
         training, held_out = ([column[chosen] for column in rows] for chosen in (fitted_U, ~fitted_U))
         optimizer = torch.optim.AdamW(self._network.parameters(), _LEARNING_RATE, weight_decay=_WEIGHT_DECAY)
         best_loss, best_epoch = self._held_out_loss(held_out), 0
@@ -115,11 +103,7 @@ class ScoreBaseline:
         return float(self._loss(*held_out))
 
     def _loss(self, feature_UF: Tensor, target_U: Tensor, weight_U: Tensor) -> Tensor:
-        output_UK = self._network(feature_UF)
-        if self.num_classes is None:
-            error_U = F.mse_loss(output_UK[:, 0], target_U, reduction="none")
-        else:
-            error_U = F.cross_entropy(output_UK, target_U, reduction="none")
+        error_U = (self._network(feature_UF)[:, 0] - target_U).square()
         return (error_U * weight_U).sum() / weight_U.sum()
 
 
@@ -138,11 +122,10 @@ def rank_probability(probability_BO: Floats, vocabulary: Vocabulary) -> Floats:
     return probability_BO @ (rank_O[:, None] == np.arange(vocabulary.num_seats))
 
 
-def _network(num_features: int, marginal_K: Tensor) -> nn.Sequential:
-    last = nn.Linear(_WIDTH, len(marginal_K))
-    with torch.no_grad():
-        last.weight.zero_()
-        last.bias.copy_(marginal_K)
+def _network(num_features: int) -> nn.Sequential:
+    last = nn.Linear(_WIDTH, 1)
+    nn.init.zeros_(last.weight)
+    nn.init.zeros_(last.bias)
     return nn.Sequential(nn.Linear(num_features, _WIDTH), nn.GELU(), nn.Linear(_WIDTH, _WIDTH), nn.GELU(), last)
 
 

@@ -164,9 +164,8 @@ def _of_values(
     of_ranks_alone: dict[str, dict[str, dict[str, Estimate]]] = {}
     if isinstance(objective, Rank):
         order_BO = held_out.order_by_scores
-        rank_BR = None if order_BO is None else rank_probability(order_BO, held_out.vocabulary)
-        points_R = objective.points_R.double().cpu().numpy()
-        predicted_B["scores"] = None if rank_BR is None else rank_BR @ points_R
+        rank_BR = rank_probability(order_BO, held_out.vocabulary)
+        predicted_B["scores"] = rank_BR @ objective.points_R.double().cpu().numpy()
         log_likelihood, less_scores = _log_likelihood(held_out, numbers, rank_BR, order_BO)
         of_ranks_alone = {"log_likelihood": log_likelihood, "less_scores": less_scores}
         bins |= _rank_reliability(held_out, numbers, rank_BR)
@@ -210,29 +209,27 @@ def _value_estimates(
 
 
 def _log_likelihood(
-    held_out: HeldOut, numbers: dict[str, Floats], rank_BR: Floats | None, order_BO: Floats | None
+    held_out: HeldOut, numbers: dict[str, Floats], rank_BR: Floats, order_BO: Floats
 ) -> tuple[dict[str, dict[str, Estimate]], dict[str, dict[str, Estimate]]]:
     columns, vocabulary = held_out.columns, held_out.vocabulary
     of = {name: column for name, column in numbers.items() if name.startswith(("rank/", "order/"))}
-    if rank_BR is not None and order_BO is not None:
-        row_B = np.arange(len(columns))
-        rank_B = final_rank(Results.of_columns(columns, vocabulary)).numpy()
-        of["rank/scores"] = np.log(rank_BR[row_B, rank_B])
-        of["order/scores"] = np.log(order_BO[row_B, actor_orders(columns, vocabulary)])
+    row_B, rank_B = np.arange(len(columns)), final_rank(Results.of_columns(columns, vocabulary)).numpy()
+    of["rank/scores"] = np.log(rank_BR[row_B, rank_B])
+    of["order/scores"] = np.log(order_BO[row_B, actor_orders(columns, vocabulary)])
     found, less_scores = {}, {}
     for group, where_B in {"rank": None, "order": None, **held_out.starts}.items():
         prefix = group.partition("/")[0] + "/"
         value_of = {name.removeprefix(prefix): value_B for name, value_B in of.items() if name.startswith(prefix)}
         ratios = {name: ratio_statistic(value_B, where_B) for name, value_B in value_of.items()}
-        found[group] = cluster_bootstrap(held_out.game_B, ratios, held_out.replicates) if ratios else {}
-        scores_B = value_of.pop("scores", None)
-        if scores_B is not None and value_of:
+        found[group] = cluster_bootstrap(held_out.game_B, ratios, held_out.replicates)
+        scores_B = value_of.pop("scores")
+        if value_of:
             ratios = {name: ratio_statistic(value_B - scores_B, where_B) for name, value_B in value_of.items()}
             less_scores[group] = cluster_bootstrap(held_out.game_B, ratios, held_out.replicates)
     return found, less_scores
 
 
-def _rank_reliability(held_out: HeldOut, numbers: dict[str, Floats], scores_BR: Floats | None) -> dict[str, list[Bin]]:
+def _rank_reliability(held_out: HeldOut, numbers: dict[str, Floats], scores_BR: Floats) -> dict[str, list[Bin]]:
     columns, vocabulary, replicates = held_out.columns, held_out.vocabulary, held_out.replicates
     groups = {"rank": np.ones(len(columns), bool), "rank, last round": held_out.is_last_B}
     bins = reliability_of_ranks(columns, numbers[_RANKS], vocabulary, groups, replicates)

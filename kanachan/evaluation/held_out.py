@@ -17,13 +17,12 @@ from kanachan.data.columns import Columns, token_value
 from kanachan.data.loader import held_out_columns
 from kanachan.data.shard_folder import splits_in
 from kanachan.data.shards import Shards, open_shards
-from kanachan.evaluation.baselines import ScoreBaseline, actor_orders
+from kanachan.evaluation.baselines import ScoreBaseline
 from kanachan.evaluation.bootstrap import REPLICATES, Estimate, Floats
 from kanachan.evaluation.calibration import Mask, is_last_round
 from kanachan.evaluation.decision_metrics import chance_metrics
 from kanachan.inference.reward_predictor import RewardPredictor
 from kanachan.models.learned_games import LearnedGames, any_learned
-from kanachan.models.seat_orders import SeatOrders
 from kanachan.objectives.objective import Objective
 from kanachan.objectives.reward import Outcome
 from kanachan.objectives.targets import Results
@@ -38,11 +37,11 @@ class HeldOut:
     columns: Columns
     """as annotated, sorted so that rows of similar length are together"""
     train_shards: Shards | None
-    """data to which baselines are fitted when needed; None: no baselines are fitted"""
+    """data to which the baseline of points of the round is fitted when needed; None: there is no such baseline"""
     vocabulary: Vocabulary
     replicates: int
-    baseline: RewardPredictor | None
-    """a trained baseline for ranks and grading points, used instead of one fitted to `train`"""
+    baseline: RewardPredictor
+    """the baseline of ranks and grading points"""
     game_X: NDArray[np.uint64]
     """keys of all available games, including games that are left out"""
     _means: dict[StageName, Floats] = field(default_factory=dict, init=False)
@@ -53,7 +52,7 @@ class HeldOut:
 
     @cached_property
     def train(self) -> Columns | None:
-        """The decisions to which baselines are fitted; None without a train split of at least two games."""
+        """The decisions to which the baseline is fitted; None without a train split of at least two games."""
         if self.train_shards is None:
             return None
         train = self.train_shards.gather(np.arange(min(len(self.train_shards), MOST_TRAIN_ROWS)))
@@ -64,8 +63,8 @@ class HeldOut:
         return self.columns.game.view(np.int64)
 
     def mean_by_scores(self, objective: Objective) -> Floats | None:
-        """Returns the baseline's prediction [B] of the target of a stage with points; None without baselines."""
-        if self._outcome is not None and objective.has_point_table:
+        """Returns the baseline's prediction [B] of the target of a stage with points; None without a baseline."""
+        if objective.has_point_table:
             return self._outcome.grading_points.double().numpy()
         if self.train is None:
             return None
@@ -95,33 +94,27 @@ class HeldOut:
         return is_last_round(wind_B, dealer_B, style_B, vocabulary.num_seats)
 
     @cached_property
-    def order_by_scores(self) -> Floats | None:
+    def order_by_scores(self) -> Floats:
         """The baseline's probabilities of the orders of `actor_orders`, [B, O]."""
-        if self._outcome is not None:
-            return self._outcome.order_log_probability.double().exp().numpy()
-        if self.train is None:
-            return None
-        orders_B = actor_orders(self.train, self.vocabulary)
-        num_orders = SeatOrders(self.vocabulary.num_seats).num_orders
-        return ScoreBaseline(self.vocabulary, num_orders).fit(self.train, orders_B).predict(self.columns)
+        return self._outcome.order_log_probability.double().exp().numpy()
 
     @cached_property
-    def _outcome(self) -> Outcome | None:
-        return None if self.baseline is None else self.baseline.of_observations(self.columns)
+    def _outcome(self) -> Outcome:
+        return self.baseline.of_observations(self.columns)
 
 
 def held_out_rows(
     folder: str,
     split: str,
-    vocabulary: Vocabulary,
+    baseline: RewardPredictor,
     limit: int | None = None,
     replicates: int = REPLICATES,
-    baseline: RewardPredictor | None = None,
     without: Sequence[LearnedGames] = (),
 ) -> HeldOut:
     """Reads the first `limit` decisions of a split of a folder of shards, except for the games `without`. Raises
-    ValueError if the split is missing or empty, a shard is damaged or of another vocabulary, or all games are left
-    out."""
+    ValueError if the split is missing or empty, a shard is damaged or of another vocabulary than the baseline, or all
+    games are left out."""
+    vocabulary = baseline.vocabulary
     columns = held_out_columns(folder, split, vocabulary, limit, partial(any_learned, without) if without else None)
     shards = open_shards(folder, split)
     game_B = shards.games(np.arange(len(shards)))

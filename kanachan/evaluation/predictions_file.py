@@ -51,15 +51,15 @@ class Lines:
 
 def held_out_lines(
     path: str,
-    vocabulary: Vocabulary,
+    baseline: RewardPredictor,
     limit: int | None = None,
     replicates: int = REPLICATES,
-    baseline: RewardPredictor | None = None,
     without: Sequence[LearnedGames] = (),
 ) -> Lines:
-    """Reads the decisions of the first `limit` annotation lines, except for the games `without`. There are no fitted
-    baselines, because they need a train split. Raises ValueError if the file is missing, empty or damaged, or if a line
-    is not an annotation ("file:line: …")."""
+    """Reads the decisions of the first `limit` annotation lines, except for the games `without`. Points of the
+    round have no baseline, as it needs a train split. Raises ValueError if the file is missing, empty or damaged, or if
+    a line is not an annotation ("file:line: …")."""
+    vocabulary = baseline.vocabulary
     texts: list[str] = []
     annotations: list[Annotation] = []
     is_left_out: dict[str, bool] = {}

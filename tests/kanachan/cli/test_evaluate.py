@@ -19,9 +19,10 @@ from kanachan.cli.evaluate import main
 from kanachan.config import StageName
 from kanachan.data.batch import batch_of_annotations
 from kanachan.data.columns import columns_of_annotations
-from kanachan.evaluation.baselines import ScoreBaseline, actor_orders
+from kanachan.evaluation.baselines import ScoreBaseline
 from kanachan.evaluation.evaluator import points_of_ranks
 from kanachan.inference.policy import Policy
+from kanachan.inference.reward_predictor import RewardPredictor
 from kanachan.objectives.stages import STAGES
 from tests.support.packed import packed
 from tests.support.random_annotations import random_annotations, seat_of
@@ -29,7 +30,7 @@ from tests.support.tiny_weights import written
 
 NUM_TRAIN, NUM_TEST = 150, 90
 TRAIN, TEST = random_annotations(NUM_TRAIN, seed=0), random_annotations(NUM_TEST, seed=2)
-DRAWS = ["--bootstrap", "20", "--baseline", "fitted"]
+DRAWS = ["--bootstrap", "20"]
 VALUE_STAGES: tuple[StageName, ...] = ("round_delta", "rank", "grading")
 
 
@@ -67,10 +68,12 @@ def expected_points(policy: Policy) -> dict[str, list[float]]:
             found["action"].append(float(policy.objective.score(output)[0, annotation.chosen]))
             found["situation"].append(float(policy.objective.baseline_value(output, batch)[0]))
     train, test = columns_of_annotations(TRAIN, V), columns_of_annotations(TEST, V)
+    outcome = RewardPredictor.load("reference/reward").of_observations(test)
     if policy.stage == "rank":
-        probability_BO = ScoreBaseline(V, 24).fit(train, actor_orders(train, V)).predict(test)
         points_O = np.array([[90, 45, 0, -135][order[0]] for order in permutations(range(4))])
-        found["scores"] = (probability_BO @ points_O).tolist()
+        found["scores"] = (outcome.order_log_probability.double().exp().numpy() @ points_O).tolist()
+    elif policy.stage == "grading":
+        found["scores"] = outcome.grading_points.tolist()
     else:
         targets = np.array([target_of(a, policy.stage) for a in TRAIN])
         found["scores"] = ScoreBaseline(V).fit(train, targets).predict(test).tolist()
@@ -186,17 +189,16 @@ def test_the_same_call_gives_the_same_output_and_fits_the_screen(
     assert max(map(len, tables.splitlines())) <= 110  # untrained networks are very wrong
 
 
-def test_without_a_train_split_there_is_no_baseline(
-    weights: dict[StageName, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_without_a_train_split_points_of_the_round_have_no_baseline(
+    weights: dict[StageName, Path], tmp_path: Path
 ) -> None:
     folder = packed(tmp_path / "shards", train=0, test=40)
     out = tmp_path / "out.json"
-    assert main([str(weights["rank"]), str(weights["grading"]), str(folder), "--json", str(out), *DRAWS]) == 0
-    rank, grading = json.loads(out.read_text())["weights"]
-    assert set(rank["values"]) == set(grading["values"]) == {"action", "situation"}
-    assert set(rank["log_likelihood"]["rank"]) == {"action", "situation"}
-    assert not rank["less_scores"] and "rank at starts of rounds, scores" not in rank["reliability"]
-    assert "no baseline" in capsys.readouterr().out
+    assert main([str(weights["rank"]), str(weights["round_delta"]), str(folder), "--json", str(out), *DRAWS]) == 0
+    rank, round_delta = json.loads(out.read_text())["weights"]
+    assert set(rank["values"]) == {"action", "situation", "scores"}
+    assert set(round_delta["values"]) == {"action", "situation"}
+    assert "skill" in rank["values"]["action"] and "skill" not in round_delta["values"]["action"]
 
 
 def test_a_network_without_a_value_baseline_is_measured_only_on_its_actions(shards: Path, tmp_path: Path) -> None:

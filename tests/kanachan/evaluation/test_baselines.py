@@ -28,14 +28,6 @@ def test_it_learns_targets_that_follow_from_scores(columns: Columns) -> None:
     assert error < 0.05 * target_B.var()
 
 
-def test_it_learns_classes_and_returns_probabilities(columns: Columns) -> None:
-    target_B = (own_score(columns) > 25_000).astype(np.int64)
-    fitted = ScoreBaseline(V, num_classes=2).fit(columns.rows(0, 2000), target_B[:2000])
-    probability_BK = fitted.predict(columns.rows(2000, 3000))
-    assert probability_BK.sum(axis=1) == pytest.approx(np.ones(1000))
-    assert (probability_BK.argmax(axis=1) == target_B[2000:]).mean() > 0.9
-
-
 def test_noise_is_not_fitted(columns: Columns) -> None:
     rng = np.random.default_rng(0)
     _, game_B = np.unique(columns.game, return_inverse=True)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from annotate.vocabulary import FOUR_PLAYERS as V
 from kanachan.cli import evaluate, predict
 from kanachan.evaluation.predictions_file import held_out_lines, predictions_in
+from kanachan.inference.reward_predictor import RewardPredictor
 from tests.support.packed import packed, write_lines
 from tests.support.random_annotations import random_annotations
 from tests.support.tiny_weights import written
@@ -94,5 +94,5 @@ def test_invalid_probabilities_are_refused_with_file_and_line(
     path = tmp_path / "mine.txt"
     path.write_text("".join(f"{row}\n" for row in change(uniform())))
     with pytest.raises(ValueError) as error:
-        predictions_in(str(path), held_out_lines(lines, V))
+        predictions_in(str(path), held_out_lines(lines, RewardPredictor.load("reference/reward")))
     assert str(error.value).startswith(f"{path}{message.format(n=size, more=size + 1)}")
