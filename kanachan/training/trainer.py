@@ -142,15 +142,15 @@ class _Run:
                 held.enter_context(_locked(self.out))
             save_config(config, self.out / CONFIG_NAME)  # also for a resumed run: devices or paths may differ
         loggers = self._loggers(mode) if self.is_zero else []
-        intervals = (config.run.checkpoint_minutes, self.interval)
         checkpoints = CheckpointCallback(
             self.out / CHECKPOINTS,
-            *intervals,
-            self.schedule,
-            self.learner.lineage,
-            self.learner.ancestors_games,
-            self.other_weights,
-            self.signals,
+            minutes=config.run.checkpoint_minutes,
+            steps_between_validations=self.interval,
+            schedule=self.schedule,
+            lineage=self.learner.lineage,
+            ancestors_games=self.learner.ancestors_games,
+            other_weights=self.other_weights,
+            signals=self.signals,
         )
         writer = WeightsWriter(config, self.data, checkpoints, self.learner.card)
         best_path, patience = self.out / CHECKPOINTS / BEST_NAME, config.run.early_stopping
@@ -192,8 +192,10 @@ class _Run:
             purge_step = None if self.checkpoint is None else step + 1
             loggers.append(TensorBoardLogger(self.out, name="", version="tensorboard", purge_step=purge_step))
         if mode != "disabled":
-            about = (self.data.description, self.learner.lineage)
-            loggers.append(wandb_logger(config, mode, *about, is_resumed=self.checkpoint is not None))
+            is_resumed = self.checkpoint is not None
+            loggers.append(
+                wandb_logger(config, mode, self.data.description, self.learner.lineage, is_resumed=is_resumed)
+            )
         return loggers
 
     def _trainer(self, strategy: Strategy, loggers: list[Logger], callbacks: list[L.Callback]) -> L.Trainer:
