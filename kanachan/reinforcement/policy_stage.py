@@ -58,8 +58,7 @@ def make_learner(config: TrainConfig, devices: Devices, data: DataSource, steps:
     return Learner(
         module,
         f"{initial.origin}; log probabilities differ from the ones in the games by {difference:.2g} on average",
-        lineage=initial.lineage,
-        ancestors_games=initial.ancestors_games,
+        ancestry=initial.ancestry,
         card={"temperature": card["temperature"]} if "temperature" in card else {},
         previous_settings=initial.settings,
     )

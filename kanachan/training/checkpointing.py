@@ -28,7 +28,7 @@ from lightning.fabric.plugins.io.checkpoint_io import CheckpointIO
 from annotate.runtime.files import replacing
 from kanachan.config import WEIGHTS_NAME
 from kanachan.data.loader import StepLoader
-from kanachan.models.learned_games import GAMES_KEY, LearnedGames
+from kanachan.training.ancestry import Ancestry
 from kanachan.training.logged_module import logged
 from kanachan.training.run_folder import BEST_NAME
 
@@ -136,7 +136,7 @@ def checkpoint_to_resume(folder: Path, schedule: Schedule) -> tuple[Path, dict[s
 def require_same_inputs(checkpoint: Mapping[str, Any], loader: StepLoader, other_weights: Mapping[str, str]) -> None:
     """Raises ValueError if a run has other data, or other weights besides --init, than at its checkpoint; to be called
     before its folder is changed. `loader`: a new loader of its data."""
-    saved = checkpoint["callbacks"][CheckpointCallback.__name__]["other_weights"]
+    saved = _own_state(checkpoint)["other_weights"]
     for setting in sorted(other_weights.keys() | saved):
         before, now = (hashes.get(setting, "none") for hashes in (saved, other_weights))
         if before != now:
@@ -146,6 +146,15 @@ def require_same_inputs(checkpoint: Mapping[str, Any], loader: StepLoader, other
             )
     for state in checkpoint["loops"]["fit_loop"]["state_dict"].get("combined_loader", []):
         loader.load_state_dict(state)
+
+
+def ancestry_in(checkpoint: Mapping[str, Any]) -> Ancestry:
+    """Returns the ancestry of the run that wrote a checkpoint."""
+    return Ancestry.of_json(_own_state(checkpoint), "the checkpoint")
+
+
+def _own_state(checkpoint: Mapping[str, Any]) -> Mapping[str, Any]:
+    return checkpoint["callbacks"][CheckpointCallback.__name__]
 
 
 def _newest_checkpoint(folder: Path, names: Sequence[str]) -> tuple[Path, dict[str, Any]]:
@@ -238,18 +247,14 @@ class CheckpointCallback(L.Callback):
         minutes: float,
         steps_between_validations: int,
         schedule: Schedule,
-        lineage: list[dict[str, Any]],
-        ancestors_games: LearnedGames,
+        ancestry: Ancestry,
         other_weights: Mapping[str, str],
         signals: StopSignals,
     ) -> None:
         self.path = folder / LAST_NAME
         self.schedule = schedule
         self.last_step = schedule.last_step
-        self.lineage = lineage
-        """stages before this one; stored in the checkpoint, so that a resumed run needs no --init"""
-        self.ancestors_games = ancestors_games
-        """games that these stages have learned from; stored likewise"""
+        self.ancestry = ancestry
         self.other_weights = dict(other_weights)
         """hashes of the weights that are used besides --init, by setting (`require_same_inputs`)"""
         self.signals = signals
@@ -261,11 +266,7 @@ class CheckpointCallback(L.Callback):
         self._loops_before_validation: dict[str, Any] | None = None
 
     def state_dict(self) -> dict[str, Any]:
-        return {"lineage": self.lineage, GAMES_KEY: self.ancestors_games.encode(), "other_weights": self.other_weights}
-
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        self.lineage = state_dict["lineage"]
-        self.ancestors_games = LearnedGames.of_card(state_dict, self.path)
+        return {**self.ancestry.as_json(), "other_weights": self.other_weights}
 
     def on_save_checkpoint(self, trainer: L.Trainer, pl_module: L.LightningModule, checkpoint: dict[str, Any]) -> None:
         checkpoint[_FORMAT] = _VERSION

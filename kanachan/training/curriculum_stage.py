@@ -53,8 +53,7 @@ def make_learner(config: TrainConfig, devices: Devices, data: DataSource, steps:
     return Learner(
         module,
         initial.origin,
-        lineage=initial.lineage,
-        ancestors_games=initial.ancestors_games,
+        ancestry=initial.ancestry,
         card=card,
         previous_settings=initial.settings,
     )

@@ -20,6 +20,7 @@ from kanachan.objectives.networks import (
     vocabulary_change,
 )
 from kanachan.objectives.objective import Objective
+from kanachan.training.ancestry import Ancestry
 
 
 class InitialNetwork(NamedTuple):
@@ -27,12 +28,9 @@ class InitialNetwork(NamedTuple):
 
     network: Network
     objective: Objective
-    lineage: list[dict[str, Any]]
-    """earlier stages of the network"""
+    ancestry: Ancestry
     prior: dict[str, Any] | None
     """entry `PRIOR_KEY` of the card of its weights, if it has a prior"""
-    ancestors_games: LearnedGames
-    """games that its initial weights and all networks that it learns with have learned from"""
     origin: str
     """origin of its parts, in words"""
     settings: Mapping[str, Any] | None = None
@@ -51,7 +49,8 @@ def initial_network(config: TrainConfig, vocabulary: Vocabulary, *, inherits: bo
         load_prior(network, frozen)
     games = _games_of_others(config)
     if config.init is None or not inherits:
-        return InitialNetwork(network, objective, [], prior, games, f"encoder from {config.init or 'scratch'}")
+        origin = f"encoder from {config.init or 'scratch'}"
+        return InitialNetwork(network, objective, Ancestry(games=games), prior, origin)
     weights = read_weights(config.init)
     inherit_encoder(network.encoder, config.model, weights, vocabulary)
     takes_decoder = has_same_heads(weights.stage, config.stage)
@@ -66,9 +65,8 @@ def initial_network(config: TrainConfig, vocabulary: Vocabulary, *, inherits: bo
     origin = f"encoder{blocks}{' and decoder' if has_decoder else ''} from {config.init}{change}"
     for reason in sorted({*fresh.values()}):
         origin += f", new with {reason}: {', '.join(part for part, found in fresh.items() if found == reason)}"
-    return InitialNetwork(
-        network, objective, lineage, prior, games | weights.learned_games, origin, weights.card.get("config")
-    )
+    ancestry = Ancestry(lineage, games | weights.learned_games)
+    return InitialNetwork(network, objective, ancestry, prior, origin, weights.card.get("config"))
 
 
 def other_weights(config: TrainConfig) -> dict[str, str]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from kanachan.config import TrainConfig
-from kanachan.models.learned_games import NONE, LearnedGames
+from kanachan.training.ancestry import Ancestry
 from kanachan.training.data_source import DataSource
 from kanachan.training.devices import Devices
 from kanachan.training.logged_module import LoggedModule
@@ -20,10 +20,8 @@ class Learner:
     """origin of its parts, in words"""
     samples: str = "decisions"
     """what a batch consists of, in words"""
-    lineage: list[dict[str, Any]] = field(default_factory=list)
-    """earlier stages from which the network has parts"""
-    ancestors_games: LearnedGames = NONE
-    """games that the networks before it have learned from"""
+    ancestry: Ancestry = Ancestry()
+    """empty if the run is resumed, as its checkpoint has it"""
     card: Mapping[str, Any] = field(default_factory=dict)
     """entries in the card of its weights that only this kind of stage has"""
     previous_settings: Mapping[str, Any] | None = None

@@ -34,6 +34,7 @@ from kanachan.training.checkpointing import (
     Schedule,
     Stopped,
     StopSignals,
+    ancestry_in,
     checkpoint_to_resume,
     require_same_inputs,
 )
@@ -119,7 +120,9 @@ class _Run:
         self.interval = steps_between_validations(config, self.steps, self.data)
         self.learner = kind.make_learner(config, self.devices, self.data, self.steps, is_resumed=request.resume)
         self.other_weights = {setting: file_hash(name) for setting, name in other_weights(config).items()}
+        self.ancestry = self.learner.ancestry
         if resumed is not None:
+            self.ancestry = ancestry_in(resumed[1])
             require_same_inputs(resumed[1], self.data.train_batches(Share(0, 1)), self.other_weights)
         group = wandb_group(config, self.learner.previous_settings)
         self.config = replace(config, run=replace(config.run, group=group))
@@ -147,12 +150,11 @@ class _Run:
             minutes=config.run.checkpoint_minutes,
             steps_between_validations=self.interval,
             schedule=self.schedule,
-            lineage=self.learner.lineage,
-            ancestors_games=self.learner.ancestors_games,
+            ancestry=self.ancestry,
             other_weights=self.other_weights,
             signals=self.signals,
         )
-        writer = WeightsWriter(config, self.data, checkpoints, self.learner.card)
+        writer = WeightsWriter(config, self.data, self.ancestry, self.learner.card)
         best_path, patience = self.out / CHECKPOINTS / BEST_NAME, config.run.early_stopping
         best = BestCheckpoint(best_path, writer.write_best, patience, self.steps)
         batch, micro_batch = config.data.sizes
@@ -194,7 +196,7 @@ class _Run:
         if mode != "disabled":
             is_resumed = self.checkpoint is not None
             loggers.append(
-                wandb_logger(config, mode, self.data.description, self.learner.lineage, is_resumed=is_resumed)
+                wandb_logger(config, mode, self.data.description, self.learner.ancestry.lineage, is_resumed=is_resumed)
             )
         return loggers
 

@@ -10,7 +10,8 @@ from kanachan.config import WEIGHTS_NAME, TrainConfig
 from kanachan.models.learned_games import LearnedGames
 from kanachan.models.weights import CARD_NAME, lineage_of, make_card, read_weights, write_card, write_weights
 from kanachan.objectives.stages import REWARD
-from kanachan.training.checkpointing import LAST_NAME, CheckpointCallback, read_checkpoint
+from kanachan.training.ancestry import Ancestry
+from kanachan.training.checkpointing import LAST_NAME, read_checkpoint
 from kanachan.training.data_source import DataSource
 from kanachan.training.ema import averaged
 from kanachan.training.run_folder import BEST_NAME, CHECKPOINTS, settings_as_json
@@ -20,13 +21,11 @@ from kanachan.training.strategies import tensors_of_network
 class WeightsWriter:
     """Writes the network of a run with a card that records its origin. `more`: further entries of the card."""
 
-    def __init__(
-        self, config: TrainConfig, data: DataSource, checkpoints: CheckpointCallback, more: Mapping[str, Any]
-    ) -> None:
+    def __init__(self, config: TrainConfig, data: DataSource, ancestry: Ancestry, more: Mapping[str, Any]) -> None:
         self.config = config
         self.out = Path(config.run.out)
         self.data = data
-        self._checkpoints = checkpoints
+        self._ancestry = ancestry
         self._more = more
 
     def write_best(self, path: Path, tensors: Mapping[str, Tensor], metrics: dict[str, float], step: int) -> None:
@@ -48,7 +47,7 @@ class WeightsWriter:
 
     def _card(self, metrics: dict[str, float], step: int) -> dict[str, Any]:
         config = self.config
-        learned = self._checkpoints.ancestors_games | LearnedGames(self.data.learned_games, is_complete=True)
+        learned = self._ancestry.games | LearnedGames(self.data.learned_games, is_complete=True)
         return make_card(
             config.stage,
             config.reward if config.stage == REWARD else config.model,
@@ -57,7 +56,7 @@ class WeightsWriter:
             steps=step,
             samples=step * config.data.sizes[0],
             metrics=metrics,
-            lineage=self._checkpoints.lineage,
+            lineage=self._ancestry.lineage,
             data=self.data.description,
             learned_games=learned.encode(),
             config=settings_as_json(config),

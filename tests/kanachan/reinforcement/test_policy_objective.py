@@ -80,4 +80,4 @@ def test_a_run_starts_from_a_policy_as_from_imitation(
     config = TrainConfig(stage=stage, data=DataConfig(path="."), model=MODEL_SIZES["tiny"], init=str(path))
     made = initial_network(config, FOUR_PLAYERS, inherits=True)
     assert made.origin == f"{origin} {path}"
-    assert [entry["stage"] for entry in made.lineage] == [init]
+    assert [entry["stage"] for entry in made.ancestry.lineage] == [init]

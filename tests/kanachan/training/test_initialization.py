@@ -92,7 +92,7 @@ def test_a_shallower_network_starts_with_blocks_of_a_deeper_one_and_reports_whic
                 break
         assert torch.equal(tensor, theirs[name]), name
     assert made.origin == f"encoder (of 5 blocks number 1 and 3 and 5) and decoder from {init}"
-    assert made.lineage[-1]["encoder_blocks"] == [1, 3, 5]
+    assert made.ancestry.lineage[-1]["encoder_blocks"] == [1, 3, 5]
 
 
 def test_imitation_of_three_players_starts_from_encoder_and_decoder_of_four(tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ def test_imitation_of_three_players_starts_from_encoder_and_decoder_of_four(tmp_
         f"encoder and decoder from {init} (kanachan-4p: 1,588 tokens, 5 numbers, 80 positions, 372 actions mapped, "
         "3 tokens, 1 actions new)"
     )
-    (own,) = made.lineage
+    (own,) = made.ancestry.lineage
     assert own["vocabulary"] == FOUR_PLAYERS.name and own["stage"] == "imitation"
     assert own["mapped"] == {"tokens": 1588, "numbers": 5, "positions": 80, "actions": 372}
     assert own["new"] == {"tokens": 3, "numbers": 0, "positions": 0, "actions": 1}
