@@ -24,10 +24,20 @@ from annotate.replay.script import Script
 from annotate.replay.walls import wall_of
 
 
+class ReplayedRound(NamedTuple):
+    """The result of one round of a game."""
+
+    place: int
+    """place among the rounds of the record, from 0"""
+    annotations: list[Annotation]
+    wins: list[Win]
+
+
 @dataclass
 class ReplayResult:
     id: str
-    annotations: list[Annotation] = field(default_factory=list)
+    rounds: list[ReplayedRound] = field(default_factory=list)
+    """the rounds that agree with their record"""
     summary: GameSummary | None = None
     """summary of the replayed rounds; None if there are none"""
     left_out: list[str] = field(default_factory=list)
@@ -42,12 +52,14 @@ class ReplayResult:
     """choices of seats that are not annotated"""
     notes: list[str] = field(default_factory=list)
     """assumptions about missing parts of the record, such as a default room"""
-    wins: dict[str, list[Win]] = field(default_factory=dict)
-    """wins by the name of the replayed round"""
+
+    @property
+    def annotations(self) -> list[Annotation]:
+        return [annotation for each in self.rounds for annotation in each.annotations]
 
     @property
     def num_rounds(self) -> int:
-        return 0 if self.summary is None else len(self.summary.rounds)
+        return len(self.rounds)
 
 
 class Replayed(NamedTuple):
@@ -85,7 +97,7 @@ def annotate_game(
     end_of_game = game_part(scores, grading_deltas)
     rounds: list[RoundSummary] = []
     course = RoundSequence(game.rounds, game.style, {lost.place for lost in game.lost})
-    for recorded in game.rounds:
+    for place, recorded in enumerate(game.rounds):
         try:
             with course.through(recorded):
                 replayed = _replay_under_any(recorded, game.rules, writer)
@@ -97,10 +109,9 @@ def annotate_game(
             report.left_out.append(report.faults[-1])
             continue
         rounds.append(round_summary(recorded.events[0], replayed.results[0][1:]))
-        report.wins[recorded.name] = replayed.wins
-        report.annotations += [
-            annotation_of(game.id, decision, replayed.results, end_of_game) for decision in replayed.play.decisions
-        ]
+        decisions = replayed.play.decisions
+        annotations = [annotation_of(game.id, decision, replayed.results, end_of_game) for decision in decisions]
+        report.rounds.append(ReplayedRound(place, annotations, replayed.wins))
         report.num_unknown += replayed.play.num_unknown
         report.automatic += replayed.play.automatic
         report.num_others += replayed.play.num_others

@@ -40,8 +40,12 @@ def replacing(path: Path) -> Iterator[Path]:
     if path.exists() and not (path.is_file() or path.is_dir()):
         with tempfile.TemporaryDirectory() as folder:
             yield Path(folder, "written")
-            with open(Path(folder, "written"), "rb") as written, open(path, "wb") as special:
-                shutil.copyfileobj(written, special)
+            try:
+                with open(Path(folder, "written"), "rb") as written, open(path, "wb") as special:
+                    shutil.copyfileobj(written, special)
+            except OSError as error:
+                name_where_disk_is_full(error, str(path))
+                raise
         return
     path = path.resolve() if path.is_symlink() else path
     new_folders = [parent for parent in path.parents if not parent.exists()]

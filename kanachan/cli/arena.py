@@ -1,6 +1,7 @@
 """kanachan-arena: compares two players in duplicate games."""
 
 import argparse
+import math
 import sys
 import time
 from collections.abc import Sequence
@@ -15,7 +16,7 @@ from annotate.game.grading import FIRST_DAN, tenhou_delta
 from annotate.game.record_writer import SUFFIX
 from annotate.game.settings import DEFAULT_GRADE, STYLES
 from annotate.runtime.arguments import CommandParser, add_force_option
-from annotate.runtime.files import check_output
+from annotate.runtime.files import check_output, require_folder
 from annotate.runtime.journal import Journal
 from annotate.runtime.resources import num_cores
 from annotate.runtime.signals import StopRequest, noting_stop_signals
@@ -123,8 +124,8 @@ def _parser() -> argparse.ArgumentParser:
         "--points",
         type=parse_points,
         metavar="P,P,P[,P]",
-        help="rank points from 1st to last place (default: 90,45,0,-135; for three players 135,0,-135: Tenhou's Houou "
-        "table at 7 dan)",
+        help="rank points from 1st to last place (default: those of Tenhou's Houou table at 7 dan, such as "
+        "90,45,0,-135 for South games of four players)",
     )
     parser.add_argument(
         "--difference",
@@ -152,8 +153,10 @@ def _grades(text: str) -> tuple[int, int]:
 
 
 def _run(arguments: argparse.Namespace) -> int:
+    if arguments.records is not None:
+        require_folder(arguments.records)
     match = _match(arguments)
-    arguments.points = _points_of(arguments.points, match.vocabulary.num_seats)
+    arguments.points = _points_of(arguments.points, match.style, match.vocabulary.num_seats)
     with closing(_journal(arguments, match)) as journal:
         try:
             found = {result.game: result for result in (GameResult(**entry) for entry in journal.entries())}
@@ -243,10 +246,10 @@ def _format(arguments: argparse.Namespace, specs: Sequence[AgentSpec]) -> Format
     return given
 
 
-def _points_of(given: tuple[float, ...] | None, num_seats: int) -> tuple[float, ...]:
+def _points_of(given: tuple[float, ...] | None, style: int, num_seats: int) -> tuple[float, ...]:
     """Returns the rank points, first to last: the given ones, or the points of 7 dan."""
     if given is None:
-        return tuple(float(tenhou_delta(rank, _SEVEN_DAN, "houou", 1, num_seats)) for rank in range(num_seats))
+        return tuple(float(tenhou_delta(rank, _SEVEN_DAN, "houou", style, num_seats)) for rank in range(num_seats))
     if len(given) != num_seats:
         raise ValueError(f"--points {','.join(f'{p:g}' for p in given)}: one for each of {num_seats} places expected")
     return given
@@ -349,7 +352,8 @@ def _report(
         label, digits, scale = _LABELS[name]
         last = statistics.differences[name]
         shown = [with_interval(statistics.players[letter][name], digits, scale) for letter in PLAYERS]
-        mark = "*" if test.walls >= FEWEST_WALLS and (last.low > 0 or last.high < 0) else ""
+        is_reliable = min(test.walls, last.decisions) >= FEWEST_WALLS and math.isfinite(last.value)
+        mark = "*" if is_reliable and (last.low > 0 or last.high < 0) else ""
         return [label, *shown, with_interval(last, digits, scale, sign="+"), mark]
 
     rows = [cells(name) for name in _LABELS if name in statistics.differences]

@@ -100,6 +100,8 @@ def _policy(arguments: argparse.Namespace, named: AgentSpec) -> "Policy":
     from kanachan.models.device import chosen_device
 
     if named.is_int8:
+        if arguments.device not in ("auto", "cpu"):
+            raise ValueError(f"--device {arguments.device}: int8 matrices run on the CPU; leave it out")
         from kanachan.inference.int8_network import with_int8
 
         report_int8(PROGRAM, arguments.weights)

@@ -11,7 +11,7 @@ from annotate.runtime.arguments import CommandParser, add_force_option
 from annotate.runtime.files import check_output
 from annotate.runtime.terminal import require_positive, run_cleanly
 from kanachan.cli.environment import set_environment
-from kanachan.cli.options import WEIGHTS_HELP, add_bootstrap_option, add_device_option, require_policies
+from kanachan.cli.options import WEIGHTS_HELP, add_bootstrap_option, add_device_option, files_of, require_policies
 from kanachan.config import SPLITS
 from kanachan.data.shard_folder import shards_of
 
@@ -55,7 +55,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _calibrate(arguments: argparse.Namespace) -> None:
     if arguments.output is not None:
-        check_output(arguments.output, force=arguments.force)
+        check_output(arguments.output, files_of(arguments.shards), force=arguments.force)
     require_policies(arguments.weights)
     shards_of(arguments.shards, arguments.split)
     # Heavy imports come only now, after the arguments have been found valid.

@@ -52,12 +52,18 @@ def require_vocabulary(vocabulary: Vocabulary, where: str, *paths: str) -> None:
         )
 
 
+def files_of(path: str) -> list[str]:
+    """Returns the files in a folder of shards, or the file itself."""
+    return [str(file) for file in Path(path).rglob("*")] if Path(path).is_dir() else [path]
+
+
 def check_json_option(arguments: argparse.Namespace, *inputs: str) -> None:
     """Checks that the file of --json, if given, can be written without overwriting SHARDS or WEIGHTS. Raises ValueError
     like `check_output`."""
     if arguments.json is not None:
         weights = [str(resolved(path)) for path in arguments.weights]
-        check_output(arguments.json, [arguments.shards, *inputs, *weights], force=arguments.force)
+        shards = [file for path in (arguments.shards, *inputs) for file in files_of(path)]
+        check_output(arguments.json, [*shards, *weights], force=arguments.force)
 
 
 def print_report(text: str, json_name: str | None, content: Any) -> None:

@@ -11,7 +11,7 @@ from tqdm import tqdm
 
 from annotate.game.record_writer import SUFFIX
 from annotate.runtime.arguments import CommandParser, add_force_option
-from annotate.runtime.files import check_output, require_folder
+from annotate.runtime.files import check_output, name_where_disk_is_full, require_folder
 from annotate.runtime.signals import noting_stop_signals
 from annotate.runtime.terminal import error_text, require_positive, run_cleanly
 from kanachan.cli.environment import set_environment
@@ -50,6 +50,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     require_positive(parser, arguments, "games", "processes", "together")
     if arguments.address is not None and arguments.backend != "ray":
         parser.error("--address is for Ray clusters: give it with --backend ray")
+    if arguments.backend == "inline" and arguments.processes not in (None, 1):
+        parser.error(f"-j {arguments.processes} has no effect with --backend inline; leave one of them out")
     if arguments.address is not None:
         if arguments.device not in ("auto", "cpu"):
             parser.error(
@@ -99,7 +101,8 @@ def _run(arguments: argparse.Namespace) -> int:
     require_policies(*(path for player in players for path in player.files))
     require_folder(arguments.output)
     packing = packing_of(arguments)
-    if arguments.records:
+    if arguments.records is not None:
+        require_folder(arguments.records)
         check_output(str(Path(arguments.records) / "GAME"))
     selfplay = _selfplay(arguments, players, shares)
     # heavy imports come only now, after the arguments have been found valid
@@ -132,6 +135,8 @@ def _run(arguments: argparse.Namespace) -> int:
         try:
             return _play(stream_of(selfplay, execution, packing.seed), games)
         except (ValueError, OSError) as error:
+            if isinstance(error, OSError):
+                name_where_disk_is_full(error, arguments.output)
             if games.is_empty:
                 raise
             kind = ValueError if isinstance(error, ValueError) else OSError

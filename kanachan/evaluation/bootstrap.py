@@ -52,8 +52,8 @@ def ratio_statistic(value_B: Column, where_B: Column | None = None) -> Statistic
 
 
 def ratio_of_sums(numerator_B: Column, denominator_B: Column) -> Statistic:
-    """Returns the statistic of one column's sum divided by another's."""
-    return Statistic((lambda: numerator_B, lambda: denominator_B), _ratio, np.ones(len(numerator_B), bool))
+    """Returns the statistic of one column's sum divided by another's, which is not negative."""
+    return Statistic((lambda: numerator_B, lambda: denominator_B), _ratio, denominator_B > 0)
 
 
 def _ratio(sums_RC: Floats) -> Floats:
@@ -83,7 +83,7 @@ def cluster_bootstrap(
         ]
     )[:, place_C]
     total_1C = sums_GD.sum(axis=0, keepdims=True)[:, place_C]
-    estimates, last, levels = {}, 0, _levels(len(games))
+    estimates, last = {}, 0
     with np.errstate(invalid="ignore", divide="ignore"):
         for name, (columns, statistic, where_B, has_interval) in statistics.items():
             own, last = slice(last, last + len(columns)), last + len(columns)
@@ -92,17 +92,19 @@ def cluster_bootstrap(
             drawn_R = drawn_R[~np.isnan(drawn_R)]  # the drawn games may lack a rare kind of decision
             # infinity is a valid value: stable dan is infinite if no fourth place was drawn
             method: Literal["linear", "inverted_cdf"] = "linear" if np.isfinite(drawn_R).all() else "inverted_cdf"
-            low, high = np.quantile(drawn_R, levels, method=method) if len(drawn_R) else (np.nan, np.nan)
+            num_games = int((np.bincount(game_index_B, where_B) > 0).sum())
+            low, high = np.quantile(drawn_R, _levels(num_games), method=method) if len(drawn_R) else (np.nan, np.nan)
             estimates[name] = Estimate(value, float(low), float(high), int(where_B.sum()))
     return estimates
 
 
 def _levels(num_games: int) -> tuple[float, float]:
-    """Returns the quantiles of the resamples that are the ends of an interval. The 2.5th and 97.5th percentiles would
+    """Returns the quantiles of the resamples that are the ends of an interval, if so many games have decisions over
+    which the metric is computed. The 2.5th and 97.5th percentiles would
     be too close: resamples have the variance of the games instead of the population's, which is also unknown, so that
     Student's distribution replaces the normal one. Quantiles keep the ends within the metric's range."""
     freedom, z = num_games - 1, 1.959964
-    if not freedom:
+    if freedom < 1:
         return 0.0, 1.0
     # expansion of Student's quantile for many degrees of freedom; error below 0.2 % from five on
     student = z + (z**3 + z) / (4 * freedom) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)

@@ -75,12 +75,11 @@ def compared(
 
 def difference(reference: Statistic, other: Statistic) -> Statistic:
     """Returns the statistic of `other` minus `reference`, both computed from the same games."""
-    assert np.array_equal(reference.where_B, other.where_B), "the decisions are the same"
     width = len(reference.columns)
     return Statistic(
         (*reference.columns, *other.columns),
         lambda sums_RC: other.statistic(sums_RC[:, width:]) - reference.statistic(sums_RC[:, :width]),
-        reference.where_B,
+        reference.where_B.astype(bool) & other.where_B.astype(bool),
     )
 
 

@@ -12,6 +12,7 @@ possible: a program that answers every line answers `none` to all lines before i
 import json
 import os
 import selectors
+import signal
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
@@ -21,6 +22,7 @@ from typing import Any
 from annotate.game.decisions import kind_of, prefer
 from annotate.game.mjai_actions import KITA, PASS, choice_of_event
 from annotate.game.record import START_SCORE, Event
+from annotate.records.strict_json import parse_json
 from annotate.vocabulary import Vocabulary
 from kanachan.inference.choice import Action
 from kanachan.play.agent import ActRequest, BatchKey, GameKey, illegal
@@ -28,6 +30,7 @@ from kanachan.play.agent import ActRequest, BatchKey, GameKey, illegal
 ANSWER_SECONDS = 120.0
 """time limit for an answer, including the start of the program"""
 _END_SECONDS = 5.0
+_LONGEST_ANSWER = 1 << 20  # bytes without a line end
 _CONCURRENT = BatchKey(None, 16)
 """programs compute their answers at the same time"""
 _MOVES = ("dahai", "reach", "ankan", "hora", "ryukyoku", *KITA)
@@ -124,6 +127,8 @@ class Program:
         with selectors.DefaultSelector() as selector:
             selector.register(output, selectors.EVENT_READ)
             while b"\n" not in self._buffer:
+                if len(self._buffer) > _LONGEST_ANSWER:
+                    raise ValueError(f"{self.name}: an answer of one line expected, not {self._buffer[:200]!r} ...")
                 if not selector.select(max(0.0, end - time.monotonic())):
                     raise ValueError(f"{self.name}: no answer in {ANSWER_SECONDS:.0f} seconds")
                 data = os.read(output, 1 << 16)
@@ -132,7 +137,7 @@ class Program:
                 self._buffer += data
         line, _, self._buffer = self._buffer.partition(b"\n")
         try:
-            event = json.loads(line)
+            event = parse_json(line.decode())
         except ValueError:
             event = None
         if not isinstance(event, dict) or not isinstance(event.get("type"), str):
@@ -161,7 +166,7 @@ class Program:
         try:
             self._process.wait(seconds)
         except subprocess.TimeoutExpired:
-            self._process.kill()
+            os.killpg(self._process.pid, signal.SIGKILL)  # its children too, which may hold the arena's output open
             self._process.wait()
         self._process.stdout.close()
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from annotate.annotation import Annotation
+from annotate.runtime.json_output import rounded
 from annotate.vocabulary import NUM_TILES34
 from kanachan.data.columns import columns_of_annotations
 from kanachan.inference.danger import estimate_danger, predicts_danger
@@ -47,4 +48,4 @@ def _of_seats(seat: int, values: Sequence[float | None]) -> list[float | None]:
 
 
 def _rounded(values: Sequence[float | None]) -> list[float | None]:
-    return [None if value is None else round(value, 5) for value in values]
+    return [None if value is None else rounded(value) for value in values]

@@ -1,5 +1,6 @@
 """Builds a review as data of plain JSON values, which the page shows and --json writes."""
 
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -44,7 +45,7 @@ def review_of(
     return {
         "format": "kanachan-review",
         "format_version": FORMAT_VERSION,
-        "record": record,
+        "record": os.path.basename(record),  # pages are shared, and folders have names of users
         **_header(game, report.annotations[0]),
         "left_out": list(report.left_out),
         "notes": list(report.notes),

@@ -24,7 +24,6 @@ from kanachan.review.tile_names import kind_of_tile
 Data = dict[str, Any]
 _SHAPE = ("discard", "shanten", "ukeire", "ukeire_tiles", "furiten")
 """fields of the hand after an action that does not end the round"""
-_RoundKey = tuple[int, int, int]  # wind, dealer, honba; unique for each round of a game
 
 
 @dataclass
@@ -65,7 +64,7 @@ class ReviewedRound:
         result = self._words_of(named["round_result"])
         if not own and result != ABORTED:  # the annotation describes it from another seat's view
             result = self._words_of(round_part(self.recorded.events)[seat][0])
-        wind, dealer, honba = key_of_record(self.recorded)
+        wind, dealer, honba = _place_of(self.recorded)
         return {
             "name": f"{WIND_NAMES[wind]} {dealer + 1}-{honba}",
             "wind": wind,
@@ -111,7 +110,7 @@ class ReviewedRound:
 
     def link(self, seat: int) -> str | None:
         """Returns the URL of the replay of this round as seen from a seat."""
-        is_whole = key_of_record(self.game.rounds[0]) == (0, 0, 0)
+        is_whole = _place_of(self.game.rounds[0]) == (0, 0, 0)
         return self.game.origin.link(seat, self.index if is_whole else None)
 
     def _candidates(self, choices: Choices, shape: HandShape, danger: Danger) -> list[Data]:
@@ -142,7 +141,7 @@ def chosen_rounds(rounds: Sequence[ReviewedRound], names: str) -> list[ReviewedR
     wanted = [name.strip().upper() for name in names.split(",")]
     found = {}
     for each in rounds:
-        wind, dealer, honba = key_of_record(each.recorded)
+        wind, dealer, honba = _place_of(each.recorded)
         found[f"{tuple(WINDS)[wind]}{dealer + 1}.{honba}"] = each
     for name in wanted:
         if not any(name in (known, known.partition(".")[0]) for known in found):
@@ -152,18 +151,15 @@ def chosen_rounds(rounds: Sequence[ReviewedRound], names: str) -> list[ReviewedR
 
 def reviewed_rounds(game: Game, report: ReplayResult) -> list[ReviewedRound]:
     """Returns the rounds of a game that could be replayed and contain a decision of any seat."""
-    of_round: dict[_RoundKey, list[Annotation]] = {}
-    for annotation in report.annotations:
-        of_round.setdefault(_key_of_annotation(annotation, game.vocabulary), []).append(annotation)
     found = []
-    for index, recorded in enumerate(game.rounds):
-        if (key := key_of_record(recorded)) in of_round:
-            num_lost = sum(lost.place <= index for lost in game.lost)
-            found.append(ReviewedRound(game, index + num_lost, recorded, report.wins[recorded.name], of_round[key]))
+    for place, annotations, wins in report.rounds:
+        if annotations:
+            num_lost = sum(lost.place <= place for lost in game.lost)
+            found.append(ReviewedRound(game, place + num_lost, game.rounds[place], wins, annotations))
     return found
 
 
-def key_of_record(recorded: Round) -> _RoundKey:
+def _place_of(recorded: Round) -> tuple[int, int, int]:
     """Returns the wind, dealer and honba of a round."""
     start = recorded.events[0]
     return WINDS[start["bakaze"]], start["oya"], start["honba"]
@@ -173,8 +169,3 @@ def value_of(annotation: Annotation, vocabulary: Vocabulary, name: str) -> int:
     """Returns the value of a sparse block that has exactly one token in every situation."""
     block = vocabulary.sparse[name]
     return next(token for token in annotation.sparse if block.first <= token < block.first + block.size) - block.first
-
-
-def _key_of_annotation(annotation: Annotation, vocabulary: Vocabulary) -> _RoundKey:
-    honba = annotation.numeric[vocabulary.numeric.index("honba")]
-    return value_of(annotation, vocabulary, "wind"), value_of(annotation, vocabulary, "round"), honba

@@ -148,7 +148,7 @@ def test_the_weights_determine_how_many_play(tmp_path: Path, capsys: pytest.Capt
     assert arena(tmp_path, *options, players=(f"{weights}@1", "rule"), games=1) == 0
     table = capsys.readouterr().out
     assert "1v2, tenhou" in table and "3rd %" in table and "4th %" not in table
-    assert result_of(tmp_path)["points"] == [135, 0, -135]
+    assert result_of(tmp_path)["points"] == [90, 0, -90]
     games = [game for path in (tmp_path / "records").iterdir() for game in read_games(str(path))]
     assert [game.vocabulary for game in games] == [THREE_PLAYERS] * 3
     assert all(annotate_game(game).left_out == [] for game in games)

@@ -19,6 +19,7 @@ from kanachan.review.choices import choices_of
 from kanachan.review.page import page
 from kanachan.review.predictions import reviewed_predictions
 from tests.support.review_runs import SEAT, Reviewed, review_with
+from tests.support.reviewed import events_of, rounds_of, write_record
 from tests.support.rounds import V
 from tests.support.tiny_weights import written
 
@@ -167,6 +168,18 @@ def test_only_rounds_that_are_asked_for_are_reviewed(
     command = [str(reviewed.record), reviewed.weights["imitation"], "-o", str(tmp_path / "x.html"), "--rounds", "N4"]
     assert main(command) == 1
     assert "--rounds N4: no round N4; there are E1.0," in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("other", [1, 2])
+def test_a_round_that_was_begun_anew_is_reviewed_once(reviewed: Reviewed, tmp_path: Path, other: int) -> None:
+    game = events_of(1)
+    start, first = game[0], next(rounds_of(game))
+    again = next(rounds_of(events_of(other)))
+    record = write_record(tmp_path / "game.jsonl", [start, *first, *again, *game[1 + len(first) :]])
+    review = review_with(reviewed, tmp_path, "--seat", "0", record=record)
+    names = [each["name"] for each in review["rounds"]]
+    assert names.count("East 1-0") == 1 and len(names) == len(set(names))
+    assert any(text.startswith("East 1-0: ") for text in review["left_out"])
 
 
 def test_a_decision_differs_if_its_gap_reaches_the_threshold(reviewed: Reviewed, tmp_path: Path) -> None:

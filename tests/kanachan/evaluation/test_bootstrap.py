@@ -26,6 +26,14 @@ def test_intervals_of_few_games_contain_the_true_value_as_often_as_they_say(game
     assert sum(estimate.low < 0 < estimate.high for estimate in found.values()) / draws == pytest.approx(0.94, abs=0.02)
 
 
+def test_a_metric_of_few_games_has_an_interval_as_wide_as_without_the_others() -> None:
+    value_B = np.random.default_rng(3).normal(size=300)
+    of_few = cluster_bootstrap(np.arange(300), {"": ratio_statistic(value_B, np.arange(300) < 8)}, replicates=4000)[""]
+    alone = cluster_bootstrap(np.arange(8), {"": ratio_statistic(value_B[:8])}, replicates=4000)[""]
+    assert of_few.value == alone.value and of_few.decisions == alone.decisions == 8
+    assert 1 <= (of_few.high - of_few.low) / (alone.high - alone.low) < 1.3  # their number varies too
+
+
 @pytest.mark.parametrize("games", [30, 333, 997])
 @pytest.mark.parametrize("width", [1, 3, 5, 7, 21, 33])
 def test_equal_columns_have_equal_draws_to_the_last_bit(games: int, width: int) -> None:

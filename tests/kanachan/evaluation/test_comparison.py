@@ -3,13 +3,13 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 import pytest
 
 from kanachan.cli.evaluate import main
+from kanachan.evaluation.bootstrap import _levels
 from kanachan.evaluation.comparison import compared
 from kanachan.evaluation.decision_metrics import KINDS, DecisionRows
 from kanachan.evaluation.evaluator import Predictions
@@ -17,8 +17,6 @@ from tests.support.packed import packed
 from tests.support.tiny_weights import written
 
 NUM_GAMES, NUM_ROWS, DRAWS = 30, 600, 120
-STUDENT = 2.045230
-"""the 97.5th percentile of Student's distribution with 29 degrees of freedom"""
 GAME_B = np.sort(np.random.default_rng(0).integers(NUM_GAMES, size=NUM_ROWS)) * 7
 OFFERED_BK = np.random.default_rng(1).random((NUM_ROWS, len(KINDS))) < 0.3
 TAKEN_BK = OFFERED_BK & (np.random.default_rng(2).random(OFFERED_BK.shape) < 0.5)
@@ -89,8 +87,7 @@ def test_intervals_equal_a_plain_bootstrap_over_games(
     everything = np.arange(NUM_ROWS)
     assert (found.reference, found.other) == pytest.approx((plain(a, everything), plain(b, everything)))
     assert found.difference.value == pytest.approx(plain(b, everything) - plain(a, everything), abs=1e-12)
-    low = NormalDist().cdf(-STUDENT * (NUM_GAMES / (NUM_GAMES - 1)) ** 0.5)
-    assert found.difference[1:3] == pytest.approx(tuple(np.quantile(drawn, (low, 1 - low))), rel=1e-4)
+    assert found.difference[1:3] == pytest.approx(tuple(np.quantile(drawn, _levels(found.games))), rel=1e-4)
     assert found.excludes_zero == (found.difference.low > 0 or found.difference.high < 0)
 
 

@@ -4,6 +4,7 @@ import json
 import os
 import resource
 import shlex
+import subprocess
 import sys
 from contextlib import ExitStack
 from pathlib import Path
@@ -156,6 +157,29 @@ def test_a_program_that_closes_its_output_is_named(monkeypatch: pytest.MonkeyPat
             program.answer()
     finally:
         program.close(0.5)
+
+
+@pytest.mark.parametrize(
+    ("answers", "message"),
+    [
+        ("cat /dev/zero", "an answer of one line expected, not b'.x00"),
+        ("printf '%0100000d\\n' 0 | tr 0 '['; sleep 60", "an mjai event expected as answer"),
+        ("printf '\\xff\\n'; sleep 60", "an mjai event expected as answer"),
+    ],
+    ids=["without end", "nested deeply", "no text"],
+)
+def test_answers_that_are_no_events_are_refused_and_all_processes_of_the_program_ended(
+    answers: str, message: str, tmp_path: Path
+) -> None:
+    script = f"sh -c '{answers}' {tmp_path} & wait" if "'" not in answers else f'sh -c "{answers}" {tmp_path} & wait'
+    program = Program(["bash", "-c", script], 3, 4, answers_all=False)
+    try:
+        program.send([{"type": "start_game"}])
+        with pytest.raises(ValueError, match=message):
+            program.answer()
+    finally:
+        program.close(0.5)
+    assert subprocess.run(["pgrep", "-f", str(tmp_path)], capture_output=True).stdout == b""
 
 
 PONS = """
