@@ -15,13 +15,8 @@ def rank_points(num_seats: int) -> tuple[float, ...]:
 RANK_POINTS = rank_points(4)
 """points for four players; configs/ has the points for three"""
 _DEFAULTS_OF_POINTS = (RANK_POINTS, rank_points(3))
-UtilityKind = Literal["ranks", "grading_points", "round_points"]
+UtilityKind = Literal["ranks", "grading_points"]
 BackendName = Literal["inline", "processes", "ray"]
-
-
-def needs_reward(kind: UtilityKind) -> bool:
-    """Returns whether the return of a round in this utility must be computed with a reward predictor."""
-    return kind != "round_points"
 
 
 def require(condition: bool, message: str) -> None:
@@ -52,10 +47,9 @@ class PolicyConfig:
 
     reward: str | None = None
     """weights of a reward predictor (stage reward): a decision is credited with the change of the predicted utility in
-    its round; needed, except with utility round_points"""
+    its round. Iterations fit one to their games if none is given"""
     utility: UtilityKind = "ranks"
-    """utility of the end of a game: policy.points of the final rank, or grading points; with round_points, the change
-    of the score in each round instead"""
+    """utility of the end of a game: policy.points of the final rank, or grading points"""
     points: tuple[float, ...] = RANK_POINTS
     """points of each rank, with utility ranks"""
     keep: float = 1.0
@@ -77,12 +71,10 @@ class PolicyConfig:
         require_each(self, "policy", None, "clip", "kl_limit")
         require(0 < self.keep <= 1, f"policy.keep must be a share above 0 and at most 1, not {self.keep}")
         require_points(self.points)
-        has_default_points = self.points in _DEFAULTS_OF_POINTS
-        for name, value, has_effect in (
-            ("points", list(self.points), self.utility == "ranks" or has_default_points),
-            ("reward", self.reward, self.reward is None or needs_reward(self.utility)),
-        ):
-            require(has_effect, f"policy.{name}={value} has no effect with policy.utility={self.utility}; remove it")
+        require(
+            self.utility == "ranks" or self.points in _DEFAULTS_OF_POINTS,
+            f"policy.points={list(self.points)} has no effect with policy.utility={self.utility}; remove it",
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

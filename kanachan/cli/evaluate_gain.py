@@ -36,8 +36,7 @@ def add_gain_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--utility",
         choices=get_args(UtilityKind),
-        help="value of a game: points of the final rank, or grading points; or, for each round, its change of the "
-        "score (default: ranks)",
+        help="value of a game: points of the final rank, or grading points (default: ranks)",
     )
     group.add_argument(
         "--points",
@@ -49,8 +48,8 @@ def add_gain_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--reward",
         metavar="WEIGHTS",
-        help="reward predictor; the difference of its predictions after and before a round is the round's return; not "
-        f"with --utility round_points (default: {shipped_name(REWARD, 4)})",
+        help="reward predictor; the difference of its predictions after and before a round is the round's return "
+        f"(default: {shipped_name(REWARD, 4)})",
     )
 
 
@@ -132,14 +131,14 @@ class _Returns(NamedTuple):
     """The source of the returns."""
 
     utility: "Utility"
-    reward: str | None
+    reward: str
 
     @property
     def unit(self) -> str:
         """The unit of the returns, in words."""
         if self.utility.kind == "ranks":
             return "ranks" if self.utility.points == rank_points(len(self.utility.points)) else "points"
-        return {"grading_points": "grading points", "round_points": "points of rounds"}[self.utility.kind]
+        return "grading points"
 
 
 def _returns(arguments: argparse.Namespace) -> _Returns:
@@ -150,11 +149,7 @@ def _returns(arguments: argparse.Namespace) -> _Returns:
     utility = Utility(arguments.utility or "ranks", arguments.points or rank_points(num_seats))
     if arguments.points is not None and utility.kind != "ranks":
         raise ValueError(f"--points has no effect with --utility {utility.kind}; leave it out")
-    if utility.needs_reward:
-        return _Returns(utility, arguments.reward or shipped_name(REWARD, num_seats))
-    if arguments.reward is not None:
-        raise ValueError(f"--reward has no effect with --utility {utility.kind}; leave it out")
-    return _Returns(utility, None)
+    return _Returns(utility, arguments.reward or shipped_name(REWARD, num_seats))
 
 
 def _measured(seats: "LearnerSeats", returns: _Returns, arguments: argparse.Namespace) -> "SeatRounds":
@@ -170,11 +165,10 @@ def _measured(seats: "LearnerSeats", returns: _Returns, arguments: argparse.Name
     _require_unseen(arguments.weights[0], new.card, seats)
     for path, policy in zip(arguments.weights, (new, old), strict=True):
         shards.require(policy.vocabulary, path)
-    predictor = None if returns.reward is None else RewardPredictor.load(returns.reward)
-    if predictor is not None:
-        shards.require(predictor.vocabulary, "the returns")
+    predictor = RewardPredictor.load(returns.reward)
+    shards.require(predictor.vocabulary, "the returns")
     rounds = open_rounds(shards.folder, shards.split, verify=True)
-    of_rounds = RoundReturns(rounds, predictor, returns.utility, shards.vocabulary)
+    of_rounds = RoundReturns(rounds, predictor, returns.utility)
     meter = GainMeter(new, old, seats.behaviour, of_rounds.of)
     with tqdm(total=len(shards), unit="decision", unit_scale=True, disable=None) as bar:
         try:

@@ -44,6 +44,7 @@ class PlayedDecisions:
     def __init__(self, config: PolicyConfig, weights: str) -> None:
         self._config = config
         self._weights = weights
+        assert config.reward is not None, "checked with the settings"
         self._labelling = ReturnLabelling(config.reward, Utility(config.utility, config.points))
         self._scales: Scales | None = None
         self._returns: dict[str, Labeller] = {}

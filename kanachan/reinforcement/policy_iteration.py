@@ -29,7 +29,7 @@ from kanachan.data.dataset_card import CARD_NAME as CARD_OF_SHARDS
 from kanachan.data.shard_folder import splits_in
 from kanachan.models.card import read_card
 from kanachan.models.weights import CARD_NAME, interpolated, read_weights, write_card, write_weights
-from kanachan.policy_config import SelfPlayConfig, needs_reward
+from kanachan.policy_config import SelfPlayConfig
 from kanachan.reinforcement.phases import Phase, PhaseStopped, run_phase
 from kanachan.reinforcement.policy_gate import Gate
 from kanachan.training.batch_sizes import chosen_batch
@@ -59,8 +59,8 @@ class Iteration:
         self.games = self.folder / "games"
         self.update = self.folder / "update"
         self.result = self.folder / POLICY_NAME
-        self.fits_reward = config.policy.reward is None and needs_reward(config.policy.utility)
-        self.reward = str(self.folder / "reward") if self.fits_reward else config.policy.reward
+        self.fits_reward = config.policy.reward is None
+        self.reward = config.policy.reward or str(self.folder / "reward")
         self._seed = str(config.run.seed + number)
 
     @property
@@ -73,7 +73,6 @@ class Iteration:
         # the card is written after all shards
         yield "games", Phase("selfplay", self._selfplay(), (self.games / CARD_OF_SHARDS).is_file)
         if self.fits_reward:
-            assert self.reward is not None
             # the network is small
             yield "reward", self._train("reward", self.reward, ["--run.devices", "1"])
         file, is_trained = self.folder / "update.yaml", (self.update / WEIGHTS_NAME).is_file
@@ -130,8 +129,7 @@ class Iteration:
     def _gain(self, share: float, report: Path) -> list[str]:
         policy = self.config.policy
         arguments = ["--gain", str(self.candidate(share)), self.policy, str(self.games)]
-        arguments += [] if self.reward is None else ["--reward", self.reward]
-        arguments += ["--utility", policy.utility]
+        arguments += ["--reward", self.reward, "--utility", policy.utility]
         if policy.utility == "ranks":  # with =, as the first number may be negative
             arguments.append("--points=" + ",".join(map(str, policy.points)))
         accelerator = self.config.run.accelerator

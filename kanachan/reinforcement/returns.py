@@ -3,7 +3,7 @@
 A reward predictor predicts the expected utility at the start of each round. The return of a round is the change from
 its start to the start of the next round, or for the last round to the actual utility of the game. So the returns of a
 game's rounds add up to the utility of the game minus the expected utility at its start, and the actions of a round are
-credited only with the result of this round. Without a reward predictor, the return is the points of the round.
+credited only with the result of this round.
 
 Shapes: N rounds, S seats, B decisions, O orders of the seats, R ranks.
 """
@@ -14,7 +14,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from annotate.vocabulary import Vocabulary
 from kanachan.data.columns import Columns
 from kanachan.data.loader import Labeller
 from kanachan.data.round_columns import RoundColumns, RoundIndex
@@ -24,17 +23,15 @@ from kanachan.inference.reward_predictor import RewardPredictor
 from kanachan.models.card import file_hash
 from kanachan.models.seat_orders import SeatOrders
 from kanachan.objectives.reward import Outcome
-from kanachan.policy_config import RANK_POINTS, UtilityKind, needs_reward, require_points
+from kanachan.policy_config import RANK_POINTS, UtilityKind, require_points
 
 
 @dataclass(frozen=True)
 class Utility:
-    """Utility of the end of a game, or of a round, for a seat. Raises ValueError if the points are not finite or are
-    all equal."""
+    """Utility of the end of a game for a seat. Raises ValueError if the points are not finite or are all equal."""
 
     kind: UtilityKind = "ranks"
-    """ranks: `points` of the final rank; grading_points: grading points of the platform; round_points: change of the
-    score in a round"""
+    """ranks: `points` of the final rank; grading_points: grading points of the platform"""
     points: tuple[float, ...] = RANK_POINTS
     """points of each rank, from the first to the last; used only with ranks"""
 
@@ -44,10 +41,6 @@ class Utility:
         else:
             object.__setattr__(self, "points", RANK_POINTS)  # not used; reset so that utilities of one kind are equal
 
-    @property
-    def needs_reward(self) -> bool:
-        return needs_reward(self.kind)
-
     def require(self, num_seats: int) -> None:
         """Raises ValueError if the number of points is not the number of ranks."""
         if self.kind == "ranks" and len(self.points) != num_seats:
@@ -55,7 +48,6 @@ class Utility:
 
     def expected(self, outcome: Outcome) -> NDArray[np.float32]:
         """Returns every seat's expected utility at the end of the game [N, S], from predictions [N, S, …]."""
-        assert self.needs_reward
         if self.kind == "grading_points":
             return outcome.grading_points.cpu().numpy().astype(np.float32)
         log_NSO = outcome.order_log_probability.cpu()
@@ -66,30 +58,24 @@ class Utility:
 
     def achieved(self, rounds: RoundColumns) -> NDArray[np.float32]:
         """Returns every seat's actual utility in the game of each round [N, S]."""
-        assert self.needs_reward
         if self.kind == "grading_points":
             return rounds.grading_delta.astype(np.float32)
         return np.array(self.points, np.float32)[rounds.rank]
 
 
 class RoundReturns:
-    """The returns of rounds, sorted by game and by their order in it, and of their decisions. `predictor`: None if the
-    utility does not need one. Raises ValueError if the utility does not fit the number of seats."""
+    """The returns of rounds, sorted by game and by their order in it, and of their decisions. Raises ValueError if the
+    utility does not fit the number of seats."""
 
-    def __init__(
-        self, rounds: RoundColumns, predictor: RewardPredictor | None, utility: Utility, vocabulary: Vocabulary
-    ) -> None:
+    def __init__(self, rounds: RoundColumns, predictor: RewardPredictor, utility: Utility) -> None:
+        vocabulary = predictor.vocabulary
         utility.require(vocabulary.num_seats)
         self.utility = utility
         self._vocabulary = vocabulary
         self._index = RoundIndex(rounds)
         self.return_NS: NDArray[np.float32] = np.zeros((0, vocabulary.num_seats), np.float32)
         """return of each round; NaN where it is not known what followed the round"""
-        if predictor is None:
-            assert not utility.needs_reward
-            self.return_NS = rounds.delta.astype(np.float32)
-        elif len(rounds):
-            assert utility.needs_reward and predictor.vocabulary is vocabulary
+        if len(rounds):
             before_NS = utility.expected(predictor.of_rounds(rounds))
             after_NS = np.where(rounds.is_last[:, None], utility.achieved(rounds), np.roll(before_NS, -1, axis=0))
             self.return_NS = np.where(rounds.is_whole[:, None], after_NS - before_NS, np.float32(np.nan))
@@ -104,20 +90,18 @@ class RoundReturns:
 
 
 class ReturnLabelling:
-    """Makes the soft labels label_B1 of a split: the return of the actor, NaN if it is unknown. `reward`: weights of a
-    reward predictor; None if the utility needs none. Raises ValueError if they are not of a reward predictor."""
+    """Makes the soft labels label_B1 of a split: the return of the actor, NaN if it is unknown. Raises ValueError if
+    the weights `reward` are not of a reward predictor."""
 
-    def __init__(self, reward: str | None, utility: Utility) -> None:
+    def __init__(self, reward: str, utility: Utility) -> None:
         self.utility = utility
-        self._predictor = None if reward is None else RewardPredictor.load(reward)
-        self.sha256 = None if reward is None else file_hash(reward)
-        """hash of the reward predictor's file"""
+        self._predictor = RewardPredictor.load(reward)
+        self._sha256 = file_hash(reward)
 
     def __call__(self, shards: Shards) -> Labeller:
         """Returns the labels of a split; raises ValueError if its rounds are missing or its vocabulary differs."""
-        if self._predictor is not None:
-            shards.require(self._predictor.vocabulary, "the reward predictor")
+        shards.require(self._predictor.vocabulary, "the reward predictor")
         rounds = open_rounds(shards.folder, shards.split)
-        returns = RoundReturns(rounds, self._predictor, self.utility, shards.vocabulary)
-        fingerprint = hashlib.sha256(f"{self.sha256} {self.utility}".encode()).hexdigest()
+        returns = RoundReturns(rounds, self._predictor, self.utility)
+        fingerprint = hashlib.sha256(f"{self._sha256} {self.utility}".encode()).hexdigest()
         return Labeller(fingerprint, lambda columns: np.take_along_axis(returns.of(columns), columns.seat[:, None], 1))

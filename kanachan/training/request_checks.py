@@ -11,7 +11,6 @@ from kanachan.config import SIZES, TrainConfig
 from kanachan.data.shard_folder import ROUNDS, splits_in
 from kanachan.models.card import read_card, require_encoder_sizes, vocabulary_of
 from kanachan.objectives.stages import POLICY, REWARD, STAGES, previous_stage, require_scoring
-from kanachan.policy_config import needs_reward
 
 _PLAYING = ("imitation", POLICY)
 """stages whose networks predict action probabilities"""
@@ -70,7 +69,7 @@ def require_played(config: TrainConfig) -> None:
         return
     if config.init is None:
         raise ValueError(f"stage {POLICY} needs --init: the weights with which the games were played")
-    if config.policy.reward is None and config.selfplay.games is None and needs_reward(config.policy.utility):
+    if config.policy.reward is None and config.selfplay.games is None:
         raise ValueError(
             f"stage {POLICY} needs --policy.reward: weights of a reward predictor (kanachan-train --stage {REWARD})"
         )
@@ -153,7 +152,7 @@ def require_policy(config: TrainConfig) -> None:
             raise ValueError(f"{setting}: {path} is for games of {theirs} players, --init {config.init} of {num_seats}")
     replace(config.run, seed=config.run.seed + config.selfplay.iterations - 1)  # raises if that is too high
     games = config.selfplay.games
-    if games is not None and games < _LEAST_GAMES and policy.reward is None and needs_reward(policy.utility):
+    if games is not None and games < _LEAST_GAMES and policy.reward is None:
         raise ValueError(
             f"selfplay.games={games}: at least {_LEAST_GAMES} games an iteration are needed to fit a reward predictor: "
             "give more, or --policy.reward"

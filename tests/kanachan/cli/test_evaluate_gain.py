@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 import torch
 
-from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.cli.evaluate import main
 from kanachan.cli.selfplay import main as selfplay
 from kanachan.data.round_shards import open_rounds
@@ -89,17 +88,8 @@ def test_games_that_the_policy_has_learned_from_are_refused(
     weights, shards = read_weights(folder / "near"), open_shards(folder / "games", "test")
     played = [{**shards.made[SELF_PLAY][0], "fractions": [0.5, 0.0, 0.5]}]
     write_weights(tmp_path / "weights.safetensors", weights.tensors, weights.card | {"data": {SELF_PLAY: played}})
-    assert main(["--gain", str(tmp_path), str(folder / "old"), str(folder / "games"), "--utility", "round_points"]) == 1
+    assert main(["--gain", str(tmp_path), str(folder / "old"), str(folder / "games")]) == 1
     assert f"{tmp_path} has learned from games of its test split" in capsys.readouterr().err
-
-
-def test_points_of_rounds_need_no_reward_predictor(folder: Path, tmp_path: Path) -> None:
-    policies = (folder / "near", folder / "old", folder / "games")
-    command = [*map(str, policies), "--utility", "round_points", "--bootstrap", "50"]
-    assert main(["--gain", *command, "--json", str(tmp_path / "gain.json")]) == 0
-    content = json.loads((tmp_path / "gain.json").read_text())
-    assert content["reward"] is None and content["unit"] == "points of rounds"
-    assert content["gain"]["low"] < content["gain"]["high"]
 
 
 def test_recorded_probabilities_that_the_network_does_not_reproduce_are_refused(folder: Path) -> None:
@@ -109,7 +99,6 @@ def test_recorded_probabilities_that_the_network_does_not_reproduce_are_refused(
         open_rounds(folder / "games", "test"),
         RewardPredictor.load(folder / "reward"),
         Utility("grading_points"),
-        FOUR_PLAYERS,
     )
     meter = GainMeter(old, old, Behaviour(1.0, seats.behaviour.explore), returns.of)
     with pytest.raises(ValueError, match="does not give the actions the probabilities with which they were played"):

@@ -98,7 +98,6 @@ REFUSALS = [
     ("evaluate reward rounds --limit 5", "--limit has no effect on weights of stage reward"),
     ("evaluate imitation lines.txt --split train", "--split has no effect on annotation lines"),
     ("evaluate imitation shards --predictions lines.txt", "kanachan-pack --unpack"),
-    (f"{GAIN} round_points --reward reward", "--reward has no effect with --utility round_points"),
     (f"{GAIN} grading_points --points 3,1,0,-4", "--points has no effect with --utility grading_points"),
     ("evaluate imitation imitation shards shards --gain", "--gain is for one folder of SHARDS"),
     ("evaluate --gain imitation shards", "--gain needs two WEIGHTS, NEW and OLD"),

@@ -52,7 +52,7 @@ REFUSALS = [
     ("reward", "--init reference", "--init reference: stage reward has no encoder to start from; remove --init"),
     ("reward", "--optim.optimizer muon", "optim.optimizer=muon has no effect in stage reward; leave it at adamw"),
     ("reward", "--reward.width 0", "reward.width must be at least 1, not 0"),
-    ("policy", "--policy.utility rank", "policy.utility: one of ranks, grading_points, round_points expected"),
+    ("policy", "--policy.utility rank", "policy.utility: one of ranks, grading_points expected"),
     (
         "policy",
         "--policy.utility grading_points --policy.points '[1,0,0,-1]'",

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.data.columns import Columns
 from kanachan.data.round_shards import open_rounds
 from kanachan.data.shards import Shards, open_shards
@@ -45,7 +44,7 @@ def test_decisions_with_a_probability_are_the_learners_if_the_others_have_none(p
 
 def returns_of(played: PlayedGames, columns: Columns) -> NDArray[np.float32]:
     predictor = RewardPredictor.load(played.reward)
-    returns = RoundReturns(open_rounds(played.shards, "train"), predictor, Utility(), FOUR_PLAYERS)
+    returns = RoundReturns(open_rounds(played.shards, "train"), predictor, Utility())
     return returns.of(columns)[np.arange(len(columns)), columns.seat]
 
 

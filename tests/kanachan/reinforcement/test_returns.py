@@ -31,7 +31,7 @@ def predictor(reward: Path) -> RewardPredictor:
 def test_the_returns_of_a_game_add_up_to_its_utility_less_the_expected_utility(
     predictor: RewardPredictor, utility: Utility
 ) -> None:
-    return_NS = RoundReturns(ROUNDS, predictor, utility, FOUR_PLAYERS).return_NS
+    return_NS = RoundReturns(ROUNDS, predictor, utility).return_NS
     before_NS = utility.expected(predictor.of_rounds(ROUNDS))
     for game in set(ROUNDS.game.tolist()):
         (rows,) = np.nonzero(ROUNDS.game == game)
@@ -40,14 +40,9 @@ def test_the_returns_of_a_game_add_up_to_its_utility_less_the_expected_utility(
 
 
 def test_the_returns_of_the_seats_in_ranks_add_up_to_zero(predictor: RewardPredictor) -> None:
-    return_NS = RoundReturns(ROUNDS, predictor, Utility(), FOUR_PLAYERS).return_NS
+    return_NS = RoundReturns(ROUNDS, predictor, Utility()).return_NS
     assert np.abs(return_NS).max() > 0.1
     np.testing.assert_allclose(return_NS.sum(axis=1), 0, atol=1e-4)
-
-
-def test_the_points_of_a_round_need_no_reward_predictor() -> None:
-    return_NS = RoundReturns(ROUNDS, None, Utility("round_points"), FOUR_PLAYERS).return_NS
-    np.testing.assert_array_equal(return_NS, ROUNDS.delta)
 
 
 def test_certain_ranks_are_worth_their_points(predictor: RewardPredictor) -> None:
@@ -66,7 +61,7 @@ def test_a_round_before_a_missing_one_has_no_return(predictor: RewardPredictor) 
     missing = int(rows[len(rows) // 2])
     assert (ROUNDS.delta[missing] != 0).any()
     without = ROUNDS.take(np.arange(len(ROUNDS)) != missing)
-    is_unknown_N = np.isnan(RoundReturns(without, predictor, Utility(), FOUR_PLAYERS).return_NS).all(axis=1)
+    is_unknown_N = np.isnan(RoundReturns(without, predictor, Utility()).return_NS).all(axis=1)
     assert np.flatnonzero(is_unknown_N).tolist() == [missing - 1]
 
 
@@ -74,7 +69,7 @@ def test_a_decision_has_the_return_of_its_round(tmp_path: Path, predictor: Rewar
     folder = played_folder(tmp_path / "shards", games=1, fractions="1,0,0")
     shards, rounds = open_shards(folder, "train"), open_rounds(folder, "train")
     columns = shards.gather(np.arange(len(shards)))
-    returns = RoundReturns(rounds, predictor, Utility(), FOUR_PLAYERS)
+    returns = RoundReturns(rounds, predictor, Utility())
     dealer_B = token_value(columns.sparse, FOUR_PLAYERS, "round")
     row_B = RoundIndex(rounds).rows_of(columns, FOUR_PLAYERS)
     np.testing.assert_array_equal(rounds.dealer[row_B], dealer_B)
@@ -85,7 +80,7 @@ def test_a_decision_has_the_return_of_its_round(tmp_path: Path, predictor: Rewar
 def test_a_decision_of_an_unknown_round_has_no_return(predictor: RewardPredictor) -> None:
     columns = columns_of_annotations(random_annotations(5, seed=1), FOUR_PLAYERS)
     for rounds in (ROUNDS, ROUNDS.rows(0, 0)):
-        return_BS = RoundReturns(rounds, predictor, Utility(), FOUR_PLAYERS).of(columns)
+        return_BS = RoundReturns(rounds, predictor, Utility()).of(columns)
         assert return_BS.shape == (5, 4) and np.isnan(return_BS).all()
 
 
