@@ -1,4 +1,4 @@
-"""Text files by suffix (plain, .gz, .zst, "-"), and output files that get their name only when complete."""
+"""Text files, plain or compressed, and output files that get their name only when complete."""
 
 import errno
 import fcntl
@@ -22,6 +22,7 @@ COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 """compressions that are written, by suffix"""
 _OTHER_COMPRESSIONS = (".xz", ".bz2", ".zip", ".7z", ".lz4", ".br")
 _MAGICS = {"gzip": b"\x1f\x8b", "zstd": b"\x28\xb5\x2f\xfd"}
+_LONGEST_MAGIC = 4
 
 DECOMPRESSION_ERRORS = (EOFError, gzip.BadGzipFile, zlib.error, zstandard.ZstdError)
 """errors when reading a damaged stream; EOFError if it is cut off"""
@@ -157,13 +158,13 @@ def writing_text(path: str) -> Iterator[IO[str]]:
 
 @contextmanager
 def reading_text(path: str) -> Iterator[IO[str]]:
-    """Opens a text stream from `path`, decompressed by its suffix; "-" is standard input. Reading raises ValueError if
-    the file is damaged, cut off or not text. The message starts with `path`."""
+    """Opens a text stream from `path`, decompressed according to its content; "-" is standard input. Reading raises
+    ValueError if the file is damaged, cut off or not text. The message starts with `path`."""
     if path == "-":
         yield sys.stdin
         return
     with open(path, "rb") as raw:
-        binary = _decoded(raw, compression_by_suffix(path), _CHUNK)
+        binary = _decoded(raw, compression_of(raw.peek(_LONGEST_MAGIC)), _CHUNK)
         try:
             with io.TextIOWrapper(binary, encoding="utf-8", newline="\n") as text:
                 yield text
@@ -186,7 +187,7 @@ def compression_of(start: bytes) -> str | None:
 def decompressing(raw: IO[bytes]) -> IO[bytes]:
     """Returns the content of `raw`, a seekable file, as a stream, decompressed if its first bytes show a compression.
     Reading it takes little memory at any compression ratio, and may raise DECOMPRESSION_ERRORS."""
-    compression = compression_of(raw.read(len(_MAGICS["zstd"])))
+    compression = compression_of(raw.read(_LONGEST_MAGIC))
     raw.seek(0)
     return _decoded(raw, compression, _SMALL_CHUNK)
 

@@ -79,7 +79,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "shards",
         metavar="SHARDS",
-        help="folder made by kanachan-pack; or annotation lines, plain, .gz or .zst; one or several",
+        help="folder made by kanachan-pack; or annotation lines, plain, gzip or zstd; one or several",
     )
     parser.add_argument(
         "--predictions",
@@ -88,7 +88,7 @@ def _parser() -> argparse.ArgumentParser:
         default=[],
         help="probabilities by any program for the annotation lines given as SHARDS, one line per decision: one "
         "number for each possible action, in the order of field 4, separated by commas; optionally preceded by the "
-        "annotation line and a tab, as kanachan-predict writes them; plain, .gz or .zst",
+        "annotation line and a tab, as kanachan-predict writes them; plain, gzip or zstd",
     )
     parser.add_argument(
         "--compare",

@@ -39,9 +39,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = CommandParser(PROGRAM, description=_DESCRIPTION)
     parser.add_argument("weights", metavar="WEIGHTS", help=WEIGHTS_HELP)
-    parser.add_argument(
-        "lines", metavar="LINES", help="annotation lines; plain, .gz or .zst by suffix; -: standard input"
-    )
+    parser.add_argument("lines", metavar="LINES", help="annotation lines; plain, gzip or zstd; -: standard input")
     parser.add_argument(
         "-o",
         "--output",

@@ -17,13 +17,13 @@ import pyarrow.csv
 from numpy.typing import NDArray
 
 from annotate.annotation import FIELDS, HIDDEN, parse_line, vocabulary_of_line
-from annotate.runtime.files import compression_by_suffix, require_exists
+from annotate.runtime.files import compression_of, require_exists
 from annotate.vocabulary import Vocabulary
 from kanachan.data.columns import Columns, Ragged, game_key, token_value
 
 BLOCK_BYTES = 16 << 20
-_STARTS_OF_RECORDS = (b"<", b"{", b"[", b"PK\x03\x04", b"\x1f\x8b", b"\x28\xb5\x2f\xfd")
-"""starts of XML, JSON, zip, gzip and zstandard; annotation text in the last two has their suffix and is decompressed"""
+_STARTS_OF_RECORDS = (b"<", b"{", b"[", b"PK\x03\x04")
+"""starts of XML, JSON and zip"""
 _IS_PLAIN = np.zeros(256, bool)
 _IS_PLAIN[list(b"0123456789,-")] = True
 
@@ -33,10 +33,10 @@ class _Refused(Exception):
 
 
 def read_blocks(path: str, progress: Callable[[int], object]) -> Iterator[tuple[int, bytes]]:
-    """Reads a text file or a pipe (.gz, .zst or plain; "-" is standard input), some megabytes at a time. Yields the
-    number of the first line, from 1, and whole lines, each ended by a line feed. Calls `progress` with the number of
-    bytes read from the file since the last call. Raises ValueError if a file is missing, cut off or detectably damaged,
-    or has no line breaks."""
+    """Reads a text file (gzip, zstd or plain) or a plain pipe ("-" is standard input), some megabytes at a time. Yields
+    the number of the first line, from 1, and whole lines, each ended by a line feed. Calls `progress` with the number
+    of bytes read from the file since the last call. Raises ValueError if a file is missing, cut off or detectably
+    damaged, or has no line breaks."""
     if path != "-":
         require_exists(path)
     if os.path.isdir(path):
@@ -44,7 +44,10 @@ def read_blocks(path: str, progress: Callable[[int], object]) -> Iterator[tuple[
     is_file = path != "-" and os.path.isfile(path)
     # OSFile reads no pipes
     raw = pa.OSFile(path) if is_file else pa.PythonFile(sys.stdin.buffer if path == "-" else open(path, "rb"), "r")
-    compression = compression_by_suffix(path)
+    compression = None
+    if is_file:
+        with open(path, "rb") as file:
+            compression = compression_of(file.read(4))
     stream = pa.CompressedInputStream(raw, compression) if compression else raw
     line, rest, reported = 1, b"", 0
     with closing(raw):

@@ -14,6 +14,7 @@ from annotate.annotation import parse_line
 from annotate.runtime.files import reading_text
 from annotate.vocabulary import FOUR_PLAYERS, THREE_PLAYERS, Vocabulary
 from kanachan.cli.annotate import main as annotate
+from kanachan.cli.pack import main as pack
 from tests.support.paths import HANDMADE_RECORDS
 from tests.support.writers.all_formats import WRITERS, of_tenhou
 from tests.support.writers.majsoul_made import simulated
@@ -126,6 +127,20 @@ def test_explain_reads_annotation_lines_too(games: Path, tmp_path: Path, capsys:
     annotate([str(tmp_path / "lines.txt"), "--explain", "7"])
 
     assert capsys.readouterr().out == from_record
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".zst"])
+def test_compressed_lines_are_read_whatever_their_name(
+    games: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], suffix: str
+) -> None:
+    game, named = str(next(games.glob("*.gz"))), tmp_path / f"lines.txt{suffix}"
+    assert annotate([game, "-o", str(named)]) == 0
+    assert annotate([str(named), "--explain", "7"]) == 0
+    expected = capsys.readouterr().out
+    plain = named.rename(tmp_path / "lines")
+    assert annotate([str(plain), "--explain", "7"]) == 0
+    assert capsys.readouterr().out == expected
+    assert pack([str(plain), "-o", str(tmp_path / "shards")]) == 0
 
 
 @pytest.fixture(scope="module")
