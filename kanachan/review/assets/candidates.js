@@ -6,7 +6,7 @@ function swatch(model) {
 
 function modelButtons(selectModel) {
   return data.models.map((_, model) => {
-    const about = { 'aria-pressed': model === state.model, title: unitOf(model), onclick: () => selectModel(model) };
+    const about = { 'aria-pressed': model === state.model, title: unitOf(model), onclick: () => selectModel(model), 'data-focus': model };
     return html('button', about, swatch(model), modelName(model));
   });
 }
@@ -50,8 +50,8 @@ function candidateRows(decision, index, model, { hasShape, hasDanger }, openTile
     hasDanger ? dangerCell(candidate.danger) : null);
   if (!isOpen) return [row];
   const width = 1 + cells.length + hasShape + hasDanger;
-  return [row, html('tr', { class: 'accepted' }, html('td', { colspan: width },
-    tilesLeft(candidate.ukeire_tiles), ...comparison(candidate, isPlayed ? null : decision.candidates[decision.chosen])))];
+  return [row, html('tr', { class: 'accepted' }, html('td', { colspan: width }, html('div', {},
+    tilesLeft(candidate.ukeire_tiles), ...comparison(candidate, isPlayed ? null : decision.candidates[decision.chosen]))))];
 }
 
 function valueCell(decision, answer, model, index, isSelected) {
@@ -71,7 +71,7 @@ function shapeCell(candidate, isOpen, open) {
   const discard = candidate.discard === null ? null : html('span', { class: 'then' }, '\u2192', inlineTiles([candidate.discard], 15));
   const text = [discard, shanten(candidate.shanten), html('b', {}, t('tiles', { number: candidate.ukeire }))];
   const furiten = candidate.furiten ? html('em', {}, t('hand.furiten')) : null;
-  const about = { class: 'link', onclick: open, 'aria-expanded': isOpen, title: t('candidates.shape.about') };
+  const about = { class: 'link', onclick: open, 'aria-expanded': isOpen, title: t('candidates.shape.about'), 'data-focus': `${state.decision} ${candidate.token}` };
   return html('td', { class: 'shape' }, html('button', about, text, furiten));
 }
 

@@ -23,6 +23,13 @@ function byId(id) {
   return document.getElementById(id);
 }
 
+// Replaces the children of an element. If one with `data-focus` had the focus, its successor has it.
+function redraw(id, children) {
+  const { focus } = byId(id).contains(document.activeElement) ? document.activeElement.dataset : {};
+  byId(id).replaceChildren(...children);
+  if (focus) byId(id).querySelector(`[data-focus="${focus}"]`)?.focus({ preventScroll: true });
+}
+
 // The transform that shrinks a row to its available width around a fixed point (x, y); null for a row that fits.
 function shrunk(width, room, x, y) {
   return width > room ? `translate(${x} ${y}) scale(${room / width}) translate(-${x} -${y})` : null;
@@ -38,10 +45,10 @@ function tileAside(name, x, bottom, width) {
   return svg('g', { transform: `translate(${x} ${bottom}) rotate(-90)` }, tileAt(name, 0, 0, width));
 }
 
-// A row of upright tiles that flows with text.
+// A row of upright tiles that flows with text, and is read as their names.
 function inlineTiles(names, width = 24) {
   if (!names.length) return null;
   const size = { width: names.length * width, height: (width * 4) / 3 };
-  const box = { ...size, viewBox: `0 0 ${size.width} ${size.height}`, class: 'inline-tiles', 'aria-hidden': 'true' };
+  const box = { ...size, viewBox: `0 0 ${size.width} ${size.height}`, class: 'inline-tiles', role: 'img', 'aria-label': names.map(tileName).join(', ') };
   return svg('svg', box, names.map((name, i) => tileAt(name, i * width, 0, width)));
 }

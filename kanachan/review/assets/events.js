@@ -10,7 +10,7 @@ function eventLine(events, table, isRevealed) {
 
 function eventItem(event, table) {
   const seat = event.seat === undefined ? null : html('b', { class: event.seat === data.seat ? 'own' : null }, windOf(event.seat, table));
-  const about = { class: `event ${event.type}`, title: eventWords(event) };
+  const about = { class: `event ${event.type}`, role: 'img', title: eventWords(event), 'aria-label': eventWords(event) };
   return html('span', about, seat, eventParts(event));
 }
 
@@ -36,5 +36,6 @@ function eventWords(event) {
   const action = kind ? t(kind) : event.type === 'win' ? t(event.source === null ? 'action.tsumo' : 'action.ron') : null;
   const words = action ?? known(`action.${event.type}`, known(`reason.${event.reason}`, ''));
   const how = event.type !== 'discard' ? null : t(event.tsumogiri ? 'mark.tsumogiri' : 'mark.tedashi');
-  return [name, words, event.tile ? tileName(event.tile) : null, how].filter(Boolean).join(' ');
+  const tile = event.tile ?? event.own?.[0];
+  return [name, words, tile ? tileName(tile) : null, how].filter(Boolean).join(' ');
 }

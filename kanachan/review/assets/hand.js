@@ -48,7 +48,7 @@ function handTile(decision, model, place, discards) {
   const { tile, top } = HAND;
   const high = (tile * 4) / 3;
   const parts = [tileAt(place.name, place.x, top, tile), svg('title', {}, tileName(place.name))];
-  if (discards.length) {
+  if (discards.length && decision.answers.length) {
     const shares = discards.map((index) => barShare(decision, model, index));
     const length = hasProbabilities(model) ? shares.reduce((a, b) => a + b) : Math.max(...shares);
     const height = Math.max(1.5, length * BAR_HEIGHT);

@@ -91,7 +91,7 @@ function playersTable(model) {
     const { rating } = review.models[model];
     const differing = review.decisions.filter((decision) => isDifferent(decision, model)).length;
     return html('tr', { class: review.seat === data.seat ? 'current' : null },
-      html('th', { scope: 'row' }, html('button', { class: 'link', onclick: () => switchTo(review.seat) }, seatName(review.seat))),
+      html('th', { scope: 'row' }, html('button', { class: 'link', 'data-focus': review.seat, onclick: () => switchTo(review.seat) }, seatName(review.seat))),
       html('td', {}, rating === null ? '' : rating.toFixed(1)),
       html('td', {}, t('figure.of', { number: differing, all: review.decisions.length })));
   });

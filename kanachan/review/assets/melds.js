@@ -57,6 +57,8 @@ function inlineMelds(melds, norths, seat, numSeats, width) {
 // A meld that flows with text.
 function inlineMeld(one, seat, numSeats, width = 24) {
   const size = { width: meldWidth(one, width), height: (one.added === null ? 4 / 3 : 2) * width };
-  const box = { ...size, viewBox: `0 0 ${size.width} ${size.height}`, class: 'inline-tiles' };
+  const tiles = [...one.own, one.called, one.added].filter(Boolean).map(tileName);
+  const words = `${t(`action.${one.kind}`)} ${tiles.join(', ')}`;
+  const box = { ...size, viewBox: `0 0 ${size.width} ${size.height}`, class: 'inline-tiles', role: 'img', 'aria-label': words };
   return svg('svg', box, meld(one, seat, numSeats, 0, size.height, width));
 }

@@ -29,7 +29,7 @@ function draw() {
 
 function drawTable(decision, round, isEnd) {
   const shown = isEnd && round.decisions ? decisionAtEnd(decision, round) : decision;
-  const picture = round.decisions ? board(isHidden() ? { ...shown, candidates: [], chosen: -1 } : shown, state.model, state.isRevealed || isEnd) : emptyBoard(round);
+  const picture = round.decisions ? board(isHidden() ? { ...shown, answers: [], chosen: -1 } : shown, state.model, state.isRevealed || isEnd) : emptyBoard(round);
   byId('board').replaceChildren(picture);
 }
 
@@ -48,14 +48,14 @@ function drawDecision(decision) {
     byId('candidates').replaceChildren(...guessTable(decision, guess));
     return;
   }
-  byId('models').replaceChildren(...modelButtons(selectModel));
+  redraw('models', modelButtons(selectModel));
   byId('models').hidden = data.models.length < 2;
   const guessed = state.isHiding ? guessText(decision, state.guesses.get(addressOf(state)), model) : [];
   byId('verdict').replaceChildren(...guessed, ' ', ...verdict(decision, model));
   byId('verdict').classList.toggle('differs', isDifferent(decision, model));
   byId('caveat').replaceChildren(caveat(model));
   byId('caveat').hidden = caveat(model) === '';
-  byId('candidates').replaceChildren(...candidateTable(decision, model, selectModel, openTiles));
+  redraw('candidates', candidateTable(decision, model, selectModel, openTiles));
   byId('legend').replaceChildren(legend(model));
 }
 
@@ -73,7 +73,7 @@ function drawGame() {
   byId('figures').replaceChildren(...figures(model));
   byId('figures-note').replaceChildren(figuresNote(model));
   byId('players').hidden = reviews.length < 2;
-  byId('players-table').replaceChildren(...playersTable(model));
+  redraw('players-table', playersTable(model));
   byId('summary-table').replaceChildren(...summaryTable(model));
   byId('rounds-table').replaceChildren(...roundsTable(model, visit));
   byId('course-title').replaceChildren(courseTitle(model));
@@ -181,9 +181,8 @@ function listen() {
   on('rating', 'click', () => byId('summary').scrollIntoView({ block: 'start' }));
   on('worst-more', 'click', () => { state.isLong = !state.isLong; draw(); });
   on('threshold', 'input', (event) => { state.threshold = event.target.valueAsNumber / 100; draw(); });
-  on('threshold', 'change', (event) => event.target.blur());
-  on('seat', 'change', (event) => { switchTo(Number(event.target.value)); event.target.blur(); });
-  on('language', 'change', (event) => { setLanguage(event.target.value); drawHeader(); draw(); event.target.blur(); });
+  on('seat', 'change', (event) => switchTo(Number(event.target.value)));
+  on('language', 'change', (event) => { setLanguage(event.target.value); drawHeader(); draw(); });
   document.addEventListener('keydown', pressed);
   listenForSwipes(byId('board'));
   listenForPrinting();
@@ -198,6 +197,7 @@ function listen() {
 
 const NUM_WORST = 12;
 byId('threshold').value = Math.round(100 * state.threshold);
+document.body.style.setProperty('--networks', data.models.length);
 listen();
 drawHeader();
 if (!follow(location.hash)) go(0);

@@ -10,7 +10,8 @@ function scrollItems(indices, model) {
       html('div', { class: 'small-board' }, board(decision, model, state.isRevealed)),
       html('div', {},
         html('p', { class: isDifferent(decision, model) ? 'verdict differs' : 'verdict' }, ...verdict(decision, model)),
-        html('table', { class: 'candidates' }, ...candidateTable(decision, model, selectModel, () => {}, true))));
+        html('div', { class: 'scrolling' },
+          html('table', { class: 'candidates' }, ...candidateTable(decision, model, selectModel, () => {}, true)))));
   });
 }
 

@@ -20,6 +20,8 @@ TEXT = """(() => {
   return body.textContent;
 })()"""
 ENDING = "document.body.dataset.ending"
+CUT_OFF = """[...document.querySelectorAll('#candidates :is(th, td)')]
+  .filter((cell) => cell.scrollWidth > cell.clientWidth + 1).map((cell) => cell.textContent)"""
 
 
 @pytest.fixture
@@ -46,6 +48,26 @@ def test_table_hand_and_actions_are_seen_together(
             chromium.press(str(model + 1))
             assert hidden_parts(chromium, *SEEN_TOGETHER) == []
             assert chromium.run("document.documentElement.scrollWidth") <= size[0]
+
+
+@pytest.mark.parametrize("size", [(320, 640), (390, 844), (800, 600), (1400, 900)], ids=str)
+def test_nothing_is_cut_off_and_only_the_table_of_actions_scrolls_to_the_side(
+    chromium: Browser, made: tuple[Path, Any], size: tuple[int, int]
+) -> None:
+    chromium.open(made[0], *size)
+    for i, decision in enumerate(made[1]["reviews"][0]["decisions"][:60]):
+        if i % 15 == 0 or decision["kinds"] != ["discard"]:
+            chromium.run(f"go({i}); openTiles(1)")
+            assert chromium.run(CUT_OFF) == []
+            assert chromium.run("document.documentElement.scrollWidth") == size[0]
+            assert chromium.run("byId('place').offsetHeight") < 40, "two lines at most"
+
+
+def test_a_long_name_leaves_the_result_readable(page: Browser) -> None:
+    page.resize(1400, 900)
+    page.run("byId('title').replaceChildren('x'.repeat(200))")
+    assert page.run("byId('about').scrollWidth <= byId('about').clientWidth")
+    assert page.run("document.documentElement.scrollWidth") == 1400
 
 
 @pytest.mark.parametrize("size", (SIZES[0], SIZES[2]), ids=str)
@@ -153,6 +175,46 @@ def test_letters_and_space_step_and_a_question_mark_opens_the_help(page: Browser
     assert not page.run("byId('help').open")
 
 
+def test_a_slider_and_a_list_keep_the_focus_and_their_arrow_keys(page: Browser) -> None:
+    page.run("byId('threshold').value = 20; byId('threshold').focus()")
+    for expected in ("25", "30"):
+        page.press("ArrowRight")
+        assert page.run("[byId('threshold').value, document.activeElement.id]") == [expected, "threshold"]
+    for control, value in (("seat", "1"), ("language", "ja")):
+        page.run(f"byId('{control}').focus(); byId('{control}').value = '{value}'")
+        page.run("document.activeElement.dispatchEvent(new Event('change'))")
+        page.press("ArrowRight")
+        assert page.run("document.activeElement.id") == control
+    assert place(page) == 0
+
+
+def test_a_button_that_is_drawn_again_keeps_the_focus(page: Browser) -> None:
+    focused = "document.activeElement.dataset.focus"
+    for button, then in (
+        ("#models button:nth-child(2)", "document.activeElement.ariaPressed"),
+        ("#candidates tr:nth-child(3) button", "document.activeElement.ariaExpanded"),
+        ("#players-table tr:nth-child(2) button", "String(data.seat === 1)"),
+    ):
+        page.run(f"document.querySelector('{button}').focus()")
+        before = page.run(focused)
+        page.run("document.activeElement.click()")
+        assert before and page.run(f"[{focused}, {then}]") == [before, "true"]
+        page.press(" ")
+        assert place(page) == 0
+
+
+def test_a_screen_reader_hears_the_tiles(page: Browser, made: tuple[Path, Any]) -> None:
+    decisions = made[1]["reviews"][0]["decisions"]
+    drawn = next(i for i, one in enumerate(decisions) if one["table"]["drawn"] == "5p")
+    page.run(f"go({drawn})")
+    heard = page.run("document.querySelector('#since .event:last-child').ariaLabel")
+    assert heard == f"{PLAYERS[0]} draws 5 of circles"
+    unnamed = "[...document.querySelectorAll('main .inline-tiles')].filter((tiles) => !tiles.ariaLabel).length"
+    assert page.run(unnamed) == 0
+    page.run("show({ decision: null, ending: 0 })")
+    assert page.run(unnamed) == 0
+
+
 def test_a_swipe_over_the_table_moves_to_another_decision(page: Browser) -> None:
     page.resize(400, 800)
     for start, end, expected in ((300, 100, 1), (300, 100, 2), (100, 300, 1), (200, 220, 1)):
@@ -223,6 +285,18 @@ def test_the_opinion_can_be_hidden_until_an_action_is_chosen(page: Browser) -> N
     assert page.run(values) == 0
     page.run("toggleGuessing()")
     assert page.run(values) > 0 and len(page.run(shown)) == 3
+
+
+def test_the_tile_that_may_be_called_stays_framed_while_the_opinion_is_hidden(
+    page: Browser, made: tuple[Path, Any]
+) -> None:
+    decisions = made[1]["reviews"][0]["decisions"]
+    called = next(i for i, one in enumerate(decisions) if {"pon", "chi"} & set(one["kinds"]))
+    page.run(f"go({called})")
+    assert page.run("document.querySelectorAll('#board .framed').length") == 1
+    page.run("toggleGuessing()")
+    assert page.run("document.querySelectorAll('#board .framed').length") == 1
+    assert page.run("document.querySelectorAll('#board :is(.bar, .dot, .played)').length") == 0
 
 
 def test_all_players_are_in_one_table_and_several_rows_of_tiles_can_be_open(page: Browser) -> None:
