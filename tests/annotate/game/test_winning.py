@@ -17,12 +17,12 @@ def games(request: pytest.FixtureRequest) -> list[Game]:
 def test_a_winner_gets_the_points_of_the_hand_the_honba_and_the_deposits(games: list[Game]) -> None:
     count = 0
     for game in games:
-        wins = annotate_game(game).wins
-        for recorded in game.rounds:
+        for place, _, wins in annotate_game(game).rounds:
+            recorded = game.rounds[place]
             start, horas = recorded.events[0], [event for event in recorded.events if event["type"] == "hora"]
             if len(horas) != 1:
                 continue
-            (win,), (hora,) = wins[recorded.name], horas
+            (win,), (hora,) = wins, horas
             sticks = start["kyotaku"] + sum(event["type"] == "reach_accepted" for event in recorded.events)
             is_dealer, is_tsumo = win.seat == start["oya"], hora["target"] == win.seat
             points = win.points(is_dealer=is_dealer, is_tsumo=is_tsumo, num_seats=len(start["scores"]))
@@ -35,9 +35,8 @@ def test_a_winner_gets_the_points_of_the_hand_the_honba_and_the_deposits(games: 
 
 def test_rounds_without_a_winner_have_no_wins(games: list[Game]) -> None:
     for game in games:
-        wins = annotate_game(game).wins
-        for recorded in game.rounds:
-            assert bool(wins[recorded.name]) == (recorded.events[-1]["type"] == "hora")
+        for place, _, wins in annotate_game(game).rounds:
+            assert bool(wins) == (game.rounds[place].events[-1]["type"] == "hora")
 
 
 def test_open_hands_have_fewer_han_and_the_hidden_dora_are_the_remaining_han() -> None:
