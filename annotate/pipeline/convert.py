@@ -82,7 +82,6 @@ def annotate_record(
             if isinstance(game, Unreadable):
                 record_report.leave_out(game.problem)
                 continue
-            grades_by_seat(conversion.grades, game.vocabulary.num_seats)  # raises if the option is wrong
             data, report = _converted(game, record.name, conversion, encode)
             annotated.append(AnnotatedGame(game.id, game.play, data, report, game.vocabulary.num_seats))
     except ValueError as error:
@@ -103,6 +102,7 @@ def _converted(game: Game, file: str, conversion: Conversion, encode: Encode) ->
     seats = game.origin.seats_of(conversion.by) if conversion.by else None
     if seats == ():
         return b"", Report(notes=Counter([_NOT_BY if game.origin.has_names else _NO_NAMES]))
+    grades_by_seat(conversion.grades, game.vocabulary.num_seats)  # raises ValueError if the option is wrong
     try:
         result = annotate_game(game, conversion.room, conversion.grades, conversion.writes_hidden, seats)
         data = encode(result.annotations, result.summary)
