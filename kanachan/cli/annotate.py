@@ -5,7 +5,6 @@ import os
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import islice
 from pathlib import Path
 
@@ -221,7 +220,7 @@ def _lines(options: argparse.Namespace) -> tuple[Output, Vocabulary]:
         return StandardOutput(), _vocabulary(options)
     if names_one_record(options.output) and Path(options.output).exists():
         raise ValueError(f"{options.output}: exists and is named like a game record: name another, such as x.txt")
-    if is_record_name(Path(options.output).name) and any(map(partial(_is_below, options.output), options.records)):
+    if is_record_name(Path(options.output).name) and any(_is_below(options.output, path) for path in options.records):
         raise ValueError(f"{options.output}: would be read as a record next time: write it outside of that folder")
     output = TextOutput(options.output)
     if options.restart or not output.journal.exists():

@@ -220,7 +220,7 @@ class Merge:
             "decisions": dict(self.tally.rows),
             "games": dict(self.tally.games),
             "version": version("kanachan"),
-            **(more or {}),
+            **more,
         }
         if self._splits:
             paths = self._write_all(folder, made)

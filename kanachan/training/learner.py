@@ -21,7 +21,7 @@ class Learner:
     samples: str = "decisions"
     """what a batch consists of, in words"""
     ancestry: Ancestry = Ancestry()
-    """empty if the run is resumed, as its checkpoint has it"""
+    """of a new run; the checkpoint of a resumed run has it"""
     card: Mapping[str, Any] = field(default_factory=dict)
     """entries in the card of its weights that only this kind of stage has"""
     previous_settings: Mapping[str, Any] | None = None
