@@ -202,6 +202,7 @@ class OptimConfig:
     and written; 0 for none"""
 
     def __post_init__(self) -> None:
+        require(self.encoder_learning_rate != 0, "optim.encoder_learning_rate=0: give --optim.frozen [encoder] instead")
         require_each(self, "optim", None, "learning_rate", "encoder_learning_rate")
         require_each(self, "optim", 0, "weight_decay", "clip")
         for part in self.frozen:

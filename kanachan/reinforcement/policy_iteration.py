@@ -27,7 +27,7 @@ from annotate.runtime.signals import StopRequest, noting_stop_signals
 from kanachan.config import SPLITS, WEIGHTS_NAME, TrainConfig
 from kanachan.data.dataset_card import CARD_NAME as CARD_OF_SHARDS
 from kanachan.data.shard_folder import splits_in
-from kanachan.models.card import read_card
+from kanachan.models.card import read_card, vocabulary_of
 from kanachan.models.weights import CARD_NAME, interpolated, read_weights, write_card, write_weights
 from kanachan.policy_config import SelfPlayConfig
 from kanachan.reinforcement.phases import Phase, PhaseStopped, run_phase
@@ -35,8 +35,10 @@ from kanachan.reinforcement.policy_gate import Gate
 from kanachan.training.batch_sizes import chosen_batch
 from kanachan.training.compilation import require_compiler
 from kanachan.training.devices import Devices, devices_of
+from kanachan.training.initialization import initial_network
 from kanachan.training.loggers import MetricsFile
 from kanachan.training.metric_names import AXIS, METRICS_NAME
+from kanachan.training.optimizers import freeze
 from kanachan.training.processes import is_launched, this_rank
 from kanachan.training.run_folder import CONFIG_NAME, ITERATION, save_config
 from kanachan.training.strategies import strategy_of
@@ -183,8 +185,9 @@ def _require_update(config: TrainConfig, devices: Devices) -> None:
     assert config.init is not None
     require_compiler(config.run, is_gpu=devices.is_gpu)
     data, _ = chosen_batch(config, devices, is_resumed=False)
-    num_parameters = sum(tensor.numel() for tensor in read_weights(config.init).tensors.values())
-    strategy_of(replace(config, data=data), devices, num_parameters)
+    network = initial_network(config, vocabulary_of(config.init), inherits=True).network
+    freeze(network, config.optim.frozen)
+    strategy_of(replace(config, data=data), devices, sum(parameter.numel() for parameter in network.parameters()))
 
 
 def _require_no_more(out: Path, iterations: int) -> None:

@@ -21,7 +21,7 @@ from kanachan.config import OptimConfig
 from kanachan.evaluation.value_metrics import explained_variance
 from kanachan.training.deepspeed import ZeroStrategy, whole_gradient
 from kanachan.training.distributed_sums import DistributedSums, means_of
-from kanachan.training.optimizers import SkippedSteps, gradient_norms, learning_rate_factor, make_optimizer
+from kanachan.training.optimizers import SkippedSteps, freeze, gradient_norms, learning_rate_factor, make_optimizer
 from kanachan.training.throughput import FlopCount, Meter, peak_memory
 
 PREFIX = "validation/"
@@ -49,8 +49,7 @@ def with_explained_variance(row: Mapping[str, float]) -> dict[str, float]:
 
 class LoggedModule(L.LightningModule):
     """Optimises the network and writes the log; a subclass computes losses and validations. The callbacks of a run
-    average, checkpoint, resume and show any such module. Raises ValueError if the network lacks a part that `optim`
-    freezes, or if nothing is left to train.
+    average, checkpoint, resume and show any such module. Raises ValueError like `freeze`.
 
     A subclass logs `validation/loss` among the metrics of a validation (`log_validation`).
 
@@ -69,13 +68,7 @@ class LoggedModule(L.LightningModule):
         work_of: Callable[[Any], FlopCount],
     ) -> None:
         super().__init__()
-        for part in optim.frozen:
-            module = getattr(network, part)
-            if module is None:
-                raise ValueError(f"optim.frozen: this network has no {part}")
-            module.requires_grad_(False)
-        if not any(parameter.requires_grad for parameter in network.parameters()):
-            raise ValueError("optim.frozen leaves nothing to train")
+        freeze(network, optim.frozen)
         self.network = network
         """its parameters are averaged, and its tensors are in the weights file"""
         self.optim = optim

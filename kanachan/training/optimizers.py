@@ -1,6 +1,6 @@
 """The optimiser: parameter groups, learning rates, clipping, skipped steps."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -19,6 +19,17 @@ _MUON_FACTOR = 3.0
 def make_optimizer(network: nn.Module, optim: OptimConfig) -> torch.optim.Optimizer:
     kind = MuonWithAdamW if optim.optimizer == "muon" else torch.optim.AdamW
     return kind(parameter_groups(network, optim), betas=BETAS, fused=True)
+
+
+def freeze(network: nn.Module, parts: Sequence[str]) -> None:
+    """Excludes parts of a network from training. Raises ValueError if it lacks one of them, or if nothing is left."""
+    for part in parts:
+        module = getattr(network, part)
+        if module is None:
+            raise ValueError(f"optim.frozen: this network has no {part}")
+        module.requires_grad_(False)
+    if not any(parameter.requires_grad for parameter in network.parameters()):
+        raise ValueError("optim.frozen leaves nothing to train")
 
 
 def parameter_groups(network: nn.Module, optim: OptimConfig) -> list[dict[str, Any]]:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import torch
 
-from kanachan.config import DataConfig, RunConfig, TrainConfig
+from kanachan.config import MODEL_SIZES, DataConfig, OptimConfig, RunConfig, TrainConfig
 from kanachan.models.weights import read_weights, write_weights
 from kanachan.policy_config import PolicyConfig, SelfPlayConfig
 from kanachan.reinforcement.policy_iteration import POLICY_NAME, Iteration, run_iterations
@@ -31,7 +31,14 @@ def reported(value: float) -> dict[str, object]:
 def config(folder: Path, **selfplay: object) -> TrainConfig:
     played = SelfPlayConfig(games=6, **selfplay)  # type: ignore[arg-type]
     run = RunConfig(out=str(folder / "run"), wandb="disabled", group="group")
-    return TrainConfig(stage="policy", data=DataConfig(), selfplay=played, run=run, init="first.safetensors")
+    return TrainConfig(
+        stage="policy",
+        data=DataConfig(),
+        model=replace(MODEL_SIZES["tiny"], layers=1),
+        selfplay=played,
+        run=run,
+        init="first.safetensors",
+    )
 
 
 def commands(iteration: Iteration) -> list[str]:
@@ -50,18 +57,19 @@ def test_fewer_iterations_than_a_run_has_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("run", "data", "message"),
+    ("run", "more", "message"),
     [
         ({"strategy": "zero2", "deepspeed": "missing.json"}, {}, "deepspeed missing.json: No such file"),
-        ({"strategy": "ddp", "devices": 3}, {"batch": 64}, "batch=64 cannot be shared equally by 3 devices"),
+        ({"strategy": "ddp", "devices": 3}, {"data": DataConfig(batch=64)}, "64 cannot be shared equally by 3 devices"),
         ({"compile": True}, {}, "needs a C.. compiler"),
+        ({}, {"optim": OptimConfig(frozen=("summary_head",))}, "optim.frozen: this network has no summary_head"),
     ],
 )
 def test_settings_that_only_the_updates_use_are_checked_before_the_games(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: dict[str, Any], data: dict[str, Any], message: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: dict[str, Any], more: dict[str, Any], message: str
 ) -> None:
     monkeypatch.setenv("CXX", "missing-compiler")
-    given = replace(config(tmp_path), init=str(written(tmp_path / "weights", layers=1)), data=DataConfig(**data))
+    given = replace(config(tmp_path), init=str(written(tmp_path / "weights", layers=1)), **more)
     given = replace(given, run=replace(given.run, accelerator="cpu", **run))
     with pytest.raises(ValueError, match=message):
         run_iterations(given)
