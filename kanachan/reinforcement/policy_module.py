@@ -52,7 +52,8 @@ class PolicyModule(LoggedModule):
     ) -> None:
         fixed = [old] if magnet is None else [old, magnet]
         trains_encoder = "encoder" not in optim.frozen
-        shares_encoder = not trains_encoder and all(have_same_encoder(policy.network, each.network) for each in fixed)
+        # a frozen encoder is the one of `old`, also in a resumed run, whose weights are loaded later
+        shares_encoder = not trains_encoder and all(have_same_encoder(old.network, each.network) for each in fixed[1:])
         work_of = partial(_work, model, trains_encoder, shares_encoder, len(fixed))
         super().__init__(policy.network, optim, total_steps, log_every, work_of)
         self.objective = policy.objective  # an attribute, so that its tables move with the module
@@ -96,7 +97,6 @@ class PolicyModule(LoggedModule):
         del parts["old_entropy"]
         self._sums.add_means(parts, weight=len(batch))
 
-    @torch.no_grad()
     def on_validation_epoch_end(self) -> None:
         means, count = means_of(self._sums.take(self.trainer))
         weight = means.pop("row_weight")

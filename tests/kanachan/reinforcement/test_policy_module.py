@@ -33,8 +33,10 @@ def fixed(weights: Path) -> TemperedNetwork:
     return load_tempered(weights, 1.0)[0]
 
 
-def module(weights: Path, magnet: TemperedNetwork | None = None, frozen: tuple[str, ...] = ()) -> PolicyModule:
-    network, objective, _ = load_network(weights)
+def module(
+    weights: Path, magnet: TemperedNetwork | None = None, frozen: tuple[str, ...] = (), start: Path | None = None
+) -> PolicyModule:
+    network, objective, _ = load_network(start or weights)
     optim = OptimConfig(learning_rate=1.5e-3, frozen=frozen, warmup=2, weight_decay=0.0)
     model = replace(MODEL_SIZES["tiny"], layers=1)
     policy = TemperedNetwork(network.train(), objective, 1.0)
@@ -125,6 +127,10 @@ def test_a_step_without_finite_numbers_is_skipped_and_the_run_goes_on(weights: P
     assert max(rows.of("train/skipped_steps").values()) == STEPS // len(train) + 1  # one in each pass
     assert math.isfinite(stage.entropy_weight)
     assert probability_of_reward(stage._policy, held_out) > 2 * probability_of_reward(fixed(weights), held_out)
+
+
+def test_a_frozen_encoder_is_computed_once_before_a_resumed_run_has_loaded_it(weights: Path, tmp_path: Path) -> None:
+    assert module(weights, frozen=("encoder",), start=written(tmp_path, layers=1, seed=1))._shares_encoder
 
 
 @pytest.mark.parametrize("magnet_seed", [None, 0, 1], ids=["no magnet", "magnet of this encoder", "of another"])
