@@ -84,6 +84,7 @@ class LoggedModule(L.LightningModule):
         self._training = DistributedSums()
         self.skipped = SkippedSteps()
         self._gradient_norms: dict[str, Tensor | float] = {}
+        self._learning_rates: dict[str, float] = {}
         self._logged_step = self._noted_step = 0
         self._validation_start = 0.0
 
@@ -127,9 +128,13 @@ class LoggedModule(L.LightningModule):
         self.samples += samples * self.trainer.world_size
 
     def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
+        if not self._ends_step(self.trainer.fit_loop.epoch_loop.batch_idx):
+            return
+        # after the step, the groups have the rates of the next one
+        groups = self.trainer.optimizers[0].param_groups
+        self._learning_rates = {group["part"]: group["lr"] for group in groups if not group.get("is_muons")}
         step = self.trainer.global_step + 1
-        is_due = step % self.log_every == 0 or step == self.total_steps
-        if is_due and self._ends_step(self.trainer.fit_loop.epoch_loop.batch_idx):
+        if step % self.log_every == 0 or step == self.total_steps:
             is_sharded = isinstance(self.trainer.strategy, ZeroStrategy)
             norms = gradient_norms(self.network, whole_gradient if is_sharded else lambda parameter: parameter.grad)
             self._gradient_norms = {f"gradient_norm_{part}": norm for part, norm in norms.items()}
@@ -177,9 +182,8 @@ class LoggedModule(L.LightningModule):
 
     def _log_training(self) -> None:
         means, _ = means_of(self._training.take(self.trainer))
-        groups = self.trainer.optimizers[0].param_groups
-        rates = {group["part"]: group["lr"] for group in groups if not group.get("is_muons")}
         row = {f"train/{name}": mean for name, mean in means.items()}
+        rates = self._learning_rates
         rate = row["train/learning_rate"] = rates["decoder" if "decoder" in rates else "encoder"]
         if rates.get("encoder", rate) != rate:
             row["train/encoder_learning_rate"] = rates["encoder"]

@@ -83,7 +83,16 @@ def test_losses_are_logged_as_means_over_the_steps_since_the_last_row() -> None:
         assert loss == pytest.approx(sum(expected[2 * (step - 2) : 2 * step]) / 4, abs=1e-5)
     assert rows.of("train/samples") == {2: 16, 4: 32, 6: 48}
     assert all(norm > 0 for norm in rows.of("train/gradient_norm").values())
-    assert rows.of("train/learning_rate")[2] > 0 and rows.of("train/samples_per_second")[6] > 0
+    assert rows.of("train/samples_per_second")[6] > 0
+
+
+def test_a_row_has_the_learning_rates_of_its_step() -> None:
+    rows, optim = Rows(), OptimConfig(learning_rate=1e-3, encoder_learning_rate=1e-4, warmup=2, cooldown=3)
+    settings = {"learning_rate": 1e-3, "encoder_learning_rate": 1e-4, "warmup": 2.0, "cooldown": 3.0}
+    make_trainer(rows).fit(make_stage(**settings, steps=6, log_every=1), batches(48))
+    factors = [learning_rate_factor(optim, total_steps=6)(step) for step in range(6)]
+    assert list(rows.of("train/learning_rate").values()) == pytest.approx([1e-3 * factor for factor in factors])
+    assert list(rows.of("train/encoder_learning_rate").values()) == pytest.approx([1e-4 * f for f in factors])
 
 
 @pytest.mark.parametrize("stage_name", ["imitation", "round_delta", "rank", "grading"])
