@@ -67,6 +67,13 @@ def replacing(path: Path) -> Iterator[Path]:
                 parent.rmdir()
 
 
+def remove_parts(folder: Path) -> None:
+    """Removes the temporary files of `replacing` that killed processes have left in a folder. No other process may be
+    writing there."""
+    for part in folder.glob(".*.part"):
+        part.unlink(missing_ok=True)
+
+
 def name_where_disk_is_full(error: OSError, path: str) -> None:
     """Adds `path` to the error of a full disk or quota, in which the system names no file."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG) and error.filename is None:

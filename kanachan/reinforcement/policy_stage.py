@@ -60,7 +60,6 @@ def make_learner(config: TrainConfig, devices: Devices, data: DataSource, steps:
         f"{initial.origin}; log probabilities differ from the ones in the games by {difference:.2g} on average",
         ancestry=initial.ancestry,
         card={"temperature": card["temperature"]} if "temperature" in card else {},
-        previous_settings=initial.settings,
     )
 
 

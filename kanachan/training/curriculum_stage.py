@@ -55,7 +55,6 @@ def make_learner(config: TrainConfig, devices: Devices, data: DataSource, steps:
         initial.origin,
         ancestry=initial.ancestry,
         card=card,
-        previous_settings=initial.settings,
     )
 
 

@@ -1,12 +1,12 @@
 """The network that a run starts with: new, or with parts of earlier weights (--init)."""
 
-from collections.abc import Mapping
 from functools import reduce
 from operator import or_
 from typing import Any, NamedTuple
 
 from annotate.vocabulary import Vocabulary
 from kanachan.config import TrainConfig
+from kanachan.models.card import read_card
 from kanachan.models.fewer_blocks import kept_blocks
 from kanachan.models.learned_games import NONE, LearnedGames
 from kanachan.models.transformer import Network
@@ -33,8 +33,6 @@ class InitialNetwork(NamedTuple):
     """entry `PRIOR_KEY` of the card of its weights, if it has a prior"""
     origin: str
     """origin of its parts, in words"""
-    settings: Mapping[str, Any] | None = None
-    """settings of the --init run, if the card has them"""
 
 
 def initial_network(config: TrainConfig, vocabulary: Vocabulary, *, inherits: bool) -> InitialNetwork:
@@ -66,7 +64,7 @@ def initial_network(config: TrainConfig, vocabulary: Vocabulary, *, inherits: bo
     for reason in sorted({*fresh.values()}):
         origin += f", new with {reason}: {', '.join(part for part, found in fresh.items() if found == reason)}"
     ancestry = Ancestry(lineage, games | weights.learned_games)
-    return InitialNetwork(network, objective, ancestry, prior, origin, weights.card.get("config"))
+    return InitialNetwork(network, objective, ancestry, prior, origin)
 
 
 def other_weights(config: TrainConfig) -> dict[str, str]:
@@ -84,7 +82,7 @@ def other_weights(config: TrainConfig) -> dict[str, str]:
 
 def _games_of_others(config: TrainConfig) -> LearnedGames:
     """Returns the games that these networks have learned from."""
-    learned = [read_weights(name).learned_games for name in other_weights(config).values()]
+    learned = [LearnedGames.of_card(read_card(name), name) for name in other_weights(config).values()]
     return reduce(or_, learned, NONE)
 
 

@@ -24,8 +24,6 @@ class Learner:
     """of a new run; the checkpoint of a resumed run has it"""
     card: Mapping[str, Any] = field(default_factory=dict)
     """entries in the card of its weights that only this kind of stage has"""
-    previous_settings: Mapping[str, Any] | None = None
-    """settings of the --init run; None without --init, or if the run is resumed"""
 
 
 class StageKind(Protocol):

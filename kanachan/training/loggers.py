@@ -7,7 +7,7 @@ from typing import Any
 
 from lightning.pytorch.loggers import Logger
 
-from annotate.runtime.files import replacing
+from annotate.runtime.files import name_where_disk_is_full, replacing
 
 _STEP = "step"
 
@@ -51,8 +51,12 @@ class MetricsFile(Logger):
             rows = self._read()
             self._columns += new
             self._write(rows)
-        with open(self.path, "a", newline="", encoding="utf-8") as file:
-            csv.DictWriter(file, self._columns).writerow(row)
+        try:
+            with open(self.path, "a", newline="", encoding="utf-8") as file:
+                csv.DictWriter(file, self._columns).writerow(row)
+        except OSError as error:
+            name_where_disk_is_full(error, str(self.path))
+            raise
 
     def _read(self) -> list[dict[str, str]]:
         text = self.path.read_text(encoding="utf-8")

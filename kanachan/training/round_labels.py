@@ -15,10 +15,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from numpy.lib.format import open_memmap
+from numpy.lib.format import write_array_header_1_0
 from numpy.typing import NDArray
 
-from annotate.runtime.files import locking, replacing
+from annotate.runtime.files import locking, remove_parts, replacing
 from kanachan.config import ObjectiveConfig, StageName
 from kanachan.data.columns import Columns
 from kanachan.data.loader import Labeller
@@ -78,18 +78,19 @@ class RoundLabelling:
         """Returns the labels in a file, which the first process writes."""
         path.parent.mkdir(parents=True, exist_ok=True)
         with locking(path.with_name(".lock")):
+            remove_parts(path.parent)
             if not path.exists():
                 with replacing(path) as temporary:
                     self._write(temporary, rounds, objective)
         return np.load(path, mmap_mode="r")
 
     def _write(self, path: Path, rounds: RoundColumns, objective: Objective) -> None:
-        first = 0
-        for label_RSL in self._labels(rounds, objective):
-            if first == 0:
-                label_NSL = open_memmap(path, "w+", np.float32, (len(rounds), *label_RSL.shape[1:]))
-            label_NSL[first : first + len(label_RSL)] = label_RSL
-            first += len(label_RSL)
+        with open(path, "wb") as file:  # not mapped: on a full disk, writing to a map kills the process
+            for label_RSL in self._labels(rounds, objective):
+                if file.tell() == 0:
+                    shape = (len(rounds), *label_RSL.shape[1:])
+                    write_array_header_1_0(file, {"descr": "<f4", "fortran_order": False, "shape": shape})
+                file.write(label_RSL.astype("<f4").tobytes())
 
     def _labels(self, rounds: RoundColumns, objective: Objective) -> Iterator[NDArray[np.float32]]:
         """Yields the labels [R, S, L] of some whole games at a time."""

@@ -15,7 +15,7 @@ import torch
 from lightning.pytorch.loggers import Logger, TensorBoardLogger
 from lightning.pytorch.strategies import Strategy
 
-from annotate.runtime.files import locking
+from annotate.runtime.files import locking, remove_parts
 from annotate.runtime.garbage import no_search_of_what_is_there
 from annotate.runtime.signals import end_with_parent
 from annotate.runtime.terminal import is_out_of_memory
@@ -124,7 +124,7 @@ class _Run:
         if resumed is not None:
             self.ancestry = ancestry_in(resumed[1])
             require_same_inputs(resumed[1], self.data.train_batches(Share(0, 1)), self.other_weights)
-        group = wandb_group(config, self.learner.previous_settings)
+        group = wandb_group(config, config.init)
         self.config = replace(config, run=replace(config.run, group=group))
 
     def train(self, held: ExitStack) -> int:
@@ -196,7 +196,7 @@ class _Run:
         if mode != "disabled":
             is_resumed = self.checkpoint is not None
             loggers.append(
-                wandb_logger(config, mode, self.data.description, self.learner.ancestry.lineage, is_resumed=is_resumed)
+                wandb_logger(config, mode, self.data.description, self.ancestry.lineage, is_resumed=is_resumed)
             )
         return loggers
 
@@ -330,6 +330,6 @@ def _locked(out: Path) -> Iterator[None]:
     process has locked it."""
     (out / CHECKPOINTS).mkdir(parents=True, exist_ok=True)
     with locking(out / CHECKPOINTS / ".lock", f"{out}: another process is training in this folder"):
-        for unfinished in (out / CHECKPOINTS).glob(".*.part"):
-            unfinished.unlink()
+        for folder in (out, out / CHECKPOINTS):
+            remove_parts(folder)
         yield

@@ -15,6 +15,7 @@ import lightning as L
 from lightning.pytorch.loggers import Logger, WandbLogger
 
 from kanachan.config import TrainConfig
+from kanachan.models.card import read_card
 from kanachan.models.weights import commit_of_program
 from kanachan.training.run_folder import settings_as_json
 
@@ -36,11 +37,14 @@ def wandb_mode(config: TrainConfig) -> str:
     return "online" if _has_wandb_key() else "offline"
 
 
-def wandb_group(config: TrainConfig, previous: Mapping[str, Any] | None) -> str:
-    """Returns the wandb group of a run: the setting, else the group of the previous stage, else the run's own folder.
-    So all runs of a curriculum share one group, which is named after the folder of the first stage."""
-    inherited = previous.get("run", {}).get("group") if previous else None
-    return config.run.group or inherited or _name_of_folder(Path(config.run.out))
+def wandb_group(config: TrainConfig, previous: str | None) -> str:
+    """Returns the wandb group of a run: the setting, else the group of the run that made the weights `previous`, else
+    the run's own folder. So all runs of a curriculum share one group, which is named after the folder of the first
+    stage."""
+    if config.run.group is not None:
+        return config.run.group
+    settings = {} if previous is None else read_card(previous).get("config") or {}
+    return settings.get("run", {}).get("group") or _name_of_folder(Path(config.run.out))
 
 
 def wandb_logger(

@@ -1,5 +1,6 @@
 """Soft labels after the round: from the shards of rounds to the weights of a run."""
 
+import resource
 from dataclasses import replace
 from pathlib import Path
 
@@ -128,6 +129,23 @@ def test_labels_are_computed_once_into_a_file_and_again_for_another_predictor(
     np.testing.assert_array_equal(made[0], made[1])
     assert (made[0] != made[2]).any()
     assert {np.load(path).shape[0] for path in files} == {len(open_rounds(shards.folder, "train"))}
+
+
+def test_a_full_disk_is_an_error_and_the_next_run_removes_what_a_killed_one_left(
+    shards: Shards, reward: Path, tmp_path: Path
+) -> None:
+    left = tmp_path / "labels" / ".train-0.npy.1.part"
+    left.parent.mkdir()
+    left.touch()
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1_000, limits[1]))
+    try:
+        with pytest.raises(OSError, match="File too large") as error:
+            labelling("rank", reward, tmp_path)(shards)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert str(error.value.filename).endswith(".npy")
+    assert [path.name for path in left.parent.iterdir()] == [".lock"]
 
 
 def test_labels_computed_in_parts_equal_labels_computed_at_once(

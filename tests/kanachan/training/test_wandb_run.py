@@ -10,8 +10,11 @@ from typing import Any
 import pytest
 
 from kanachan.config import DataConfig, RunConfig, TrainConfig
+from kanachan.models.card import read_card
+from kanachan.models.weights import write_weights
 from kanachan.training.wandb_run import wandb_group, wandb_mode
 from tests.support.tiny_runs import all_rows_of, arguments, pack_decisions
+from tests.support.tiny_weights import written
 from tests.support.wandb_server import WandbServer
 
 STEPS = 120
@@ -92,16 +95,21 @@ def config_of(out: Path, **run: Any) -> TrainConfig:
     ("given", "previous", "group"),
     [
         (None, None, "runs/rank"),
-        (None, {"run": {"group": "runs/imitation"}}, "runs/imitation"),
-        (None, {"run": {}}, "runs/rank"),
-        ("mine", {"run": {"group": "runs/imitation"}}, "mine"),
+        (None, {"group": "runs/imitation"}, "runs/imitation"),
+        (None, {}, "runs/rank"),
+        ("mine", {"group": "runs/imitation"}, "mine"),
     ],
     ids=["the first stage", "a later stage", "after a run without a group", "by the setting"],
 )
 def test_runs_of_a_curriculum_share_the_group_of_the_first(
     given: str | None, previous: dict[str, Any] | None, group: str, tmp_path: Path
 ) -> None:
-    assert wandb_group(config_of(tmp_path / "runs" / "rank", group=given), previous) == group
+    init = None
+    if previous is not None:
+        init = tmp_path / "imitation.safetensors"
+        write_weights(init, {}, {**read_card(written(tmp_path)), "config": {"run": previous}})
+    config = config_of(tmp_path / "runs" / "rank", group=given)
+    assert wandb_group(config, None if init is None else str(init)) == group
 
 
 @pytest.mark.parametrize(("setting", "mode"), [("auto", "disabled"), ("online", "online")])
