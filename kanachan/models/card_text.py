@@ -29,7 +29,7 @@ def card_sections(card: Mapping[str, Any]) -> dict[str, list[str]]:
         ]
     if "teacher" in card:
         share = card["objective"].get("teacher_share", 1.0)
-        rest = "in place of the actions taken" if share == 1 else f"with {share:g} of the loss; the rest: actions taken"
+        rest = "instead of the actions taken" if share == 1 else f"with {share:g} of the loss; the rest: actions taken"
         sections["Teacher"] = [f"learned the probabilities of {teacher_name(card)}, {rest}"]
     sections["Games"] = _games(card)
     sections["Training"] = _training(card)

@@ -49,7 +49,7 @@ def chosen_batch(config: TrainConfig, devices: Devices, *, is_resumed: bool) -> 
     if data.batch is None:
         origin = f"the default of stage {config.stage}"
         if batch != default:
-            origin += f" is {default}, rounded up to what {world} devices can share"
+            origin += f" is {default}, rounded up to equal micro-batches on {world} device{'s' * (world > 1)}"
     chosen = f"batch: {batch:,} ({origin}), {micro_batch:,} at once on each device ({reason})"
     if devices.is_gpu and config.stage != REWARD and 2 * micro_batch <= most and data.micro_batch is None:
         chosen += f"; --data.batch {most * world} would keep {'the GPU' if world == 1 else 'all GPUs'} busy"

@@ -121,10 +121,11 @@ def checkpoint_to_resume(folder: Path, schedule: Schedule) -> tuple[Path, dict[s
         path, checkpoint = _newest_checkpoint(folder, (UNCOOLED_NAME,))
     step, was = checkpoint["global_step"], Schedule(*checkpoint["schedule"])
     if was != schedule and schedule.cooldown_start < step <= schedule.last_step:
+        left = schedule.last_step - step
+        shorter = f", or a shorter --optim.cooldown, for instance {left}" if left > 1 else ""  # 1 is the whole run
         raise ValueError(
             f"{path}: has taken {step:,} steps at the full learning rate, but the cool-down of a run of "
-            f"{schedule.last_step:,} steps begins after {schedule.cooldown_start:,}: give more --run.steps, or a "
-            f"shorter --optim.cooldown, for instance {schedule.last_step - step}"
+            f"{schedule.last_step:,} steps begins after {schedule.cooldown_start:,}: give more --run.steps{shorter}"
         )
     if step > schedule.last_step:
         raise ValueError(
@@ -253,7 +254,6 @@ class CheckpointCallback(L.Callback):
     ) -> None:
         self.path = folder / LAST_NAME
         self.schedule = schedule
-        self.last_step = schedule.last_step
         self.ancestry = ancestry
         self.other_weights = dict(other_weights)
         """hashes of the weights that are used besides --init, by setting (`require_same_inputs`)"""
@@ -279,10 +279,10 @@ class CheckpointCallback(L.Callback):
         trainer.fit_loop.epoch_loop._broadcast_sigterm_tensor = lambda: None  # type: ignore[method-assign]
         self._due = time.monotonic() + self._seconds
         self._saved_step = step = trainer.global_step
-        if 0 < step == self.schedule.cooldown_start < self.last_step and trainer.is_global_zero:
+        if 0 < step == self.schedule.cooldown_start < self.schedule.last_step and trainer.is_global_zero:
             assert trainer.ckpt_path is not None
             self._keep_uncooled(Path(trainer.ckpt_path))
-        if 0 < step < self.last_step and step % self._steps_between_validations == 0:
+        if 0 < step < self.schedule.last_step and step % self._steps_between_validations == 0:
             _validate(trainer)
 
     def on_train_batch_end(
@@ -293,8 +293,8 @@ class CheckpointCallback(L.Callback):
             return
         step = trainer.global_step
         wish = self._wish(trainer, step, max(1, _BATCHES_BETWEEN_STOP_CHECKS // trainer.accumulate_grad_batches))
-        cools = step == self.schedule.cooldown_start < self.last_step
-        if wish or cools or step == self.last_step:
+        cools = step == self.schedule.cooldown_start < self.schedule.last_step
+        if wish or cools or step == self.schedule.last_step:
             # Lightning calls the module after its callbacks, but the row of this step must precede the checkpoint.
             module = logged(pl_module)
             module.log_if_due()
@@ -306,7 +306,7 @@ class CheckpointCallback(L.Callback):
             self._stop(step)
         if step % self._steps_between_validations == 0 and step != self._saved_step:
             self._loops_before_validation = deepcopy(trainer._checkpoint_connector._get_loops_state_dict())
-        if step == self.last_step:
+        if step == self.schedule.last_step:
             trainer.val_check_batch = 1  # Lightning also validates after the last step, whatever its number
 
     def on_validation_batch_start(

@@ -271,8 +271,10 @@ def _in_its_folder(config: TrainConfig, given: _Given, folder: Path) -> TrainCon
     if output is not None and Path(output).resolve() != folder.resolve():
         raise ValueError(f"--output {output}: --resume {resume} continues in its own folder; remove --output")
     if not holds_run(folder):
-        hint = ": the run ended before writing one: start it again" if (folder / CONFIG_NAME).is_file() else ""
-        raise ValueError(f"--resume {resume}: there is no checkpoint in {folder / CHECKPOINTS}{hint}")
+        raise ValueError(
+            f"--resume {resume}: there is no checkpoint in {folder / CHECKPOINTS}: the run ended before writing one: "
+            "start it again"
+        )
     return replace(config, run=replace(config.run, out=str(folder)))
 
 

@@ -88,11 +88,19 @@ def _deepspeed_file(path: Path, stage: int) -> dict[str, Any]:
     for key, setting in _OURS.items():
         if key in config:
             raise ValueError(f"--run.deepspeed {path}: remove {key}: it is set by {setting}")
-    if config.get("zero_optimization", {}).get("stage", stage) != stage:
+    zero = config.get("zero_optimization", {})
+    if not isinstance(zero, dict):
+        raise ValueError(f"--run.deepspeed {path}: zero_optimization: an object is expected")
+    if zero.get("stage", stage) != stage:
         raise ValueError(
-            f"--run.deepspeed {path}: zero_optimization.stage is {config['zero_optimization']['stage']}, and "
-            f"--run.strategy is zero{stage}"
+            f"--run.deepspeed {path}: zero_optimization.stage is {zero['stage']}, and --run.strategy is zero{stage}"
         )
+    for key in ("offload_optimizer", "offload_param"):
+        if key in zero:
+            raise ValueError(
+                f"--run.deepspeed {path}: remove zero_optimization.{key}: optimiser states and parameters stay on the "
+                "device"
+            )
     return config
 
 

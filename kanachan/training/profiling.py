@@ -29,7 +29,8 @@ class StepProfiler(L.Callback):
         self, trainer: L.Trainer, pl_module: L.LightningModule, batch: Any, batch_idx: int
     ) -> None:
         if self._first is None:
-            self._first = trainer.global_step + _UNPROFILED_STEPS
+            last = trainer.max_steps - 1
+            self._first = min(trainer.global_step + _UNPROFILED_STEPS, last)
         begins = trainer.global_step == self._first and batch_idx % trainer.accumulate_grad_batches == 0
         if begins and trainer.is_global_zero:
             is_gpu = trainer.strategy.root_device.type == "cuda"

@@ -1,6 +1,5 @@
 """Stage reward, outside the curriculum: the reward predictor."""
 
-import torch
 from torch import Tensor
 
 from kanachan.config import OptimConfig, TrainConfig
@@ -62,7 +61,6 @@ class RewardModule(LoggedModule):
         means |= moments(target_NS.mean(), target_NS.square().mean(), error_NS.square().mean())
         self._sums.add_means(means, weight=len(target_NS))
 
-    @torch.no_grad()
     def on_validation_epoch_end(self) -> None:
         row, count = means_of(self._sums.take(self.trainer))
         self.log_validation({**with_explained_variance(row), f"{PREFIX}rows": count})

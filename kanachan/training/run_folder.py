@@ -45,7 +45,15 @@ SECTIONS: dict[str, type] = {
 MAY_CHANGE = frozenset(
     {
         *("run.out", "run.accelerator", "run.devices", "run.strategy", "run.deepspeed", "run.attention", "run.threads"),
-        *("run.recompute", "run.checkpoint_minutes", "run.wandb", "run.group", "run.tensorboard", "run.profile"),
+        *(
+            "run.compile",
+            "run.recompute",
+            "run.checkpoint_minutes",
+            "run.wandb",
+            "run.group",
+            "run.tensorboard",
+            "run.profile",
+        ),
         *("data.path", "data.verify", "data.micro_batch"),
         *("selfplay.backend", "selfplay.address", "selfplay.processes"),
         # the files may have moved; the checkpoint has their hashes

@@ -137,8 +137,12 @@ def settings_of(values: Mapping[str, Any], path: Path) -> dict[str, Any]:
     sections = {name.partition(".")[0] for name in all_settings() if "." in name}
     given: dict[str, Any] = {}
     for key, value in values.items():
-        is_section = key in sections and isinstance(value, Mapping)
-        given |= {f"{key}.{name}": entry for name, entry in value.items()} if is_section else {str(key): value}
+        if key not in sections:
+            given[str(key)] = value
+        elif isinstance(value, Mapping | None):
+            given |= {f"{key}.{name}": entry for name, entry in (value or {}).items()}
+        else:
+            raise ValueError(f"{path}: {key} is a group of settings: `{key}: {{name: value}}` is expected, not {value}")
     try:
         return {name: known_setting(name).value(value) for name, value in given.items()}
     except ValueError as error:

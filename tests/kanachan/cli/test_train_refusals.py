@@ -83,6 +83,7 @@ FILES = [
     ("run: {steps: abc}", "run.steps: a whole number (or null) expected, got 'abc'"),
     ("stage: imitate", "stage: one of imitation, round_delta, rank, grading, reward, policy expected"),
     ("- 8", "settings"),
+    ("data: 8", "data is a group of settings: `data: {name: value}` is expected, not 8"),
     ("{", "YAML"),
     ("\udcff", "not YAML"),
 ]

@@ -139,6 +139,7 @@ def test_a_run_that_already_has_the_length_is_not_trained_further(
     ("changes", "words"),
     [
         ([*LONGER, "--optim.cooldown", "15"], "has taken 8 steps at the full learning rate"),
+        (["--run.steps", "9"], "begins after 7: give more --run.steps\n"),
         (["--run.steps", "7"], "has taken 8 steps"),
         ([*LONGER, "--optim.warmup", "2"], "optim.warmup was 5"),
     ],

@@ -20,3 +20,9 @@ def test_a_profile_is_a_table_and_a_trace_of_the_operations(shards: Path, tmp_pa
     names = [event["name"] for event in events]
     assert sum("Optimizer.step#" in name for name in names) == 3  # of the 8 steps the first five are not profiled
     assert not list((tmp_path / "run").glob(".part*"))
+
+
+@pytest.mark.slow
+def test_the_last_step_of_a_short_run_is_profiled(shards: Path, tmp_path: Path) -> None:
+    assert run("imitation", shards, tmp_path / "run", "--run.steps", "2", "--run.profile", "1") == 0
+    assert "aten::" in (tmp_path / "run" / "profile.txt").read_text()

@@ -202,6 +202,8 @@ def test_a_network_that_does_not_fit_is_sharded(monkeypatch: pytest.MonkeyPatch)
         ({"optimizer": {"type": "Adam"}}, "remove optimizer: it is set by optim"),
         ({"train_batch_size": 4}, "remove train_batch_size: it is set by data.batch"),
         ({"zero_optimization": {"stage": 3}}, "stage is 3, and --run.strategy is zero2"),
+        ({"zero_optimization": True}, "zero_optimization: an object is expected"),
+        ({"zero_optimization": {"offload_param": {}}}, "remove zero_optimization.offload_param"),
         ([], "a JSON object is expected"),
     ],
 )
