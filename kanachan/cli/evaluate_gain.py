@@ -180,9 +180,11 @@ def _measured(seats: "LearnerSeats", returns: _Returns, arguments: argparse.Name
 
 
 def _require_unseen(name: str, card: Mapping[str, Any], seats: "LearnerSeats") -> None:
-    """Raises ValueError if the policy `name` has learned from the games used to estimate its gain: games of the same
-    self-play in the train split, or in another split if the shares of the splits differ."""
-    shards, learned = seats.shards, card.get("data", {}).get(SELF_PLAY, [])
+    """Raises ValueError if the policy `name`, or one that it started from, has learned from the games used to estimate
+    its gain: games of the same self-play in the train split, or in another split if the shares of the splits differ."""
+    shards = seats.shards
+    runs = [card.get("data", {}), *card.get("lineage", [])]
+    learned = [settings for run in runs for settings in run.get(SELF_PLAY, [])]
     for run, made in zip(seats.runs, shards.made[SELF_PLAY], strict=True):
         same = [each for each in learned if all(each.get(key) == value for key, value in run.as_json().items())]
         if any(shards.split == "train" or each["fractions"] != made["fractions"] for each in same):

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from annotate.runtime.files import replacing
 from annotate.vocabulary import Vocabulary, vocabulary_named
 from kanachan.config import ModelConfig, ObjectiveConfig, RewardConfig, StageName
+from kanachan.data.shard_folder import SELF_PLAY
 from kanachan.models.card import CARD_KEY, FORMAT_VERSION, file_hash, read_card, weights_file
 from kanachan.models.learned_games import GAMES_KEY, LearnedGames
 from kanachan.models.reference import name_of
@@ -140,10 +141,10 @@ def interpolated(old: Weights, new: Weights, share: float) -> Mapping[str, Tenso
 
 
 def lineage_of(weights: Weights) -> list[dict[str, Any]]:
-    """Returns the stages that led to these weights, their own last: file hash, length and metrics of each stage, and
-    the name if the package has the weights."""
+    """Returns the stages that led to these weights, their own last: file hash, length and metrics of each stage, the
+    name if the package has the weights, and the settings of the self-play whose games it has learned from."""
     card = weights.card
-    name = name_of(weights.path)
+    name, self_play = name_of(weights.path), card.get("data", {}).get(SELF_PLAY)
     own = {
         "stage": card["stage"],
         **({} if name is None else {"name": name}),
@@ -152,6 +153,7 @@ def lineage_of(weights: Weights) -> list[dict[str, Any]]:
         "samples": card.get("samples"),
         "metrics": card.get("metrics"),
         **({TEACHER_KEY: card[TEACHER_KEY]} if TEACHER_KEY in card else {}),
+        **({} if self_play is None else {SELF_PLAY: self_play}),
     }
     return [*card.get("lineage", []), own]
 

@@ -37,6 +37,8 @@ def run_phase(phase: Phase, log: Path, stop: StopRequest) -> None:
     has shown its own message."""
     if phase.is_done():
         return
+    if stop.received is not None:
+        raise PhaseStopped(f"stopped by {stop.received.name}")
     print(phase.as_typed, flush=True)
     with open(log, "a", encoding="utf-8") as file:
         file.write(f"{phase.as_typed}\n")
@@ -63,5 +65,5 @@ def _awaited(process: subprocess.Popen[bytes], stop: StopRequest) -> int:
             return process.wait(_SECONDS_BETWEEN_LOOKS)
         except subprocess.TimeoutExpired:
             if stop.received is not None and not is_told:
-                process.send_signal(stop.received)
+                process.terminate()  # Python ends silently by it while it imports, unlike by Ctrl-C's signal
                 is_told = True

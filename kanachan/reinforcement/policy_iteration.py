@@ -27,8 +27,12 @@ from annotate.runtime.signals import StopRequest, noting_stop_signals
 from kanachan.config import SPLITS, WEIGHTS_NAME, TrainConfig
 from kanachan.data.dataset_card import CARD_NAME as CARD_OF_SHARDS
 from kanachan.data.shard_folder import splits_in
-from kanachan.models.card import read_card, vocabulary_of
+from kanachan.models.card import read_card, vocabulary_of, weights_hash
+from kanachan.models.device import chosen_device
 from kanachan.models.weights import CARD_NAME, interpolated, read_weights, write_card, write_weights
+from kanachan.objectives.stages import require_scoring
+from kanachan.play.agent_spec import parse_mixture
+from kanachan.play.selfplay import SelfPlay
 from kanachan.policy_config import SelfPlayConfig
 from kanachan.reinforcement.phases import Phase, PhaseStopped, run_phase
 from kanachan.reinforcement.policy_gate import Gate
@@ -95,18 +99,22 @@ class Iteration:
     def candidate(self, share: float) -> Path:
         return self.folder / "gate" / f"share-{share:g}.safetensors"
 
+    @property
+    def players(self) -> list[str]:
+        """The players of the games, with their shares of the seats."""
+        selfplay = self.config.selfplay
+        player = f"{self.policy}{':int8' if selfplay.int8 else ''}@{selfplay.temperature:g}"
+        return [f"{player}={selfplay.share_of_policy:.9g}", *selfplay.opponents] if selfplay.opponents else [player]
+
     def _selfplay(self) -> list[str]:
         selfplay = self.config.selfplay
-        assert selfplay.games is not None
-        player = f"{self.policy}{':int8' if selfplay.int8 else ''}@{selfplay.temperature:g}"
-        seats = [f"{player}={selfplay.share_of_policy:.9g}", *selfplay.opponents] if selfplay.opponents else [player]
         options = ["-n", str(selfplay.games), "--explore", f"{selfplay.explore:g}"]
         options += ["--rules", selfplay.rules, "--style", selfplay.style]
         options += ["--seed", self._seed, "--fractions", FRACTIONS, "-o", str(self.games)]
         for name in ("backend", "address", "processes", "device"):
             value = getattr(selfplay, name)
             options += [] if value is None else [f"--{name}", str(value)]
-        return [*seats, *options]
+        return [*self.players, *options]
 
     def _train(self, stage: str, out: str, arguments: list[str]) -> Phase:
         run = self.config.run
@@ -141,8 +149,9 @@ class Iteration:
 
 def run_iterations(config: TrainConfig) -> int:
     """Runs the missing iterations of the folder; returns the exit status. Raises ValueError if this is one of several
-    processes, the folder has more iterations, the devices cannot train with these settings, or there are too few games
-    for all splits; OSError if something cannot be written, another process uses the folder, or a command failed."""
+    processes, the folder has more iterations, the games cannot be played or learned from, the devices cannot train with
+    these settings, or there are too few games for all splits; OSError if something cannot be written, another process
+    uses the folder, or a command failed."""
     policy = config.init
     assert policy is not None, "checked with the settings"
     devices = devices_of(config.run)
@@ -156,8 +165,12 @@ def run_iterations(config: TrainConfig) -> int:
             "gives; --selfplay.backend ray plays on several machines"
         )
     out = Path(config.run.out)
-    _require_no_more(out, config.selfplay.iterations)
-    _require_update(config, devices)
+    num_done = _num_done(out, config.selfplay.iterations)
+    if num_done < config.selfplay.iterations:
+        # --init may be gone after the first iteration
+        newest = policy if num_done == 0 else str(Iteration(config, num_done - 1, policy).result)
+        _require_games(config, newest)
+        _require_update(replace(config, init=newest), devices)
     out.mkdir(parents=True, exist_ok=True)
     config = replace(config, run=replace(config.run, group=wandb_group(config, None)))
     refusal = f"{out}: another process is training in this folder"
@@ -180,6 +193,29 @@ def run_iterations(config: TrainConfig) -> int:
     return 0
 
 
+def _require_games(config: TrainConfig, policy: str) -> None:
+    """Raises ValueError if the policy cannot play with these opponents on this device, or if an opponent is the policy
+    itself at another temperature, so that the update could not learn from the games."""
+    selfplay = config.selfplay
+    specs, shares = parse_mixture(Iteration(config, 0, policy).players)
+    vocabulary, players = vocabulary_of(policy), tuple(spec.text for spec in specs)
+    SelfPlay(vocabulary=vocabulary, players=players, shares=shares, explore=selfplay.explore)
+    chosen_device(selfplay.device)
+    for spec in specs[1:]:
+        for path in spec.files:
+            require_scoring(read_card(path)["stage"], path)
+            if (num_seats := vocabulary_of(path).num_seats) != vocabulary.num_seats:
+                raise ValueError(
+                    f"selfplay.opponents: {path} is for games of {num_seats} players, and {policy} for games of "
+                    f"{vocabulary.num_seats}"
+                )
+            if spec.temperature not in (None, selfplay.temperature) and weights_hash(path) == weights_hash(policy):
+                raise ValueError(
+                    f"selfplay.opponents: {spec.text} has the weights of the policy, which plays at the temperature "
+                    f"{selfplay.temperature:g} (selfplay.temperature): give it the same, or none"
+                )
+
+
 def _require_update(config: TrainConfig, devices: Devices) -> None:
     """Raises ValueError if the devices cannot train with these settings, which the updates would report after hours."""
     assert config.init is not None
@@ -190,13 +226,15 @@ def _require_update(config: TrainConfig, devices: Devices) -> None:
     strategy_of(replace(config, data=data), devices, sum(parameter.numel() for parameter in network.parameters()))
 
 
-def _require_no_more(out: Path, iterations: int) -> None:
+def _num_done(out: Path, iterations: int) -> int:
+    """Returns the number of complete iterations; raises ValueError if there are more than the given number."""
     done = len(list(out.glob(f"{ITERATION}*/{POLICY_NAME}")))
     if done > iterations:
         raise ValueError(
             f"selfplay.iterations={iterations}: {out} has {done} iterations already; the policy of an earlier one is "
             f"{out / ITERATION}NNN/{POLICY_NAME}"
         )
+    return done
 
 
 def _run(iteration: Iteration, out: Path, stop: StopRequest) -> None:

@@ -34,7 +34,9 @@ from kanachan.training.run_folder import (
     CHECKPOINTS,
     CONFIG_NAME,
     LENGTH,
+    LENGTH_OF_ITERATIONS,
     MAY_CHANGE,
+    OTHER_WEIGHTS,
     SECTIONS,
     holds_run,
     load_config,
@@ -64,7 +66,8 @@ _CONFIG_HELP = "YAML file that overrides the stage's defaults; may be repeated"
 _RESUME_HELP = (
     "folder of a run to resume with its own settings; auto: resume the run in --output, if there is one (give all "
     "settings of its command again). --resume RUN trains a run further, even if it has ended, with other values of "
-    f"{', '.join(sorted(LENGTH))}. Settings that may always change: {', '.join(sorted(MAY_CHANGE - {'run.out'}))}"
+    f"{', '.join(sorted(LENGTH))}, or, if it has iterations, of {', '.join(LENGTH_OF_ITERATIONS)}. Settings that may "
+    f"always change: {', '.join(sorted(MAY_CHANGE - {'run.out'}))}"
 )
 _SHORT = {"-o": "--run.out", "--output": "--run.out"}
 """options that all commands have, and their settings here"""
@@ -294,7 +297,11 @@ def _resumed(config: TrainConfig, given: _Given, *, is_named: bool) -> TrainConf
     names = SIZES if config.init is not None and SIZE not in given.line else ()
     taken = {name: getattr(saved.model, name) for name in names if not given.has(f"model.{name}")}
     config = replace(config, model=replace(config.model, **taken))
-    require_same(saved, config, MAY_CHANGE | LENGTH if is_named else MAY_CHANGE)
+    may_change = MAY_CHANGE | LENGTH if is_named else MAY_CHANGE
+    if config.selfplay.games is not None:
+        # updates get their settings when they begin; there is no checkpoint with hashes of other weights
+        may_change = may_change - OTHER_WEIGHTS - LENGTH | (LENGTH_OF_ITERATIONS if is_named else frozenset())
+    require_same(saved, config, may_change)
     return config
 
 

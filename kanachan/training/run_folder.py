@@ -42,6 +42,11 @@ SECTIONS: dict[str, type] = {
     "selfplay": SelfPlayConfig,
 }
 
+OTHER_WEIGHTS = frozenset(
+    {"objective.prior", "objective.reward", "objective.teacher", "policy.reward", "policy.magnet"}
+)
+"""settings that name weights used besides --init"""
+
 MAY_CHANGE = frozenset(
     {
         *("run.out", "run.accelerator", "run.devices", "run.strategy", "run.deepspeed", "run.attention", "run.threads"),
@@ -57,13 +62,16 @@ MAY_CHANGE = frozenset(
         *("data.path", "data.verify", "data.micro_batch"),
         *("selfplay.backend", "selfplay.address", "selfplay.processes"),
         # the files may have moved; the checkpoint has their hashes
-        *("objective.prior", "objective.reward", "objective.teacher", "policy.reward", "policy.magnet"),
+        *OTHER_WEIGHTS,
     }
 )
 """settings that a resumed run may change: locations, devices and logging, but nothing that changes the results"""
 
-LENGTH = frozenset({"run.steps", "run.passes", "run.early_stopping", "optim.cooldown", "selfplay.iterations"})
+LENGTH = frozenset({"run.steps", "run.passes", "run.early_stopping", "optim.cooldown"})
 """settings that --resume RUN may change too: the run is trained further"""
+
+LENGTH_OF_ITERATIONS = frozenset({"selfplay.iterations"})
+"""the same for a run of iterations"""
 
 
 def save_config(config: TrainConfig, path: Path) -> None:
@@ -108,7 +116,7 @@ def require_same(was: TrainConfig, now: TrainConfig, may_change: Collection[str]
     if changed:
         listed = ", ".join(f"{key} was {saved[key]}, is {given[key]}" for key in changed)
         advice = "start a new one with another --output"
-        if LENGTH.issuperset(changed):
+        if LENGTH.issuperset(changed) and now.selfplay.games is None:
             advice = f"to train it further, give --resume {now.run.out} and only the new length"
         raise ValueError(f"a resumed run keeps its settings ({listed}): {advice}")
 

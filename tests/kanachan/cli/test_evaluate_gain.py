@@ -1,6 +1,7 @@
 """kanachan-evaluate --gain: from games of self-play to a verdict, and the input that it refuses."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -82,12 +83,16 @@ def test_the_gain_of_a_small_change_is_measured_and_reproducible(
     assert other["gain"]["value"] == pytest.approx(content["gain"]["value"], rel=1e-3)
 
 
-def test_games_that_the_policy_has_learned_from_are_refused(
-    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("entries", [lambda made: {"data": made}, lambda made: {"lineage": [made]}])
+def test_games_that_the_policy_or_an_earlier_one_has_learned_from_are_refused(
+    entries: Callable[[dict[str, Any]], dict[str, Any]],
+    folder: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     weights, shards = read_weights(folder / "near"), open_shards(folder / "games", "test")
     played = [{**shards.made[SELF_PLAY][0], "fractions": [0.5, 0.0, 0.5]}]
-    write_weights(tmp_path / "weights.safetensors", weights.tensors, weights.card | {"data": {SELF_PLAY: played}})
+    write_weights(tmp_path / "weights.safetensors", weights.tensors, weights.card | entries({SELF_PLAY: played}))
     assert main(["--gain", str(tmp_path), str(folder / "old"), str(folder / "games")]) == 1
     assert f"{tmp_path} has learned from games of its test split" in capsys.readouterr().err
 

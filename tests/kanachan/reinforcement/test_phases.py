@@ -5,6 +5,7 @@ import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
+from threading import Timer
 
 import pytest
 
@@ -32,12 +33,24 @@ def test_a_phase_that_fails_is_named_as_a_user_would_type_it(tmp_path: Path, cap
     assert "no-such-option" in capfd.readouterr().err
 
 
-def test_a_request_to_stop_reaches_the_command(tmp_path: Path) -> None:
+def test_a_request_to_stop_reaches_the_command_which_ends_without_a_traceback(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    stop = StopRequest()
+    timer = Timer(0.5, stop, (signal.SIGINT, None))  # while the command imports
+    timer.start()
+    endless = Phase("selfplay", ["rule", "-n", "100000", "-o", str(tmp_path / "games")], lambda: False)
+    with pytest.raises(PhaseStopped, match="stopped by SIGINT"):
+        run_phase(endless, tmp_path / "log", stop)
+    assert "Traceback" not in capfd.readouterr().err
+
+
+def test_no_command_begins_after_a_request_to_stop(tmp_path: Path) -> None:
     stop = StopRequest()
     stop(signal.SIGTERM, None)
-    endless = Phase("selfplay", ["rule", "-n", "100000", "-o", str(tmp_path / "games")], lambda: False)
     with pytest.raises(PhaseStopped, match="stopped by SIGTERM"):
-        run_phase(endless, tmp_path / "log", stop)
+        run_phase(models(tmp_path / "never"), tmp_path / "log", stop)
+    assert not (tmp_path / "log").exists()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a process with its parent")

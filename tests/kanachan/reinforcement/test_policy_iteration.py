@@ -76,6 +76,35 @@ def test_settings_that_only_the_updates_use_are_checked_before_the_games(
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.parametrize(
+    ("games", "message"),
+    [
+        ({"opponents": ("ruel=0.5",)}, "ruel: no player of this name"),
+        ({"opponents": ("reference/3p=0.5",)}, "reference/3p is for games of 3 players"),
+        ({"opponents": ("reference/reward=0.5",)}, "reference/reward: a reward predictor"),
+        ({"opponents": ("rule=0.5", "WEIGHTS@1=0.2")}, "has the weights of the policy, which plays at .* 0.7"),
+        ({"device": "cuda:99"}, "--device cuda:99: torch sees"),
+    ],
+)
+def test_games_that_cannot_be_played_or_learned_from_are_refused_before_anything_is_written(
+    tmp_path: Path, games: dict[str, Any], message: str
+) -> None:
+    weights = str(written(tmp_path / "weights", layers=1))
+    if "opponents" in games:
+        games["opponents"] = tuple(player.replace("WEIGHTS", weights) for player in games["opponents"])
+    with pytest.raises(ValueError, match=message):
+        run_iterations(replace(config(tmp_path, **games), init=weights))
+    assert not (tmp_path / "run").exists()
+
+
+def test_complete_iterations_are_resumed_without_the_weights_that_they_began_with(tmp_path: Path) -> None:
+    given = replace(config(tmp_path), init=str(tmp_path / "gone"))
+    result = Iteration(given, 0, "gone").result
+    written(tmp_path / "weights", "policy", layers=1).rename(result.parent.mkdir(parents=True) or result)
+    assert run_iterations(given) == 0
+    assert (tmp_path / "run/weights.safetensors").is_file()
+
+
 def test_games_are_not_complete_until_all_of_their_files_are_in_place(tmp_path: Path) -> None:
     iteration = Iteration(config(tmp_path), 0, "old")
     iteration.folder.mkdir(parents=True)
