@@ -1,8 +1,5 @@
-"""Benchmarks of the program on this machine: launch/benchmark.sh. Reading and training are compared with a plain
-implementation; both are measured in turns, since a shared machine's speed changes by the minute.
-
-Shapes: B decisions, T tokens, N numbers, D width.
-"""
+"""Benchmarks of the program on this machine: launch/benchmark.sh. Reading is compared with a plain implementation; both
+are measured in turns, since a shared machine's speed changes by the minute."""
 
 import argparse
 import io
@@ -20,9 +17,7 @@ from itertools import chain, count, islice, repeat
 from pathlib import Path
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.utils.data import DataLoader, Dataset
 
 from annotate.annotation import format_line, parse_line
 from annotate.records.reading import find_records, read_games
@@ -128,85 +123,22 @@ def batches_of(shards: Path, batch: int, micro_batch: int) -> Iterator[Batch]:
     return chain.from_iterable(repeat(TrainLoader(open_shards(shards, "train"), config, 0, Share(0, 1))))
 
 
-# A training step, including its data, compared with a plain implementation: lines of text parsed again in each epoch,
-# `default_collate`, all rows padded to one fixed length, and torch's `nn.TransformerEncoder` over situation and
-# candidates together.
+# A training step, including its data.
 
-LENGTH = 184
-"""tokens of a row of the plain network: numbers, sparse features, events, candidates, padding"""
 STEPS = 3
 """number of steps of the function that `steps_of` returns"""
 _DROPOUT = 0.1
-_FIRST = (1 + len(_V.numeric), 1 + len(_V.numeric) + _V.sparse.size)  # first sparse feature, first event
-_FIRST_ACTION = _FIRST[1] + _V.progression.size
 
 
-class Lines(Dataset):
-    """A data set that parses a line each time it is read."""
-
-    def __init__(self, lines: list[str]) -> None:
-        self.lines = lines
-
-    def __len__(self) -> int:
-        return len(self.lines)
-
-    def __getitem__(self, index: int) -> dict[str, Tensor]:
-        annotation = parse_line(self.lines[index], _V)
-        tokens = [
-            *range(1, _FIRST[0]),
-            *(_FIRST[0] + token for token in annotation.sparse),
-            *(_FIRST[1] + token for token in annotation.progression),
-        ]
-        first_candidate = len(tokens)
-        tokens += [_FIRST_ACTION + token for token in annotation.actions]
-        assert len(tokens) <= LENGTH
-        position = torch.arange(LENGTH)
-        return {
-            "token": F.pad(torch.tensor(tokens), (0, LENGTH - len(tokens))),
-            "is_candidate": (position >= first_candidate) & (position < len(tokens)),
-            "numeric": torch.tensor(annotation.numeric, dtype=torch.float32) / 10_000,
-            "chosen": torch.tensor(first_candidate + annotation.chosen),
-        }
-
-
-class PlainNetwork(nn.Module):
-    """The network of the plain implementation."""
-
-    def __init__(self, model: ModelConfig) -> None:
-        super().__init__()
-        self.token = nn.Embedding(_FIRST_ACTION + _V.action.size, model.width, padding_idx=0)
-        self.position = nn.Parameter(torch.randn(LENGTH, model.width))
-        self.number = nn.Parameter(torch.randn(len(_V.numeric), model.width))
-        layer = nn.TransformerEncoderLayer(
-            model.width, model.heads, model.feedforward, model.dropout, F.gelu, batch_first=True, norm_first=True
-        )
-        self.encoder = nn.TransformerEncoder(layer, model.layers, enable_nested_tensor=False)
-        self.head = nn.Linear(model.width, 1)
-
-    def forward(self, batch: dict[str, Tensor]) -> Tensor:
-        """Computes the cross-entropy of the actions taken."""
-        hidden_BTD = self.token(batch["token"]) + self.position
-        number_BND = batch["numeric"][:, :, None] * self.number
-        hidden_BTD = hidden_BTD + F.pad(number_BND, (0, 0, 0, LENGTH - number_BND.shape[1]))
-        hidden_BTD = self.encoder(hidden_BTD, src_key_padding_mask=batch["token"] == 0)
-        logit_BT = self.head(hidden_BTD).squeeze(2).masked_fill(~batch["is_candidate"], -torch.inf)
-        return F.cross_entropy(logit_BT, batch["chosen"])
-
-
-def measure_train(lines: list[str], shards: Path, model: ModelConfig, repeats: int) -> list[Estimate]:
-    """Measures training from shards on disk to updated weights: in fp32, compared with the plain implementation from
-    lines of text; and, if the CPU has bf16 units, in bf16, compared with fp32."""
-    batch, decisions = DEFAULT_BATCH, STEPS * DEFAULT_BATCH
-    plain_network = PlainNetwork(model)
-    loader = DataLoader(Lines(lines), batch_size=batch, shuffle=True, drop_last=True)
-    plain_losses = (plain_network(each) for each in chain.from_iterable(repeat(loader)))
+def measure_train(shards: Path, model: ModelConfig, repeats: int) -> list[Estimate]:
+    """Measures training from shards on disk to updated weights: in fp32 and, if the CPU has bf16 units, in bf16,
+    compared with fp32."""
+    decisions = STEPS * DEFAULT_BATCH
     num_parameters, in_fp32 = _fresh_steps(shards, model, use_bf16=False)
-    bodies = [in_fp32, steps_of(plain_network, plain_losses, 1)]
-    bodies += [_fresh_steps(shards, model, use_bf16=True)[1]] if _has_bf16() else []
-    fp32, plain, *bf16 = in_turns(bodies, repeats)
-    what = f"train, {num_parameters:,} parameters, batch {batch}"
-    plainly = f"nn.TransformerEncoder on {LENGTH} tokens, lines parsed, default_collate"
-    first = Estimate("train", what, decisions / fp32, plainly, decisions / plain)
+    bodies = [in_fp32, *([_fresh_steps(shards, model, use_bf16=True)[1]] if _has_bf16() else [])]
+    fp32, *bf16 = in_turns(bodies, repeats)
+    what = f"train, {num_parameters:,} parameters, batch {DEFAULT_BATCH}"
+    first = Estimate("train", what, decisions / fp32)
     return [first, *(Estimate("train", f"{what}, bf16", decisions / s, "in fp32", decisions / fp32) for s in bf16)]
 
 
@@ -333,7 +265,7 @@ def _measure(arguments: argparse.Namespace) -> None:
             estimates.append(measure_data(lines, shards, repeats))
         if "train" in parts:
             model = replace(MODEL_SIZES[arguments.size], dropout=_DROPOUT)
-            estimates += measure_train(lines, shards, model, repeats)
+            estimates += measure_train(shards, model, repeats)
         if parts & {"arena", "selfplay"}:  # last, since players set torch to one thread
             estimates += measure_playing(parts, arguments.games, repeats, work)
     print(f"{'':<58}{'decisions/s':>12}{'games/s':>9}")

@@ -69,18 +69,12 @@ class Iteration:
         self.reward = config.policy.reward or str(self.folder / "reward")
         self._seed = str(config.run.seed + number)
 
-    @property
-    def updates(self) -> list[Path]:
-        """The folders of the updates up to this one."""
-        return [self.folder.parent / f"{ITERATION}{number:03}" / self.update.name for number in range(self.number + 1)]
-
     def fits(self) -> Iterator[tuple[str, Phase]]:
         """Yields the phases before the gate, by name."""
         # the card is written after all shards
         yield "games", Phase("selfplay", self._selfplay(), (self.games / CARD_OF_SHARDS).is_file)
         if self.fits_reward:
-            # the network is small
-            yield "reward", self._train("reward", self.reward, ["--run.devices", "1"])
+            yield "reward", self._reward_fit()
         file, is_trained = self.folder / "update.yaml", (self.update / WEIGHTS_NAME).is_file
         save_config(self._update_config(), file)
         yield "update", Phase("train", ["--config", str(file), "--resume", "auto"], is_trained)
@@ -116,14 +110,14 @@ class Iteration:
             options += [] if value is None else [f"--{name}", str(value)]
         return [*self.players, *options]
 
-    def _train(self, stage: str, out: str, arguments: list[str]) -> Phase:
+    def _reward_fit(self) -> Phase:
         run = self.config.run
-        names = ("wandb", "group", "accelerator", "threads")
-        shared = {name: getattr(run, name) for name in names if getattr(run, name) is not None}
-        options = [part for name, value in shared.items() for part in (f"--run.{name}", str(value))]
-        data = ["--data.path", str(self.games), "--run.seed", self._seed]
-        command = ["--stage", stage, *arguments, *data, "-o", out, "--resume", "auto", *options]
-        return Phase("train", command, (Path(out) / WEIGHTS_NAME).is_file)
+        command = ["--stage", "reward", "--data.path", str(self.games), "--run.seed", self._seed, "-o", self.reward]
+        command += ["--resume", "auto", "--run.devices", "1"]  # the network is small
+        for name in ("wandb", "group", "accelerator", "threads"):
+            value = getattr(run, name)
+            command += [] if value is None else [f"--run.{name}", str(value)]
+        return Phase("train", command, (Path(self.reward) / WEIGHTS_NAME).is_file)
 
     def _update_config(self) -> TrainConfig:
         config = self.config
@@ -295,8 +289,9 @@ def _row(iteration: Iteration, gate: Gate, seconds: Mapping[str, float]) -> dict
     update = read_card(iteration.update)
     games = iteration.config.selfplay.games
     assert games is not None
+    updates = [Iteration(iteration.config, number, "").update for number in range(iteration.number + 1)]
     row = {
-        AXIS: float(sum(read_card(folder)["samples"] for folder in iteration.updates)),
+        AXIS: float(sum(read_card(folder)["samples"] for folder in updates)),
         "iteration/share_taken": gate.chosen or 0.0,
         "iteration/gain_taken": 0.0 if gate.gain is None else gate.gain["value"],
         **({"iteration/games_per_second": games / seconds["games"]} if "games" in seconds else {}),

@@ -126,12 +126,12 @@ def test_a_split_without_games_ends_the_run_with_advice(tmp_path: Path) -> None:
 def test_an_iteration_consists_of_commands_that_a_user_could_type(tmp_path: Path) -> None:
     found = commands(Iteration(config(tmp_path, opponents=("rule=0.25",)), 2, "old"))
     folder = tmp_path / "run/iteration-002"
-    train = f"--data.path {folder}/games --run.seed 2 -o {folder}"
-    shared = "--resume auto --run.wandb disabled --run.group group --run.accelerator auto"
+    train = f"--data.path {folder}/games --run.seed 2 -o {folder}/reward --resume auto --run.devices 1"
+    shared = "--run.wandb disabled --run.group group --run.accelerator auto"
     assert found == [
         f"kanachan-selfplay old@0.7=0.75 rule=0.25 -n 6 --explore 0 --rules tenhou --style south --seed 2 "
         f"--fractions 0.7,0.1,0.2 -o {folder}/games --device cpu",
-        f"kanachan-train --stage reward --run.devices 1 {train}/reward {shared}",
+        f"kanachan-train --stage reward {train} {shared}",
         f"kanachan-train --config {folder}/update.yaml --resume auto",
     ]
 
