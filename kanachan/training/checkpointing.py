@@ -1,4 +1,4 @@
-"""Checkpoints, with which a run is resumed as if it had never stopped, and stopping on a signal.
+"""Checkpoints, with which a run is resumed as if it had never stopped.
 
 A checkpoint holds the state at the end of an optimiser step, before the validation of that step, even if it is written
 during or after the validation. A resumed run whose validation is due validates first. So there is one kind of state to
@@ -6,19 +6,14 @@ restore, without any state of a validation.
 """
 
 import math
-import os
 import pickle
 import shutil
-import signal
 import sys
 import time
 import zipfile
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from enum import IntEnum
-from hashlib import sha256
 from pathlib import Path
-from types import FrameType
 from typing import Any, NamedTuple
 
 import lightning as L
@@ -31,6 +26,7 @@ from kanachan.data.loader import StepLoader
 from kanachan.training.ancestry import Ancestry
 from kanachan.training.logged_module import logged
 from kanachan.training.run_folder import BEST_NAME
+from kanachan.training.stopping import RunStopped, StopSignals, Wish, WishExchange
 
 LAST_NAME = "last.ckpt"
 PREVIOUS_NAME = "previous.ckpt"
@@ -38,15 +34,6 @@ UNCOOLED_NAME = "before-cooldown.ckpt"
 _FORMAT = "format_version"
 _VERSION = 3
 """3: has the hashes of the weights that are used besides --init"""
-_BATCHES_BETWEEN_STOP_CHECKS = 8  # on several GPUs
-
-
-class Stopped(Exception):
-    """Raised when a signal has stopped the run and its checkpoint is complete."""
-
-    def __init__(self, signal_name: str, step: int) -> None:
-        super().__init__(f"stopped by {signal_name} after step {step}")
-        self.signal_name = signal_name
 
 
 class CheckpointFiles(CheckpointIO):
@@ -186,61 +173,20 @@ def _newest_checkpoint(folder: Path, names: Sequence[str]) -> tuple[Path, dict[s
     raise ValueError(problem)
 
 
-class StopSignals:
-    """Records a stop signal, from construction until the process ends. The handler only sets a flag; all processes
-    agree on the flag at the end of a step."""
-
-    NUMBERS = (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT)
-
-    def __init__(self) -> None:
-        self.received: signal.Signals | None = None
-        for number in self.NUMBERS:
-            signal.signal(number, self._record)
-
-    def _record(self, number: int, frame: FrameType | None) -> None:
-        if number == signal.SIGINT:  # a second Ctrl-C does not wait for the step
-            signal.signal(signal.SIGINT, signal.default_int_handler)
-            os.write(2, b"\nstopping after this step; again to stop at once\n")
-        self.received = signal.Signals(number)
-
-
-class Wish(IntEnum):
-    """Request of a process after a step, in order of urgency; the most urgent one of all processes is carried out."""
-
-    NOTHING = 0
-    CHECKPOINT = 1
-    STOP = 2
-
-
-_Asked = tuple[torch.Tensor, torch.cuda.Event | None]
-"""a started exchange of wishes"""
-
-
-def _ask(own: Wish, device: torch.device) -> _Asked:
-    """Starts to find the most urgent wish of all processes, which must call it in the same order. GPUs exchange the
-    wishes between two steps while the processes continue."""
-    # a copy from unpinned memory and Lightning's reduce would both wait for the GPU
-    wish = torch.full((), int(own), dtype=torch.int32, device=device)
-    torch.distributed.all_reduce(wish, torch.distributed.ReduceOp.MAX)
-    if device.type != "cuda":
-        return wish, None
-    found = torch.empty((), dtype=torch.int32, pin_memory=True).copy_(wish, non_blocking=True)
-    event = torch.cuda.Event()  # type: ignore[no-untyped-call]
-    event.record()
-    return found, event
-
-
-def _answer(asked: _Asked) -> Wish:
-    """Returns the outcome of an exchange."""
-    found, event = asked
-    if event is not None:
-        event.synchronize()
-    return Wish(int(found))
-
-
 class CheckpointCallback(L.Callback):
-    """Writes a checkpoint into `folder` every `minutes`. If any process has received a stop signal, writes one and
-    stops the run."""
+    """Writes a checkpoint into `folder` every `minutes`, before the cool-down and after the last step. If any process
+    has received a stop signal, writes one and stops the run.
+
+    The order of a step and its validation, with Lightning's hooks:
+
+        on_train_batch_end         the row of the log; a checkpoint, if one is due; if a validation follows, the state
+                                   of Lightning's loops is noted
+        on_validation_batch_start  if a signal has come: a checkpoint of the step, with the noted state
+        on_validation_end          if the run ends early: the same
+
+    A checkpoint of a step whose validation is due therefore always precedes it; `on_train_start` of the resumed run
+    validates.
+    """
 
     def __init__(
         self,
@@ -258,7 +204,7 @@ class CheckpointCallback(L.Callback):
         self.other_weights = dict(other_weights)
         """hashes of the weights that are used besides --init, by setting (`require_same_inputs`)"""
         self.signals = signals
-        self._asked: _Asked | None = None
+        self._exchange = WishExchange()
         self._seconds = 60 * minutes
         self._due = math.inf
         self._steps_between_validations = steps_between_validations
@@ -292,7 +238,7 @@ class CheckpointCallback(L.Callback):
         if (batch_idx + 1) % trainer.accumulate_grad_batches:
             return
         step = trainer.global_step
-        wish = self._wish(trainer, step, max(1, _BATCHES_BETWEEN_STOP_CHECKS // trainer.accumulate_grad_batches))
+        wish = self._most_urgent_wish(trainer, step, trainer.accumulate_grad_batches)
         cools = step == self.schedule.cooldown_start < self.schedule.last_step
         if wish or cools or step == self.schedule.last_step:
             # Lightning calls the module after its callbacks, but the row of this step must precede the checkpoint.
@@ -312,7 +258,7 @@ class CheckpointCallback(L.Callback):
     def on_validation_batch_start(
         self, trainer: L.Trainer, pl_module: L.LightningModule, batch: Any, batch_idx: int, dataloader_idx: int = 0
     ) -> None:
-        if trainer.state.fn == "fit" and self._wish(trainer, batch_idx, _BATCHES_BETWEEN_STOP_CHECKS) == Wish.STOP:
+        if trainer.state.fn == "fit" and self._most_urgent_wish(trainer, batch_idx, 1) == Wish.STOP:
             if trainer.global_step != self._saved_step:
                 self._save(trainer)
             self._stop(trainer.global_step)
@@ -332,44 +278,14 @@ class CheckpointCallback(L.Callback):
         self._saved_step = trainer.global_step
         self._due = time.monotonic() + self._seconds
 
-    def _wish(self, trainer: L.Trainer, number: int, interval: int) -> Wish:
-        """Returns the most urgent wish of all processes; every rank must call it with the same numbers. Several GPUs
-        exchange wishes at every `interval`-th number, where each call returns the result of the preceding exchange."""
+    def _most_urgent_wish(self, trainer: L.Trainer, number: int, batches: int) -> Wish:
         own = Wish.CHECKPOINT if time.monotonic() >= self._due else Wish.NOTHING
         own = own if self.signals.received is None else Wish.STOP
-        if trainer.world_size == 1:  # Lightning's strategies for several processes would ask the GPU even then
-            return own
-        device = trainer.strategy.root_device
-        if device.type != "cuda":
-            return _answer(_ask(own, device))
-        if number % interval:
-            return Wish.NOTHING
-        found = Wish.NOTHING if self._asked is None else _answer(self._asked)
-        self._asked = None if found else _ask(own, device)
-        return found
+        return self._exchange.most_urgent(own, trainer, number, batches)
 
     def _stop(self, step: int) -> None:
         received = self.signals.received
-        raise Stopped(received.name if received else "a signal to another process", step)
-
-
-class DeterministicSeeding(L.Callback):
-    """Seeds the random numbers of a micro-batch only by its position in the run, so that no state has to be saved."""
-
-    def __init__(self, seed: int) -> None:
-        self.seed = seed
-
-    def on_train_batch_start(
-        self, trainer: L.Trainer, pl_module: L.LightningModule, batch: Any, batch_idx: int
-    ) -> None:
-        # micro-batches of a step are distributed in turn, so their numbers do not depend on the number of processes
-        number = batch_idx % trainer.accumulate_grad_batches * trainer.world_size + trainer.global_rank
-        position = (self.seed, trainer.global_step, number)
-        seed = int.from_bytes(sha256(repr(position).encode()).digest()[:8], "big", signed=True)
-        # torch.manual_seed takes half a millisecond: it records a stack trace for each kind of device not in use
-        torch.default_generator.manual_seed(seed)
-        if pl_module.device.type == "cuda":
-            torch.cuda.manual_seed(seed)
+        raise RunStopped(received.name if received else "a signal to another process", step)
 
 
 def _validate(trainer: L.Trainer) -> None:

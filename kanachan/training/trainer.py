@@ -30,10 +30,7 @@ from kanachan.training.best_weights import BestCheckpoint
 from kanachan.training.checkpointing import (
     CheckpointCallback,
     CheckpointFiles,
-    DeterministicSeeding,
     Schedule,
-    Stopped,
-    StopSignals,
     ancestry_in,
     checkpoint_to_resume,
     require_same_inputs,
@@ -54,6 +51,8 @@ from kanachan.training.profiling import StepProfiler
 from kanachan.training.progress import Progress
 from kanachan.training.run_folder import BEST_NAME, CHECKPOINTS, CONFIG_NAME, LENGTH, save_config, settings_as_json
 from kanachan.training.run_length import steps_between_validations, steps_of
+from kanachan.training.seeding import DeterministicSeeding
+from kanachan.training.stopping import RunStopped, StopSignals
 from kanachan.training.strategies import is_lost_process, leave_processes, strategy_of
 from kanachan.training.throughput import matrix_flops_per_second
 from kanachan.training.wandb_run import finish_wandb, wandb_group, wandb_logger, wandb_mode
@@ -173,7 +172,7 @@ class _Run:
             self._announce(f"{summary}, wandb {mode}")
         try:
             _fit(trainer, stage, self.data, self.checkpoint)
-        except Stopped as stopped:
+        except RunStopped as stopped:
             finish_wandb(loggers, [])
             if self.is_zero:
                 print(f"{stopped}; resume with: kanachan-train --resume {self.out}", flush=True)
@@ -270,7 +269,7 @@ def _fit(trainer: L.Trainer, stage: LoggedModule, data: DataSource, checkpoint: 
     """Trains the stage; raises ConnectionError if another process of the run is gone."""
     try:
         trainer.fit(stage, datamodule=SourceData(data), ckpt_path=checkpoint, weights_only=True)
-    except Stopped:  # all processes have agreed to stop
+    except RunStopped:  # all processes have agreed to stop
         raise
     except BaseException as error:
         leave_processes()

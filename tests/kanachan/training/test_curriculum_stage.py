@@ -13,11 +13,11 @@ from torch.utils.data import DataLoader
 
 from kanachan.config import OptimConfig, RunConfig, StageName
 from kanachan.data.batch import Batch
-from kanachan.training.checkpointing import DeterministicSeeding
 from kanachan.training.curriculum_stage import StageModule
 from kanachan.training.ema import EMA
 from kanachan.training.optimizers import learning_rate_factor, parameter_groups
 from kanachan.training.progress import Progress
+from kanachan.training.seeding import DeterministicSeeding
 from kanachan.training.throughput import count_flops
 from tests.support.tiny_stage import MODEL, ROWS_PER_BATCH, Rows, batches, make_stage, make_trainer
 

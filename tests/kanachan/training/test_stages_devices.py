@@ -20,12 +20,12 @@ from kanachan.objectives.reward import build_reward_predictor
 from kanachan.objectives.stages import STAGES
 from kanachan.policy_config import PolicyConfig
 from kanachan.reinforcement.policy_module import PolicyModule
-from kanachan.training.checkpointing import Wish, _ask
 from kanachan.training.curriculum_stage import StageModule
 from kanachan.training.logged_module import LoggedModule
 from kanachan.training.muon import MuonWithAdamW
 from kanachan.training.optimizers import gradient_norms, parameter_groups
 from kanachan.training.reward_stage import RewardModule
+from kanachan.training.stopping import Wish, _sent
 from kanachan.training.tempered_network import Teacher, TemperedNetwork
 from tests.support.other_device import CopiesRefused, ListsRefused
 from tests.support.random_rounds import random_rounds
@@ -140,6 +140,6 @@ def test_processes_ask_each_other_on_one_device_whether_to_stop() -> None:
     torch.distributed.init_process_group("fake", store=FakeStore(), rank=0, world_size=8)
     try:
         with CopiesRefused(), ListsRefused():
-            _ask(Wish.STOP, torch.device("meta"))
+            _sent(Wish.STOP, torch.device("meta"))
     finally:
         torch.distributed.destroy_process_group()
