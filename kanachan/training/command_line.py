@@ -39,7 +39,6 @@ from kanachan.training.run_folder import (
     OTHER_WEIGHTS,
     SECTIONS,
     holds_run,
-    load_config,
     require_same,
     settings_in,
 )
@@ -109,6 +108,13 @@ def stage_defaults(stage: StageName, vocabulary: Vocabulary) -> TrainConfig:
     given = _Given(["--data.path=."])
     given.read_defaults(default_files(stage, vocabulary))
     return _config(given.merged())
+
+
+def saved_config(path: Path) -> TrainConfig:
+    """Reads a configuration that `save_config` wrote. Raises ValueError, naming the file, if a setting is unknown or of
+    the wrong type."""
+    defaults = {name: setting.default for name, setting in all_settings().items()}
+    return _config(defaults | settings_of(settings_in(path), path))
 
 
 class _Given:
@@ -284,7 +290,7 @@ def _in_its_folder(config: TrainConfig, given: _Given, folder: Path) -> TrainCon
 def _resumed(config: TrainConfig, given: _Given, *, is_named: bool) -> TrainConfig:
     """Returns the configuration of a resumed run; raises ValueError if the run would compute something else.
     `is_named`: --resume names the run, so its length may change."""
-    saved = load_config(Path(config.run.out) / CONFIG_NAME)
+    saved = saved_config(Path(config.run.out) / CONFIG_NAME)
     # settings that were chosen for the saved run
     if config.run.precision == "auto":
         config = replace(config, run=replace(config.run, precision=saved.run.precision))

@@ -19,7 +19,6 @@ from kanachan.config import (
     RunConfig,
     TrainConfig,
 )
-from kanachan.objectives.stages import require_stage, trained_stages
 from kanachan.policy_config import PolicyConfig, SelfPlayConfig
 
 CONFIG_NAME = "config.yaml"
@@ -78,24 +77,6 @@ def save_config(config: TrainConfig, path: Path) -> None:
     """Writes the resolved configuration; `kanachan-train --config FILE` repeats the run."""
     with replacing(path) as temporary:
         temporary.write_text(yaml.safe_dump(settings_as_json(config), sort_keys=False), encoding="utf-8")
-
-
-def load_config(path: Path) -> TrainConfig:
-    """Reads a configuration that `save_config` wrote.
-
-    Raises ValueError naming the file and the key if a key is unknown or missing.
-    """
-    values = settings_in(path)
-    try:
-        sections = {}
-        for name, kind in SECTIONS.items():
-            given = values.pop(name).items()
-            sections[name] = kind(**{key: tuple(v) if isinstance(v, list) else v for key, v in given})
-        config = TrainConfig(**sections, **values)
-    except (TypeError, KeyError, AttributeError) as error:
-        raise ValueError(f"{path}: not a complete configuration of a run: {error}") from error
-    require_stage(config.stage, trained_stages())
-    return config
 
 
 def settings_as_json(config: Any) -> dict[str, Any]:

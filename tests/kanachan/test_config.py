@@ -6,8 +6,8 @@ import pytest
 import yaml
 
 from kanachan.config import MODEL_SIZES, ModelConfig, OptimConfig, TrainConfig
-from kanachan.training.command_line import requested
-from kanachan.training.run_folder import load_config, save_config
+from kanachan.training.command_line import requested, saved_config
+from kanachan.training.run_folder import save_config
 
 
 def config_of(*arguments: str) -> TrainConfig:
@@ -87,7 +87,7 @@ def test_a_saved_configuration_with_an_unknown_key_is_refused(tmp_path: Path) ->
     save_config(config_of(), path)
     path.write_text(yaml.safe_dump({**yaml.safe_load(path.read_text()), "modle": {}}))
     with pytest.raises(ValueError, match="modle"):
-        load_config(path)
+        saved_config(path)
 
 
 def test_a_resumed_run_takes_its_own_settings(tmp_path: Path) -> None:

@@ -13,8 +13,8 @@ import torch
 from kanachan.cli import pack, train
 from kanachan.data.batch import Batch
 from kanachan.training.checkpointing import Schedule, checkpoint_to_resume, read_checkpoint
+from kanachan.training.command_line import saved_config
 from kanachan.training.curriculum_stage import StageModule
-from kanachan.training.run_folder import load_config
 from tests.support.forked import made_by_one
 from tests.support.processes import contents
 from tests.support.stopped import signal_after_rows, wait_for_rows
@@ -126,7 +126,7 @@ def test_settings_that_a_resumed_run_changes_are_saved(shards: Path, out: Path, 
     moved = Path(shutil.copytree(shards, tmp_path / "moved"))
     signal_after_rows(out, len(rows_of(out)) + 2, signal.SIGTERM)
     assert train.main(["--resume", str(out), "--data.path", str(moved)]) == 0
-    config = load_config(out / "config.yaml")
+    config = saved_config(out / "config.yaml")
     assert (config.data.path, config.run.out) == (str(moved), str(out))
 
 

@@ -20,8 +20,8 @@ from kanachan.models.learned_games import GAMES_KEY
 from kanachan.models.weights import lineage_of, read_weights
 from kanachan.objectives.stages import STAGES
 from kanachan.training.checkpointing import read_checkpoint
+from kanachan.training.command_line import saved_config
 from kanachan.training.devices import devices_of
-from kanachan.training.run_folder import load_config
 from tests.support.processes import contents
 from tests.support.tiny_rewards import written_reward
 from tests.support.tiny_runs import CONFIGS, LOSSES, all_rows_of, losses_of, rows_of, run
@@ -50,7 +50,7 @@ def test_a_run_folder_holds_all_files_of_the_run(imitation: Path) -> None:
 def test_a_run_keeps_the_precision_that_was_chosen_for_it(shards: Path, tmp_path: Path) -> None:
     given = ("--run.precision", "auto", "--run.steps", "2", "--data.verify", "true")
     assert run("rank", shards, tmp_path / "run", *given) == 0
-    chosen = load_config(tmp_path / "run" / "config.yaml").run.precision
+    chosen = saved_config(tmp_path / "run" / "config.yaml").run.precision
     assert chosen == ("bf16" if devices_of(RunConfig(accelerator="cpu")).use_bf16 else "fp32")
     assert read_weights(tmp_path / "run").card["config"]["run"]["precision"] == chosen
 
