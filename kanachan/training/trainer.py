@@ -144,28 +144,10 @@ class _Run:
                 held.enter_context(_locked(self.out))
             save_config(config, self.out / CONFIG_NAME)  # also for a resumed run: devices or paths may differ
         loggers = self._loggers(mode) if self.is_zero else []
-        checkpoints = CheckpointCallback(
-            self.out / CHECKPOINTS,
-            minutes=config.run.checkpoint_minutes,
-            steps_between_validations=self.interval,
-            schedule=self.schedule,
-            ancestry=self.ancestry,
-            other_weights=self.other_weights,
-            signals=self.signals,
-        )
         writer = WeightsWriter(config, self.data, self.ancestry, self.learner.card)
         best_path, patience = self.out / CHECKPOINTS / BEST_NAME, config.run.early_stopping
         best = BestCheckpoint(best_path, writer.write_best, patience, self.steps)
-        batch, micro_batch = config.data.sizes
-        choices: dict[str, object] = {"data.batch": batch, "data.micro_batch": micro_batch, "run.strategy": name}
-        choices["run.precision"] = config.run.precision
-        choices["run.attention"] = "packed" if self.devices.use_varlen else "padded"
-        callbacks = [SameChoices(choices), DeterministicSeeding(config.run.seed)]
-        callbacks += [Progress(self.steps, self.learner.samples), best]
-        callbacks += [EMA(config.optim.average)] if config.optim.average else []
-        callbacks += [StepProfiler(self.out, config.run.profile)] if config.run.profile else []
-        callbacks += [checkpoints]  # last: a checkpoint includes what the other callbacks did in its step
-        trainer = self._trainer(strategy, loggers, callbacks)
+        trainer = self._trainer(strategy, loggers, self._callbacks(name, best))
         if self.steps >= _LEAST_STEPS_WITH_PEAK:
             stage.meter.peak = matrix_flops_per_second(strategy.root_device, self.devices.dtype)
         if self.is_zero:
@@ -181,6 +163,26 @@ class _Run:
         if self.is_zero:
             _finish(trainer, stage, self.data, best, writer)
         return 0
+
+    def _callbacks(self, strategy: str, best: BestCheckpoint) -> list[L.Callback]:
+        config, (batch, micro_batch) = self.config, self.config.data.sizes
+        choices: dict[str, object] = {"data.batch": batch, "data.micro_batch": micro_batch, "run.strategy": strategy}
+        choices["run.precision"] = config.run.precision
+        choices["run.attention"] = "packed" if self.devices.use_varlen else "padded"
+        callbacks = [SameChoices(choices), DeterministicSeeding(config.run.seed)]
+        callbacks += [Progress(self.steps, self.learner.samples), best]
+        callbacks += [EMA(config.optim.average)] if config.optim.average else []
+        callbacks += [StepProfiler(self.out, config.run.profile)] if config.run.profile else []
+        checkpoints = CheckpointCallback(
+            self.out / CHECKPOINTS,
+            minutes=config.run.checkpoint_minutes,
+            steps_between_validations=self.interval,
+            schedule=self.schedule,
+            ancestry=self.ancestry,
+            other_weights=self.other_weights,
+            signals=self.signals,
+        )
+        return [*callbacks, checkpoints]  # last: a checkpoint includes what the other callbacks did in its step
 
     def _loggers(self, mode: str) -> list[Logger]:
         """Opens the loggers of the metrics; only the first process may call it. `mode`: wandb's mode."""
