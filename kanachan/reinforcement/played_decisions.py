@@ -47,46 +47,50 @@ class PlayedDecisions:
         assert config.reward is not None, "checked with the settings"
         self._labelling = ReturnLabelling(config.reward, Utility(config.utility, config.points))
         self._scales: Scales | None = None
-        self._returns: dict[str, Labeller] = {}
 
-    def select(self, shards: Shards) -> Shards:
-        """Returns the learner's decisions with a known return, but only a share of decisions with a dominating action.
-        Raises ValueError if there are none, or the shards are not of the learner's self-play."""
-        seats = LearnerSeats(shards, self._weights)
+    def prepare(self, shards: Shards) -> tuple[Shards, Labeller]:
+        """Returns the learner's decisions with a known return, but only a share of decisions with a dominating action,
+        and their labels (`kanachan.reinforcement.policy_gradient.Played`). The constants of all splits are measured on
+        the first one. Raises ValueError if there are no such decisions, or the shards are not of the learner's
+        self-play."""
+        seats, returns = LearnerSeats(shards, self._weights), self._labelling(shards)
         self.behaviour = seats.behaviour
-        returns = self._returns[shards.split] = self._labelling(shards)
+        selected = shards.select(self._rows(shards, seats, returns))
+        if self._scales is None:
+            self._scales = self._measured(selected, returns)
+        return selected, self._labeller(returns, self._scales)
+
+    def _rows(self, shards: Shards, seats: LearnerSeats, returns: Labeller) -> NDArray[np.int64]:
         rows = []
         for first in range(0, len(shards), _ROWS_AT_ONCE):
             row_B = np.arange(first, min(first + _ROWS_AT_ONCE, len(shards)))
             columns = shards.gather(row_B)
             uniform_B = splitmix64(columns.game ^ splitmix64(row_B.astype(np.uint64))) / 2.0**64
-            is_kept_B = uniform_B * decisions_per_row(columns, seats.behaviour, self._config.keep) < 1
+            is_kept_B = uniform_B * decisions_per_row(columns, self.behaviour, self._config.keep) < 1
             is_known_B = np.isfinite(returns.labels_of(columns)[:, 0])
             rows.append(row_B[seats.are_of(columns) & is_known_B & is_kept_B])
         row_N = np.concatenate(rows)
         if not len(row_N):
             raise ValueError(f"{shards.folder}: the {shards.split} split holds no decisions of {self._weights}")
-        return shards.select(row_N)
+        return row_N
 
-    def label(self, shards: Shards) -> Labeller:
-        """Returns the labels of a selected split (`kanachan.reinforcement.policy_gradient.Played`). The constants of
-        all splits are measured on the first split."""
-        returns, config = self._returns[shards.split], self._config
-        if self._scales is None:
-            columns = shards.gather(spread_rows(len(shards), _MOST_MEASURED))
-            return_B = returns.labels_of(columns)[:, 0]
-            weight_B = decisions_per_row(columns, self.behaviour, config.keep)
-            mean = float(np.average(return_B, weights=weight_B))
-            spread = float(np.average((return_B - mean) ** 2, weights=weight_B)) ** 0.5 or 1.0
-            self._scales = Scales(mean, spread, float(weight_B.mean()))
+    def _measured(self, shards: Shards, returns: Labeller) -> Scales:
+        columns = shards.gather(spread_rows(len(shards), _MOST_MEASURED))
+        return_B = returns.labels_of(columns)[:, 0]
+        weight_B = decisions_per_row(columns, self.behaviour, self._config.keep)
+        mean = float(np.average(return_B, weights=weight_B))
+        spread = float(np.average((return_B - mean) ** 2, weights=weight_B)) ** 0.5 or 1.0
+        return Scales(mean, spread, float(weight_B.mean()))
+
+    def _labeller(self, returns: Labeller, scales: Scales) -> Labeller:
+        keep = self._config.keep
         # without the scales, whose last digits depend on the CPU: they follow from the shards and these settings
-        fingerprint = hashlib.sha256(repr((returns.fingerprint, config.keep)).encode()).hexdigest()
-        scales = self._scales
+        fingerprint = hashlib.sha256(repr((returns.fingerprint, keep)).encode()).hexdigest()
 
         def labels_of(columns: Columns) -> NDArray[np.float32]:
             assert columns.log_probability is not None
             advantage_B = (returns.labels_of(columns)[:, 0] - scales.mean) / scales.spread
-            weight_B = decisions_per_row(columns, self.behaviour, config.keep) / scales.weight
+            weight_B = decisions_per_row(columns, self.behaviour, keep) / scales.weight
             return np.stack([columns.log_probability, advantage_B, weight_B], axis=1).astype(np.float32)
 
         return Labeller(fingerprint, labels_of)

@@ -77,8 +77,7 @@ class PlayedSource(ShardSource):
             config.run.seed,
             varlen=devices.use_varlen,
             behaviour=True,
-            selecting=played.select,
-            labelling=played.label,
+            prepare=played.prepare,
         )
         self.behaviour = played.behaviour
         if not self.num_validation_rows:

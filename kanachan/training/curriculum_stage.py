@@ -26,16 +26,11 @@ from kanachan.training.wandb_run import log_reliability
 
 
 def open_data(config: TrainConfig, devices: Devices) -> DataSource:
-    labels = Path(config.run.out) / LABELS
-    return ShardSource(
-        config.data,
-        config.run.seed,
-        varlen=devices.use_varlen,
-        hidden=config.objective.hidden_hands > 0,
-        labelling=RoundLabelling(config.stage, config.objective, labels)
-        if config.objective.target == "round"
-        else None,
-    )
+    objective, prepare = config.objective, None
+    if objective.target == "round":
+        prepare = RoundLabelling(config.stage, objective, Path(config.run.out) / LABELS).prepare
+    hidden = objective.hidden_hands > 0
+    return ShardSource(config.data, config.run.seed, varlen=devices.use_varlen, hidden=hidden, prepare=prepare)
 
 
 def make_learner(config: TrainConfig, devices: Devices, data: DataSource, steps: int, *, is_resumed: bool) -> Learner:

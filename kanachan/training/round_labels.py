@@ -48,6 +48,10 @@ class RoundLabelling:
         self._predictor = RewardPredictor.load(self._name)
         self._fingerprint = file_hash(self._name)
 
+    def prepare(self, shards: Shards) -> tuple[Shards, Labeller]:
+        """Returns the split and its labels (`ShardSource`)."""
+        return shards, self(shards)
+
     def __call__(self, shards: Shards) -> Labeller:
         """Returns the labels of a split: for each decision, the prediction for its seat at the start of the next round
         or, if this is not known, the outcome of the game. Raises ValueError if the split has no rounds, or the reward

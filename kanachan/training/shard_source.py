@@ -20,8 +20,8 @@ class ShardSource:
     Args:
         hidden: read hidden hands too.
         behaviour: read the log probabilities of self-play.
-        selecting: selects the rows of a split, if not all are used.
-        labelling: makes the labeller of a split, if it has soft labels.
+        prepare: returns the rows of a split that are used, and the labeller of its soft labels, if it has any; it is
+            called with the train split first. None: all rows, without soft labels.
 
     Raises ValueError if there are no shards to train on, or if they cannot be read, do not fill one batch, or lack
     hidden hands.
@@ -35,8 +35,7 @@ class ShardSource:
         varlen: bool = False,
         hidden: bool = False,
         behaviour: bool = False,
-        selecting: Callable[[Shards], Shards] | None = None,
-        labelling: Callable[[Shards], Labeller] | None = None,
+        prepare: Callable[[Shards], tuple[Shards, Labeller | None]] | None = None,
     ) -> None:
         self.config = config
         self.seed = seed
@@ -51,11 +50,10 @@ class ShardSource:
         self.description = {"path": config.path, **self._shards["train"].made}
         for shards in self._shards.values():
             shards.require(self.vocabulary, "the train split")
-        if selecting is not None:
-            self._shards = {split: selecting(shards) for split, shards in self._shards.items()}
-        self._labellers: dict[str, Labeller] = {}
-        if labelling is not None:
-            self._labellers = {split: labelling(shards) for split, shards in self._shards.items()}
+        self._labellers: dict[str, Labeller | None] = {}
+        if prepare is not None:
+            for split, shards in self._shards.items():
+                self._shards[split], self._labellers[split] = prepare(shards)
         self.num_train_rows = len(self._shards["train"])
         self.num_validation_rows = len(self._shards["validation"]) if "validation" in self._shards else 0
         self.steps_per_epoch = self.train_batches(Share(0, 1)).steps_per_epoch

@@ -35,7 +35,7 @@ def test_decisions_with_a_probability_are_the_learners_if_the_others_have_none(p
     for split in ("train", "validation"):  # in a single split the learner may have all seats
         shards = open_shards(played.shards, split, hidden=True, behaviour=True)
         log_probability = columns_of(shards).log_probability
-        selected = columns_of(decisions(played).select(shards)).log_probability
+        selected = columns_of(decisions(played).prepare(shards)[0]).log_probability
         assert log_probability is not None and selected is not None
         assert np.array_equal(selected, log_probability[~np.isnan(log_probability)])
         num_selected, num_rows = num_selected + len(selected), num_rows + len(shards)
@@ -55,9 +55,9 @@ def standardised(value_B: NDArray[np.float32]) -> NDArray[np.float32]:
 def test_a_decision_is_labelled_with_its_probability_and_the_return_of_its_seat(
     played: PlayedGames, shards: Shards
 ) -> None:
-    made = decisions(played)
-    columns = columns_of(made.select(shards))
-    label_B3 = made.label(made.select(shards)).labels_of(columns)
+    selected, labeller = decisions(played).prepare(shards)
+    columns = columns_of(selected)
+    label_B3 = labeller.labels_of(columns)
     assert columns.log_probability is not None
     assert np.array_equal(label_B3[:, 0], columns.log_probability)
     np.testing.assert_allclose(label_B3[:, 1], standardised(returns_of(played, columns)), atol=1e-5)
@@ -67,10 +67,10 @@ def test_a_decision_is_labelled_with_its_probability_and_the_return_of_its_seat(
 def test_a_share_of_the_decisions_with_a_dominating_action_represents_all_of_them(
     played: PlayedGames, shards: Shards
 ) -> None:
-    everything, made = columns_of(decisions(played).select(shards)), decisions(played, keep=0.25)
-    kept = made.select(shards)
+    everything = columns_of(decisions(played).prepare(shards)[0])
+    kept, labeller = decisions(played, keep=0.25).prepare(shards)
     columns = columns_of(kept)
-    label_B3 = made.label(kept).labels_of(columns)
+    label_B3 = labeller.labels_of(columns)
     dominating, kept_dominating = (own_probability(each) > DOMINATING for each in (everything, columns))
     assert (~kept_dominating).sum() == (~dominating).sum()
     assert 0 < kept_dominating.sum() < 0.6 * dominating.sum()

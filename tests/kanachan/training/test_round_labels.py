@@ -97,7 +97,7 @@ def test_labels_of_grading_points_have_the_predicted_mean(shards: Shards, reward
 
 def source(folder: Path, reward: Path, labels: Path, *, actor_first: bool = True) -> ShardSource:
     config = DataConfig(path=str(folder), batch=16, micro_batch=8, validation_batch=16, actor_first=actor_first)
-    return ShardSource(config, 0, labelling=labelling("rank", reward, labels))
+    return ShardSource(config, 0, prepare=labelling("rank", reward, labels).prepare)
 
 
 def test_the_targets_are_the_same_whether_seats_are_rotated_or_not(
