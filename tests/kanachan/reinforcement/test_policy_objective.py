@@ -5,13 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.cli import calibrate, evaluate, predict
 from kanachan.cli.review import main as review
-from kanachan.config import MODEL_SIZES, DataConfig, StageName, TrainConfig
+from kanachan.config import StageName
 from kanachan.models.weights import read_weights
 from kanachan.objectives.stages import POLICY
-from kanachan.training.initialization import initial_network
 from tests.support.bots import START, answers, bot_of
 from tests.support.packed import packed, write_lines
 from tests.support.random_annotations import random_annotations
@@ -63,21 +61,3 @@ def test_a_policy_plays_and_reviews_games(weights: dict[StageName, Path], tmp_pa
     assert review([*given, "--json", str(tmp_path / "page.json")]) == 0
     (model,) = json.loads((tmp_path / "page.json").read_text())["models"]
     assert (model["stage"], model["unit"]) == (POLICY, "probability")
-
-
-@pytest.mark.parametrize(
-    ("stage", "init", "origin"),
-    [
-        (POLICY, "imitation", "encoder and decoder from"),
-        ("imitation", POLICY, "encoder and decoder from"),
-        ("rank", POLICY, "encoder from"),
-    ],
-)
-def test_a_run_starts_from_a_policy_as_from_imitation(
-    stage: StageName, init: StageName, origin: str, weights: dict[StageName, Path], tmp_path: Path
-) -> None:
-    path = written(tmp_path, init)
-    config = TrainConfig(stage=stage, data=DataConfig(path="."), model=MODEL_SIZES["tiny"], init=str(path))
-    made = initial_network(config, FOUR_PLAYERS, inherits=True)
-    assert made.origin == f"{origin} {path}"
-    assert [entry["stage"] for entry in made.ancestry.lineage] == [init]

@@ -44,9 +44,12 @@ def inherited(network: InitialNetwork, init: Path) -> set[str]:
     [
         ("rank", "rank", {"encoder", "decoder", "head", "summary_head"}),
         ("grading", "round_delta", {"encoder"}),
+        ("policy", "imitation", {"encoder", "decoder", "head"}),
+        ("imitation", "policy", {"encoder", "decoder", "head"}),
+        ("rank", "policy", {"encoder"}),
     ],
 )
-def test_the_same_stage_gives_all_parts_and_another_one_the_encoder(
+def test_the_same_kind_of_stage_gives_all_parts_and_another_one_the_encoder(
     stage: StageName, earlier: StageName, parts: set[str], tmp_path: Path
 ) -> None:
     init = written(tmp_path, earlier)
