@@ -9,6 +9,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+MOST_DISAGREEMENT = 0.05
+"""limit in nats of the mean difference between recomputed and recorded log-probabilities: else another policy played"""
+
 
 @dataclass(frozen=True)
 class Behaviour:
@@ -28,6 +31,11 @@ class Behaviour:
         uniform_B1 = math.log(self.explore) - is_candidate_BA.sum(dim=1, keepdim=True).log()
         sampled_BA = log_BA + math.log1p(-self.explore) if self.explore < 1 else torch.full_like(log_BA, -math.inf)
         return torch.logaddexp(sampled_BA, uniform_B1).masked_fill(~is_candidate_BA, -math.inf)
+
+
+def of_actions(log_BA: Tensor, chosen_B: Tensor) -> Tensor:
+    """Returns the log-probabilities of the actions taken [B]."""
+    return log_BA.gather(1, chosen_B[:, None])[:, 0]
 
 
 def divergence(log_BA: Tensor, reference_BA: Tensor) -> Tensor:

@@ -28,12 +28,10 @@ from kanachan.evaluation.bootstrap import (
 )
 from kanachan.inference.policy import DEFAULT_BATCH, Policy
 from kanachan.models.transformer import have_same_encoder
-from kanachan.reinforcement.behaviour import Behaviour, divergence
+from kanachan.reinforcement.behaviour import MOST_DISAGREEMENT, Behaviour, divergence, of_actions
 
 MOST_DIVERGENCE = 0.005
 """limit in nats a decision, beyond which the weights of whole rounds vary too much"""
-MOST_DISAGREEMENT = 0.05
-"""mean difference between recomputed and recorded log-probabilities, beyond which another policy has played"""
 LARGE_WEIGHT = 10.0
 _ROWS_AT_ONCE = 8192
 _EARLY_SLACK = 0.5
@@ -193,8 +191,8 @@ class GainMeter:
         for first in range(0, len(columns), DEFAULT_BATCH):
             rows = columns.rows(first, first + DEFAULT_BATCH)
             new_BA, old_BA = map(self._behaviour.log_probabilities, self._scores(rows))
-            chosen_B1 = torch.from_numpy(rows.chosen.astype(np.int64)).to(new_BA.device)[:, None]
-            taken = [log_BA.gather(1, chosen_B1)[:, 0] for log_BA in (new_BA, old_BA)]
+            chosen_B = torch.from_numpy(rows.chosen.astype(np.int64)).to(new_BA.device)
+            taken = [of_actions(log_BA, chosen_B) for log_BA in (new_BA, old_BA)]
             parts.append(torch.stack([*taken, divergence(new_BA, old_BA)]).cpu())
         new_B, old_B, divergence_B = torch.cat(parts, dim=1).numpy()
         return new_B, old_B, divergence_B

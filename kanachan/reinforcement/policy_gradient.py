@@ -19,7 +19,7 @@ from torch import Tensor
 
 from kanachan.data.batch import Batch
 from kanachan.policy_config import PolicyConfig
-from kanachan.reinforcement.behaviour import divergence
+from kanachan.reinforcement.behaviour import divergence, of_actions
 
 
 class Played(NamedTuple):
@@ -60,7 +60,7 @@ def policy_gradient(
     advantage; `row_weight`.
     """
     played, mask_BA = Played.of_batch(batch), batch.candidate_BA != 0
-    new_B, old_B = (_of_chosen(log_BA, batch.chosen_B) for log_BA in (log.new_BA, log.old_BA))
+    new_B, old_B = (of_actions(log_BA, batch.chosen_B) for log_BA in (log.new_BA, log.old_BA))
     advantage_B, weight_B = played.advantage_B, played.weight_B
     ratio_B, importance_B = (new_B - old_B).exp(), (old_B - played.log_behaviour_B).exp()
     clipped_B = ratio_B.clamp(1 - config.clip, 1 + config.clip)
@@ -88,7 +88,3 @@ def entropy(log_BA: Tensor, mask_BA: Tensor) -> Tensor:
     """Returns the entropy of a policy [B], in nats."""
     # log probabilities of padding are infinite
     return -(log_BA.exp() * log_BA.masked_fill(~mask_BA, 0.0)).sum(dim=1)
-
-
-def _of_chosen(log_BA: Tensor, chosen_B: Tensor) -> Tensor:
-    return log_BA.gather(1, chosen_B[:, None])[:, 0]

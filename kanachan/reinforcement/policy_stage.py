@@ -7,7 +7,7 @@ import torch
 from kanachan.config import TrainConfig
 from kanachan.data.batch import batch_of_columns
 from kanachan.models.card import weights_file
-from kanachan.reinforcement.behaviour import Behaviour
+from kanachan.reinforcement.behaviour import MOST_DISAGREEMENT, Behaviour, of_actions
 from kanachan.reinforcement.played_decisions import PlayedDecisions, spread_rows
 from kanachan.reinforcement.policy_module import INIT_NAME, PolicyModule
 from kanachan.training.compilation import compile_network
@@ -20,7 +20,6 @@ from kanachan.training.shard_source import ShardSource
 from kanachan.training.tempered_network import TemperedNetwork, load_tempered, open_tempered
 
 _MOST_COMPARED = 256
-_MOST_DIFFERENCE = 0.05
 
 
 def open_data(config: TrainConfig, devices: Devices) -> DataSource:
@@ -32,7 +31,7 @@ def make_learner(config: TrainConfig, devices: Devices, data: DataSource, steps:
     initial = initial_network(config, data.vocabulary, inherits=not is_resumed)
     old, card = load_tempered(data.played_by, data.behaviour.temperature)
     difference = data.difference_of(old)
-    if not difference <= _MOST_DIFFERENCE:
+    if not difference <= MOST_DISAGREEMENT:
         raise ValueError(
             f"{data.name}: the log probabilities of its actions differ by {difference:.3f} on average from those "
             f"of --init {config.init}: other weights, or another version of this program, played"
@@ -96,4 +95,4 @@ class PlayedSource(ShardSource):
         drawn_B = torch.from_numpy(columns.log_probability)
         batch = batch_of_columns(columns, shards.vocabulary, actor_first=self.config.actor_first)
         log_BA = Behaviour(1.0, self.behaviour.explore).log_probabilities(policy(batch))
-        return float((log_BA.gather(1, batch.chosen_B[:, None])[:, 0] - drawn_B).abs().mean())
+        return float((of_actions(log_BA, batch.chosen_B) - drawn_B).abs().mean())
