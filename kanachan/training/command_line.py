@@ -171,7 +171,9 @@ class _Given:
         return any(name in layer for layer in (*self._of_files, self.line))
 
     def merged(self, inherited: Layer | None = None) -> dict[str, Any]:
-        """Returns all settings. `inherited`: sizes of the model, which override only those in the default files."""
+        """Returns all settings. Each source overrides the ones before it: the program's defaults; the sizes of a
+        model.size that is given in a file; the files of defaults (of a resumed run: its config.yaml); `inherited`, the
+        sizes of the --init weights; the --config files in their order; the sizes of --model.size; the command line."""
         below = [*self._defaults, inherited or {}, *self._of_files]
         size = next((layer[SIZE] for layer in reversed(below) if SIZE in layer), all_settings()[SIZE].default)
         values: dict[str, Any] = {name: setting.default for name, setting in all_settings().items()}
