@@ -46,7 +46,7 @@ class SeatTable(Table):
         others = iter(sorted(tile for ids in pool for tile in ids))
         wall = [known[place] if place in known else next(others) for place in range(vocabulary.num_tile_ids)]
         try:
-            table = cls.of_round(rules, start, wall, vocabulary, is_wall_true=False, has_external_events=True)
+            table = cls.of_round(rules, start, wall, vocabulary, is_wall_true=False)
         except OverflowError as error:  # the engine counts honba in a byte
             raise ValueError(str(error)) from None
         table._sit_down(seat, pool, indicator)

@@ -169,7 +169,6 @@ def replay_round(recorded: Round, rules: Rules, writer: ObservationEncoder) -> R
             wall_of(recorded, writer.vocabulary),
             writer.vocabulary,
             is_wall_true=recorded.wall is not None,
-            has_external_events=True,
         )
         script = Script(recorded, table)
         played = play(table, writer, script.choose)

@@ -211,7 +211,7 @@ def situation(decision: Decision) -> tuple[Any, ...]:
 
 
 def play_wall(script: str, wall: Sequence[int], rules: Rules, start: Event, writer: ObservationEncoder) -> Played:
-    table = Table.of_round(rules, start, wall, writer.vocabulary)
+    table = Table.of_round(rules, start, wall, writer.vocabulary, logs_events=True)
     scripted = Script(script, writer.vocabulary)
     decisions = play(table, writer, scripted.choose).decisions
     assert not scripted.moves, f"not played: {scripted.moves}"

@@ -1,10 +1,9 @@
 """The rules of the game, by riichienv: walls, stepping, legal actions, scores. Only this package imports riichienv.
 
 A `Table` is one replayed round of a record, or one whole game. Its `turns` are the seats that must act now, each with
-its options by action token; `step` plays one choice for each. Events are read from the engine's log or, faster, passed
-by a caller that has them from a record and compares the rest (see `annotate.replay.consistency`). This module also
-hides the engine's faults and conventions: riichi and its discard are one action, the dealer's first discard is always a
-tedashi, and an illegal action raises an error.
+its options by action token; `step` plays one choice for each. This module also hides the engine's faults and
+conventions: riichi and its discard are one action, the dealer's first discard is always a tedashi, and an illegal
+action raises an error.
 
 For speed, the engine does not have the seats' points (they are 0) while nothing can be paid. For a closed hand with
 1,000 points it would evaluate each discard for riichi at every turn, once to list the options and once to check the
@@ -65,11 +64,12 @@ class Turn:
     """the seat whose tile may be claimed; None on the seat's own turn"""
     options: Options
     events: Sequence[str]
-    """mjai events (JSON) seen by the seat since its last turn, except its own reach; empty with external events"""
+    """mjai events (JSON) seen by the seat since its last turn, except its own reach; none if the engine has no log"""
 
 
 class Table:
-    """A round or a game in progress."""
+    """A round or a game in progress. Events of a game are read from the engine's log. A table of one round gets them
+    by `add_event`, which is faster, as its caller has them from a record (see `annotate.replay.consistency`)."""
 
     keeps_points = False
     """whether the engine always has the points"""
@@ -80,15 +80,15 @@ class Table:
         observations: Mapping[int, Any],
         vocabulary: Vocabulary,
         *,
-        is_wall_true: bool = True,
-        has_external_events: bool = False,
+        is_wall_true: bool,
+        logs_events: bool,
     ) -> None:
         self._env = env
         self._withheld: list[int] = []
         """points by seat while the engine does not have them, else empty"""
         self._was_riichi = False
         """whether the last step declared riichi, so that the next step may pay the stick"""
-        self._has_external_events = has_external_events
+        self._logs_events = logs_events
         self._reader = reader_of(vocabulary)
         self._discarded = vocabulary.progression["discard"]
         self.vocabulary = vocabulary
@@ -102,7 +102,7 @@ class Table:
         """tiles of the last declared closed kan"""
         self.progression: list[int] = [vocabulary.progression["begin"].first]
         """tokens of the current round's public events so far"""
-        self.round_index = 0 if has_external_events else -1
+        self.round_index = -1 if logs_events else 0
         """index of the current round at this table"""
         self.undealt: list[list[int]] = []
         """for each started round: the undealt physical tiles, in the order of the wall"""
@@ -119,13 +119,13 @@ class Table:
         vocabulary: Vocabulary,
         *,
         is_wall_true: bool = True,
-        has_external_events: bool = False,
+        logs_events: bool = False,
     ) -> Self:
         """Creates a table that plays one round from `start` (mjai start_kyoku) with a given wall (physical tiles).
-        `is_wall_true`: False if the unseen part of the wall is made up; `has_external_events`: the engine keeps no log;
+        `is_wall_true`: False if the unseen part of the wall is made up. Unless it `logs_events` like a table of a game,
         the caller passes every event after `start` to `add_event` before it reads the progression."""
         mode = f"{_MODES[vocabulary.num_seats]}-single"
-        env = RiichiEnv(game_mode=mode, rule=_rule(rules), skip_mjai_logging=has_external_events)
+        env = RiichiEnv(game_mode=mode, rule=_rule(rules), skip_mjai_logging=not logs_events)
         observations = env.reset(
             oya=start["oya"],
             wall=list(wall),
@@ -134,7 +134,7 @@ class Table:
             honba=start["honba"],
             kyotaku=start["kyotaku"],
         )
-        return cls(env, observations, vocabulary, is_wall_true=is_wall_true, has_external_events=has_external_events)
+        return cls(env, observations, vocabulary, is_wall_true=is_wall_true, logs_events=logs_events)
 
     @classmethod
     def of_game(cls, rules: Rules, style: int, seed: int, vocabulary: Vocabulary) -> "Table":
@@ -142,7 +142,7 @@ class Table:
         mode = f"{_MODES[vocabulary.num_seats]}-{('east', 'half')[style]}"
         # a seed given to reset() has no effect
         env = RiichiEnv(game_mode=mode, rule=_rule(rules), seed=seed * _SEED_STRIDE)
-        return cls(env, env.reset(), vocabulary)
+        return cls(env, env.reset(), vocabulary, is_wall_true=True, logs_events=True)
 
     @property
     def done(self) -> bool:
@@ -188,7 +188,7 @@ class Table:
 
     def log(self) -> list[Event]:
         """Returns all events so far as mjai, with all hands open. Slow: call it once."""
-        assert not self._has_external_events, "the engine keeps no log"
+        assert self._logs_events, "the engine keeps no log"
         events: list[Event] = []
         unlogged, round_index = dict(self._unlogged_ankan), -1
         for event in self._env.mjai_log:
@@ -227,13 +227,13 @@ class Table:
         # after an illegal action the engine returns a penalty and no observations
         assert observations or self._env.done(), moves
         self._look(observations, num_dora)
-        if not self._has_external_events:
+        if self._logs_events:
             self._log_ankan(moves)
 
     def _discarded_in_riichi(self, seat: int, tile: int, observation: Any) -> Mapping[int, Any]:
         """Discards the tile (physical) with which a seat has declared riichi; returns the observations after it."""
         self._was_riichi = True
-        if not self._has_external_events:
+        if self._logs_events:
             self._follow(seat, observation)
         actions = (action for action in observation.legal_actions() if action.tile == tile)
         discard = next(action for action in actions if action.action_type == _DISCARD)
@@ -276,7 +276,7 @@ class Table:
             return
         seats = sorted(observations)
         events: dict[int, list[str]] = {}
-        if not self._has_external_events:
+        if self._logs_events:
             events = {seat: self._follow(seat, observations[seat]) for seat in seats}
         target = self._target
         self.turns = []

@@ -135,14 +135,7 @@ def test_a_seats_own_draw_must_not_be_hidden() -> None:
 def played_again(recorded: Round, rules: Rules, writer: ObservationEncoder) -> list[list[tuple]]:
     """By seat, its decisions where the whole record is seen; with the decisions that the record does not show."""
     vocabulary = writer.vocabulary
-    table = Table.of_round(
-        rules,
-        recorded.events[0],
-        wall_of(recorded, vocabulary),
-        vocabulary,
-        is_wall_true=False,
-        has_external_events=True,
-    )
+    table = Table.of_round(rules, recorded.events[0], wall_of(recorded, vocabulary), vocabulary, is_wall_true=False)
     script = Script(recorded, table)
     decided: list[list[tuple]] = [[] for _ in range(vocabulary.num_seats)]
     while not table.done:

@@ -26,8 +26,8 @@ _COMPARED = ("type", "actor", "target", "pai", "dora_marker", "deltas", "reason"
 
 def logged(recorded: Round, rules: Rules) -> tuple[Replayed, list[Event]]:
     """Replays the round on a table that logs, by the choices of a table that does not; also returns the log."""
-    table = Table.of_round(rules, recorded.events[0], wall_of(recorded, V), V)
-    driven = Table.of_round(rules, recorded.events[0], wall_of(recorded, V), V, has_external_events=True)
+    table = Table.of_round(rules, recorded.events[0], wall_of(recorded, V), V, logs_events=True)
+    driven = Table.of_round(rules, recorded.events[0], wall_of(recorded, V), V)
     script = Script(recorded, driven)
 
     def choose(turns: list[Turn]) -> dict[int, Choice]:
@@ -89,7 +89,7 @@ def without_payments(events: tuple[Event, ...], *, keeps_first: bool = False) ->
 
 
 def agreed(recorded: Round) -> list[Event]:
-    table = Table.of_round("mjsoul", recorded.events[0], wall_of(recorded, V), V, has_external_events=True)
+    table = Table.of_round("mjsoul", recorded.events[0], wall_of(recorded, V), V)
     script = Script(recorded, table)
     play(table, writer_of(), script.choose)
     return agreed_events(recorded.events, script.abort, table)

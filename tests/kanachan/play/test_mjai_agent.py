@@ -81,7 +81,7 @@ for line in sys.stdin:
 
 def at_first_claim() -> tuple[Table, ActRequest]:
     """A table at which seat 2 may call the first discard, and the request for its action."""
-    table = Table.of_round("mjsoul", start_of_round(), wall_of_deal(("5m", "", "055m"), "7z"), V)
+    table = Table.of_round("mjsoul", start_of_round(), wall_of_deal(("5m", "", "055m"), "7z"), V, logs_events=True)
     table.step({at: choice.move for at, choice in Script("0 discard 5m").choose(table.turns).items()})
     (turn,) = [turn for turn in table.turns if turn.seat == 2]
     return table, ActRequest(GameKey(0, 0), 0, turn, Observation((), (), (), ()))

@@ -126,7 +126,7 @@ def made_round(
     made = MadeGame([], [], [], rules=rules, vocabulary=vocabulary)
     made.grades = made.grades[: vocabulary.num_seats]
     wall = wall_of_deal(hands, draws, oya=start["oya"], vocabulary=vocabulary, **more)
-    table = Table.of_round(rules, start, wall, vocabulary)
+    table = Table.of_round(rules, start, wall, vocabulary, logs_events=True)
     made.decisions = play(table, writer_of(made.room, made.style, made.grades, vocabulary=vocabulary), watch)[0]
     assert not scripted.moves, f"not played: {scripted.moves}"
     made.rounds, made.windows = [events_of_round(table.log())], watch.windows

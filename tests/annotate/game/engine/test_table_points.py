@@ -76,7 +76,9 @@ def test_a_round_is_the_same_as_with_an_engine_that_always_has_the_points(vocabu
         wall = list(chain.from_iterable(unseen_tiles(vocabulary)))
         rng.shuffle(wall)
         start = start_of_round(scores=START[vocabulary.num_seats])
-        plain, withheld = (kind.of_round(rules, start, wall, vocabulary) for kind in (PlainTable, Table))
+        plain, withheld = (
+            kind.of_round(rules, start, wall, vocabulary, logs_events=True) for kind in (PlainTable, Table)
+        )
         seen += play_alike(plain, withheld, rng)
     assert min(seen["riichi"], seen["no riichi"], seen["won"]) >= NUM_ROUNDS // 6, seen
 
