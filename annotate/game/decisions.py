@@ -62,6 +62,21 @@ def annotation_of(
     )
 
 
+def decision_of(
+    turn: Turn, token: int, observation: Observation, table: Table, encoder: ObservationEncoder
+) -> Decision:
+    """Returns the decision of an action, with the hidden tiles at the table now. `mark_preempted` adds whether another
+    seat's action hid it."""
+    return Decision(
+        observation=observation,
+        seat=turn.seat,
+        chosen=observation.actions.index(token),
+        round_index=table.round_index,
+        is_preempted=False,
+        hidden=encoder.hidden(turn.seat, table),
+    )
+
+
 def choice_of(turn: Turn, token: int) -> Choice:
     """Returns the choice of an option by its action token."""
     return Choice(token, turn.options[token][0])
@@ -94,14 +109,7 @@ def play(table: Table, writer: ObservationEncoder, choose: Callable[[list[Turn]]
                 automatic[kind_of(choice.token, writer.vocabulary)] += 1
                 continue
             observation = writer.observation(turn, table.progression)
-            decision = Decision(
-                observation=observation,
-                seat=turn.seat,
-                chosen=observation.actions.index(choice.token),
-                round_index=table.round_index,
-                is_preempted=False,
-                hidden=writer.hidden(turn.seat, table) if writer.writes_hidden else None,
-            )
+            decision = decision_of(turn, choice.token, observation, table, writer)
             decisions.append(decision)
             window.append((decision, turn))
         table.step({seat: choice.move for seat, choice in choices.items()})

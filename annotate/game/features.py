@@ -24,7 +24,7 @@ class ObservationEncoder:
     ) -> None:
         sparse = vocabulary.sparse
         self.vocabulary = vocabulary
-        self.writes_hidden = writes_hidden
+        self._writes_hidden = writes_hidden
         self.seats: Container[int] = range(vocabulary.num_seats) if seats is None else seats
         self._head = [sparse["room"].token(room), sparse["style"].token(style)]
         self._seat = sparse["seat"].first
@@ -72,9 +72,11 @@ class ObservationEncoder:
         ranks = (first + place for first, place in zip(self._ranks, ranks_of(scores), strict=True))
         return tuple(token for pair in zip(self._grades, ranks, strict=True) for token in pair)
 
-    def hidden(self, seat: int, table: Table) -> tuple[int, ...]:
+    def hidden(self, seat: int, table: Table) -> tuple[int, ...] | None:
         """Returns the tiles that `seat` cannot see: the other hands, next seat first, then the live wall in drawing
-        order if the table has the true wall."""
+        order if the table has the true wall. None if the encoder does not write this field."""
+        if not self._writes_hidden:
+            return None
         field, hands = self.vocabulary.hidden, table.hands
         tokens: list[int] = []
         for relative_seat in range(len(hands) - 1):

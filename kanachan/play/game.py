@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from annotate.game.decisions import Decision, mark_preempted
+from annotate.game.decisions import Decision, decision_of, mark_preempted
 from annotate.game.engine.table import Table, Turn
 from annotate.game.features import ObservationEncoder
 from annotate.game.grading import mjsoul_deltas
@@ -112,14 +112,11 @@ class Game:
         """Returns the decisions among the answers. `tokens`: the actions of all seats."""
         logged, window = [], []
         for request, action in self._answers:
-            observation, turn = request.observation, request.turn
-            if len(turn.options) == 1:  # no decision
+            if len(request.turn.options) == 1:  # no decision
                 continue
-            chosen, hidden = observation.actions.index(action.token), self._encoder.hidden(turn.seat, self.table)
-            index = self.table.round_index
-            decision = Decision(observation, turn.seat, chosen, index, is_preempted=False, hidden=hidden)
+            decision = decision_of(request.turn, action.token, request.observation, self.table, self._encoder)
             logged.append((decision, action._replace(prediction=None)))  # it refers to a whole batch's scores
-            window.append((decision, turn))
+            window.append((decision, request.turn))
         mark_preempted(window, tokens, self._encoder.vocabulary)
         return logged
 
