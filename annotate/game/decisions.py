@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, NamedTuple
 
 from annotate.annotation import Annotation, Observation
@@ -147,3 +148,9 @@ def kind_of(token: int, vocabulary: Vocabulary) -> str:
     """Returns the kind of an action, one of `KINDS`: a discard with riichi is "riichi"."""
     name, values = vocabulary.action.describe(token)
     return "riichi" if values.get("riichi") else name
+
+
+@cache
+def kinds_of_actions(vocabulary: Vocabulary) -> list[str]:
+    """Returns the kind of each action token."""
+    return [kind_of(token, vocabulary) for token in range(vocabulary.action.size)]

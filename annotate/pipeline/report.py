@@ -3,12 +3,11 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from itertools import chain
 from typing import Any
 
 from annotate.annotation import Annotation
-from annotate.game.decisions import KINDS, kind_of
+from annotate.game.decisions import KINDS, kinds_of_actions
 from annotate.records.finding import LINKED_FOLDER
 from annotate.vocabulary import Vocabulary
 
@@ -62,7 +61,7 @@ class Report:
 
     def count(self, annotations: Sequence[Annotation], vocabulary: Vocabulary) -> None:
         self.decisions += len(annotations)
-        kind = _kinds_of_actions(vocabulary).__getitem__
+        kind = kinds_of_actions(vocabulary).__getitem__
         self.chosen.update([kind(annotation.actions[annotation.chosen]) for annotation in annotations])
         kinds_of_each = [{*map(kind, annotation.actions)} for annotation in annotations]
         self.possible.update(chain.from_iterable(kinds_of_each))
@@ -107,8 +106,3 @@ class Report:
             "",
             f"{self.unknown:,} choices left out, which the record does not show (another seat's claim took precedence)",
         ]
-
-
-@cache
-def _kinds_of_actions(vocabulary: Vocabulary) -> list[str]:
-    return [kind_of(token, vocabulary) for token in range(vocabulary.action.size)]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 from zlib import crc32
 
-from annotate.game.decisions import kind_of
+from annotate.game.decisions import kinds_of_actions
 from annotate.game.engine.hand_evaluator import shanten
 from annotate.game.engine.table import Turn
 from annotate.game.tiles import TILE_OF_ID
@@ -75,7 +75,7 @@ class RuleBasedAgent:
         self._seed = seed
         self._vocabulary = vocabulary
         self._carelessness = carelessness
-        self._kinds = [kind_of(token, vocabulary) for token in range(vocabulary.action.size)]
+        self._kinds = kinds_of_actions(vocabulary)
         self._first_discard = vocabulary.action["discard"].first
 
     def choose(self, turn: Turn) -> int:
