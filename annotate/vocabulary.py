@@ -10,7 +10,7 @@ recognised by the length of its numeric field, and `VOCABULARIES` lists all voca
 import hashlib
 import json
 from bisect import bisect_right
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, permutations
@@ -125,6 +125,10 @@ class Vocabulary:
         if block.name == "left":
             terms = {"left": self.num_live - 1 - values["drawn"]}
         return field.name, block.name, tuple(terms.items())
+
+    def named_results(self, results: Sequence[int]) -> dict[str, int]:
+        """Returns the results of an annotation by name."""
+        return dict(zip(self.results, results, strict=True))
 
     @cached_property
     def fingerprint(self) -> str:

@@ -158,7 +158,7 @@ def _event(name: str, values: dict[str, int], vocabulary: Vocabulary) -> str:
 
 
 def _results(results: Sequence[int], vocabulary: Vocabulary) -> list[str]:
-    named = dict(zip(vocabulary.results, results, strict=True))
+    named = vocabulary.named_results(results)
     seats = range(vocabulary.num_seats)
     deltas = ", ".join(f"seat {seat} {named[f'round_delta_{seat}']:+,}" for seat in seats)
     ranks = ", ".join(f"seat {seat} {PLACES[named[f'rank_{seat}']]}" for seat in seats)

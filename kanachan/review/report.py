@@ -120,7 +120,7 @@ def _review_of_seat(
 
 
 def _final(game: Game, annotation: Annotation) -> Data:
-    named = dict(zip(game.vocabulary.results, annotation.results, strict=True))
+    named = game.vocabulary.named_results(annotation.results)
     return {
         "is_recorded": game.final_scores is not None,
         "ranks": [named[f"rank_{seat}"] for seat in range(game.vocabulary.num_seats)],

@@ -47,7 +47,7 @@ class ReviewedRound:
 
     @cached_property
     def ending(self) -> Data:
-        named = self._results(self.annotations[0])
+        named = self.game.vocabulary.named_results(self.annotations[0].results)
         deltas = [named[f"round_delta_{seat}"] for seat in range(self.game.vocabulary.num_seats)]
         tenpai = None
         if self._words_of(named["round_result"]) in (NOT_TENPAI, TENPAI):
@@ -60,7 +60,7 @@ class ReviewedRound:
     def described(self, seat: int, first: int) -> Data:
         """Returns the round as data for a seat. `first`: the index of its first decision in the seat's game."""
         own = self.own(seat)
-        named = self._results((own or self.annotations)[0])
+        named = self.game.vocabulary.named_results((own or self.annotations)[0].results)
         result = self._words_of(named["round_result"])
         if not own and result != ABORTED:  # the annotation describes it from another seat's view
             result = self._words_of(round_part(self.recorded.events)[seat][0])
@@ -130,9 +130,6 @@ class ReviewedRound:
                     data["furiten"] = shape.is_furiten_after(candidate.tiles[0])
             found.append(data)
         return found
-
-    def _results(self, annotation: Annotation) -> dict[str, int]:
-        return dict(zip(self.game.vocabulary.results, annotation.results, strict=True))
 
 
 def chosen_rounds(rounds: Sequence[ReviewedRound], names: str) -> list[ReviewedRound]:
