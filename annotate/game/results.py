@@ -74,6 +74,11 @@ def round_delta(events: Sequence[Event], num_seats: int) -> list[int]:
     return delta
 
 
+def scores_after(scores: Sequence[int], events: Sequence[Event]) -> tuple[int, ...]:
+    """Computes the scores after a round that started with `scores`."""
+    return tuple(score + change for score, change in zip(scores, round_delta(events, len(scores)), strict=True))
+
+
 def leftover_deposits(events: Sequence[Event]) -> int:
     """Counts the riichi sticks still on the table after the round."""
     if any(event["type"] == "hora" for event in events):
@@ -101,9 +106,13 @@ def tenpai_by_seat(events: Sequence[Event]) -> list[bool]:
 
 def final_scores(last: Sequence[Event]) -> tuple[int, ...]:
     """Computes the final scores from a game's last round; deposits that nobody won go to the first-placed seat."""
-    start = last[0]["scores"]
-    final = [score + delta for score, delta in zip(start, round_delta(last, len(start)), strict=True)]
-    final[ranks_of(final).index(0)] += STICK * leftover_deposits(last)
+    return with_leftovers(scores_after(last[0]["scores"], last), leftover_deposits(last))
+
+
+def with_leftovers(scores: Sequence[int], deposits: int) -> tuple[int, ...]:
+    """Returns the scores after the first-placed seat got the deposits that nobody won."""
+    final = list(scores)
+    final[ranks_of(final).index(0)] += STICK * deposits
     return tuple(final)
 
 

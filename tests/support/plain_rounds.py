@@ -6,7 +6,7 @@ from typing import Any
 from annotate.game.grading import mjsoul_deltas, ranks_of
 from annotate.game.record import Game
 from annotate.game.results import final_scores, round_delta
-from annotate.replay.continuity import start_of
+from annotate.game.round_start import start_of
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.data.columns import game_key
 from kanachan.data.round_columns import RoundColumns

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from annotate.game.record import ENOUGH, Game, Round, Unreadable
-from annotate.game.results import dealer_stays, final_scores, leftover_deposits, round_delta
-from annotate.game.tiles import WINDS
+from annotate.game.results import dealer_stays, final_scores, leftover_deposits, scores_after
+from annotate.game.round_start import start_of
 
 
 def joined(games: Iterable[Game | Unreadable]) -> list[Game | Unreadable]:
@@ -35,21 +35,19 @@ def _follows(before: Game, game: Game) -> bool:
     same = (before.origin.players, before.origin.rules, before.style, before.vocabulary, before.grades)
     if same != (game.origin.players, game.origin.rules, game.style, game.vocabulary, game.grades):
         return False
-    last, start = before.rounds[-1].events, game.rounds[0].events[0]
-    scores = [a + b for a, b in zip(last[0]["scores"], round_delta(last, len(start["scores"])), strict=True)]
-    is_next = _place(before.rounds[-1]) < _place(game.rounds[0])
-    return is_next and (scores, leftover_deposits(last)) == (start["scores"], start["kyotaku"])
+    last, start = before.rounds[-1].events, start_of(game.rounds[0].events)
+    reached = scores_after(last[0]["scores"], last), leftover_deposits(last)
+    return start_of(last).place < start.place and reached == (start.scores, start.deposits)
 
 
 def final_scores_of_whole(rounds: Sequence[Round], style: int) -> tuple[int, ...] | None:
     """Returns the final scores of a game without recorded ones, None if its rounds are not a whole game."""
-    if _place(rounds[0]) != (1, 0):
+    if _place(rounds[0]) != (0, 0):
         return None
     last = rounds[-1].events
     num_seats = len(last[0]["scores"])
     scores = final_scores(last)
-    wind, kyoku = WINDS[last[0]["bakaze"]], last[0]["kyoku"]
-    is_last = wind > style or (wind == style and kyoku == num_seats)
+    is_last = start_of(last).number >= num_seats * (style + 1) - 1
     if dealer_stays(last) and max(scores) > scores[last[0]["oya"]]:  # else the dealer may end the game
         is_last = False
     return scores if min(scores) < 0 or (is_last and max(scores) >= ENOUGH[num_seats]) else None
@@ -70,9 +68,7 @@ def _of_ids(games: Iterable[Game | Unreadable]) -> list[Game | Unreadable]:
 
 
 def _place(recorded: Round) -> tuple[int, int]:
-    """Returns the position of a round in its game, which grows from round to round: wind and number, honba."""
-    start = recorded.events[0]
-    return 4 * WINDS[start["bakaze"]] + start["kyoku"], start["honba"]
+    return start_of(recorded.events).place
 
 
 def _may_join(parts: Sequence[Game], game: Game) -> bool:
