@@ -5,7 +5,7 @@ Shapes: A options of a turn, R ranks.
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -27,13 +27,24 @@ _LEAST_LOG_PROBABILITY = -1_000.0  # JSON cannot represent infinity
 
 
 @dataclass(frozen=True, slots=True)
-class Evaluation:
-    """The networks' predictions for a turn; options are in the order of their tokens."""
+class Judged:
+    """The policy's choice at a turn, and its predictions for the options, in the order of `tokens`."""
 
+    tokens: tuple[int, ...]
+    chosen: int
+    """the token of the chosen option"""
     prediction: Prediction
     quality: NDArray[np.float64]
     """[A] log probabilities, or points divided by the stage's scale"""
     eval_time_ns: int
+
+    def among(self, tokens: tuple[int, ...]) -> "Judged":
+        """Returns the same with only some of the options, which may lack the chosen one."""
+        places, every = [self.tokens.index(token) for token in tokens], self.prediction
+        optional = (every.probability, every.rank_probability)
+        probability, ranks = (None if values is None else values[places] for values in optional)
+        prediction = Prediction(every.score[places], probability, ranks, every.value)
+        return replace(self, tokens=tokens, prediction=prediction, quality=self.quality[places])
 
 
 class MjaiBot:
@@ -62,10 +73,8 @@ class MjaiBot:
         self._sampling = sampling
         self._random = np.random.default_rng(seed)
         self._table: SeatTable | None = None
-        self._tokens: tuple[int, ...] = ()
-        """options of the decision to which `_evaluation` belongs"""
-        self._evaluation: Evaluation | None = None
-        self._chosen = -1
+        self._last: Judged | None = None
+        """the choice after the last event, if there was one"""
 
     @property
     def num_seats(self) -> int:
@@ -84,14 +93,14 @@ class MjaiBot:
 
     def leave_round(self) -> None:
         """Ends the round, if there is one."""
-        self._table = self._evaluation = None
+        self._table = self._last = None
 
     def follow(self, event: Event, needs_answer: bool = True) -> Event | None:
         """Processes the next event of the round, and returns the seat's action as an mjai event with `meta`, or None if
         the seat cannot act or no answer is needed. Raises ValueError if the event cannot follow the events before it;
         the round is then over for this seat."""
         assert self._table is not None
-        before, self._evaluation = self._evaluation, None
+        before, self._last = self._last, None
         try:
             turn = self._table.follow(event)
         except ValueError:
@@ -101,52 +110,51 @@ class MjaiBot:
             return None
         after_reach = event["type"] == "reach"
         tokens = tuple(turn.options)
-        if len(tokens) == 1:
-            evaluation = None
-            self._chosen = tokens[0]
-        elif after_reach and before is not None:
-            # the decision included the discard, unless riichi was declared against our choice
-            evaluation = _selected(before, self._tokens, tokens)
-            if self._chosen not in tokens:
-                self._chosen = choose(tokens, evaluation.prediction, self._sampling, self._uniform()).token
-        else:
-            evaluation = self._evaluate(self._encoder.observation(turn, self._table.progression))
-            self._tokens, self._evaluation = tokens, evaluation
-        events = events_of_option(turn, self._chosen, self._encoder.vocabulary)
-        return {**events[-1 if after_reach else 0], "meta": self._meta(turn, evaluation, after_reach)}
+        judged = None
+        if len(tokens) > 1 and after_reach and before is not None:
+            # the choice included the discard, unless riichi was declared against it
+            judged = before.among(tokens)
+            if judged.chosen not in tokens:
+                action = choose(tokens, judged.prediction, self._sampling, self._uniform())
+                judged = replace(judged, chosen=action.token)
+        elif len(tokens) > 1:
+            judged = self._last = self._judge(self._encoder.observation(turn, self._table.progression))
+        chosen = tokens[0] if judged is None else judged.chosen
+        events = events_of_option(turn, chosen, self._encoder.vocabulary)
+        return {**events[-1 if after_reach else 0], "meta": self._meta(turn, judged, after_reach)}
 
-    def _evaluate(self, observation: Observation) -> Evaluation:
+    def _judge(self, observation: Observation) -> Judged:
         start = time.perf_counter_ns()
         uniform = self._uniform()
         (action,) = self.policy.act([observation], self._sampling, None if uniform is None else [uniform])
-        self._chosen, own = action.token, action.prediction
-        assert own is not None
-        score = own.score.astype(np.float64)
-        if own.probability is None:
+        prediction = action.prediction
+        assert prediction is not None
+        score = prediction.score.astype(np.float64)
+        if prediction.probability is None:
             quality = score / self.policy.objective.scale
         else:
             quality = np.maximum(score - np.logaddexp.reduce(score), _LEAST_LOG_PROBABILITY)
-        return Evaluation(own, quality, time.perf_counter_ns() - start)
+        return Judged(observation.actions, action.token, prediction, quality, time.perf_counter_ns() - start)
 
     def _uniform(self) -> float | None:
         return None if self._sampling is None else self._random.random()
 
-    def _meta(self, turn: Turn, evaluation: Evaluation | None, after_reach: bool) -> dict[str, Any]:
-        """Returns the `meta` of an answer. Without an evaluation, if there is only one option, it has no values."""
+    def _meta(self, turn: Turn, judged: Judged | None, after_reach: bool) -> dict[str, Any]:
+        """Returns the `meta` of an answer. `judged`: None if there is only one option; then `meta` has no values."""
         assert self._table is not None
         vocabulary, tokens = self._encoder.vocabulary, tuple(turn.options)
-        quality = [0.0] if evaluation is None else evaluation.quality.tolist()
+        quality = [0.0] if judged is None else judged.quality.tolist()
         coarse = mask_values(dict(zip(tokens, quality, strict=True)), vocabulary, after_reach)
-        meta: dict[str, Any] = {"mask_bits": coarse["mask_bits"]} if evaluation is None else coarse
-        meta["is_greedy"] = evaluation is None or tokens[int(evaluation.prediction.score.argmax())] == self._chosen
+        meta: dict[str, Any] = {"mask_bits": coarse["mask_bits"]} if judged is None else coarse
+        meta["is_greedy"] = judged is None or tokens[int(judged.prediction.score.argmax())] == judged.chosen
         # as in Mortal: the shanten before the draw, and 0 for a complete hand
         held = [tile for tile in turn.hand if tile != turn.drawn]
         meta["shanten"] = max(0, shanten(held, self.num_seats))
         meta["at_furiten"] = self._table.is_furiten
-        if evaluation is None:
+        if judged is None:
             return meta
-        prediction = evaluation.prediction
-        meta |= {"batch_size": 1, "eval_time_ns": evaluation.eval_time_ns}
+        prediction = judged.prediction
+        meta |= {"batch_size": 1, "eval_time_ns": judged.eval_time_ns}
         meta["candidates"] = [_candidate(events_of_option(turn, token, vocabulary), after_reach) for token in tokens]
         if prediction.probability is not None:
             meta["probabilities"] = [rounded(p) for p in prediction.probability.tolist()]
@@ -160,12 +168,3 @@ class MjaiBot:
 def _candidate(events: Sequence[Event], after_reach: bool) -> Event:
     """Returns one event for a candidate: riichi includes its discard, unless it has been declared already."""
     return events[-1] if after_reach else {**events[-1], "type": events[0]["type"]}
-
-
-def _selected(evaluation: Evaluation, tokens: Sequence[int], selected: Sequence[int]) -> Evaluation:
-    """Returns the evaluation of some of the options."""
-    places, old = [tokens.index(token) for token in selected], evaluation.prediction
-    optional = (old.probability, old.rank_probability)
-    probability, ranks = (None if values is None else values[places] for values in optional)
-    prediction = Prediction(old.score[places], probability, ranks, old.value)
-    return Evaluation(prediction, evaluation.quality[places], evaluation.eval_time_ns)
