@@ -1,6 +1,6 @@
 """Copies configs/ into an installed package, as kanachan/configs; everything else is in pyproject.toml.
 
-In a checkout and in an editable install kanachan.training.default_files reads the folder itself.
+In a checkout and in an editable install kanachan.training.settings reads the folder itself.
 """
 
 from pathlib import Path
