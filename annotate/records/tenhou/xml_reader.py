@@ -74,6 +74,7 @@ class _Reader:
         self._number = 0
         """number of the round, from 1"""
         self._type: int | None = None
+        self._table = grading.TENHOU_TABLES[0]
         self._num_seats = SEATS_OF_TABLE
         self._vocabulary = vocabulary_of_seats(SEATS_OF_TABLE)
         self._seed: str | None = None
@@ -175,13 +176,12 @@ class _Reader:
         incomplete = self._finish_last_round(cut_off)
         require_a_round(self._rounds, self._lost)
         style = 1 if self._type & SOUTH else 0
-        table = grading.TENHOU_TABLES[(2 if self._type & TOKUJOU else 0) + (1 if self._type & JOUKYUU else 0)]
         grades = deltas = None
         dans = None if self._dan is None else self._dan[: self._num_seats]
         if self._is_ranked and dans is not None:
             grades = tuple(map(grading.tenhou_grade, dans))
             if self._final_scores is not None:
-                deltas = grading.tenhou_deltas(self._final_scores, dans, table, style)
+                deltas = grading.tenhou_deltas(self._final_scores, dans, self._table, style)
         log, players = TENHOU_LOG.fullmatch(game_id), self._players[: self._num_seats]
         return Game(
             vocabulary=self._vocabulary,
@@ -189,7 +189,7 @@ class _Reader:
             rules=("tenhou",),
             style=style,
             rounds=tuple(self._rounds),
-            room=grading.tenhou_room(table) if self._is_ranked else None,
+            room=grading.tenhou_room(self._table) if self._is_ranked else None,
             grades=grades,
             final_scores=self._final_scores,
             grading_deltas=deltas,
@@ -304,11 +304,12 @@ class _Reader:
         if kind & ~KNOWN_BITS:
             raise ValueError(f'<GO type="{kind}">: an unknown rule variant')
         self._type = kind
-        table = "般上特鳳"[(2 if kind & TOKUJOU else 0) + (1 if kind & JOUKYUU else 0)]
+        number = (2 if kind & TOKUJOU else 0) + (1 if kind & JOUKYUU else 0)
+        self._table = grading.TENHOU_TABLES[number]
         self._num_seats = 3 if kind & THREE_PLAYERS else SEATS_OF_TABLE
         self._vocabulary = vocabulary_of_seats(self._num_seats)
         seats = "三" if kind & THREE_PLAYERS else ""
-        self._words = f"{seats}{table}{'南' if kind & SOUTH else '東'}喰赤{'速' if kind & FAST else ''}"
+        self._words = f"{seats}{'般上特鳳'[number]}{'南' if kind & SOUTH else '東'}喰赤{'速' if kind & FAST else ''}"
         self._is_ranked = bool(kind & HUMANS) and attributes.get("lobby", "0") == "0"
 
     def _bye(self, attributes: Attributes) -> None:
