@@ -10,6 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from annotate.annotation import Observation
+
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
@@ -65,3 +67,18 @@ def choose(
     place = min(int(below), len(score_A) - 1)
     log_probability = float(np.log(weight_A[place] / total))
     return Action(actions[place], log_probability, prediction)
+
+
+def choose_each(
+    observations: Sequence[Observation],
+    predictions: Sequence[Prediction],
+    temperature: float | None = None,
+    uniforms: Sequence[float] | None = None,
+    explore: float = 0.0,
+) -> list[Action]:
+    """Chooses an action for each observation, as `choose` does. `uniforms`: a random number for each."""
+    drawn = [None] * len(observations) if uniforms is None else uniforms
+    return [
+        choose(observation.actions, prediction, temperature, uniform, explore)
+        for observation, prediction, uniform in zip(observations, predictions, drawn, strict=True)
+    ]

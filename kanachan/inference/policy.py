@@ -4,7 +4,7 @@ Shapes: B decisions, A candidates, R ranks.
 """
 
 import math
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ from kanachan.data.columns import (
 )
 from kanachan.data.decisions import Rows, annotations_of, vocabulary_of
 from kanachan.data.symmetry import SeatRotation
-from kanachan.inference.choice import Action, Prediction, choose
+from kanachan.inference.choice import Action, Prediction, choose_each
 from kanachan.models.transformer import Encoded, Network, Output
 from kanachan.objectives.networks import load_network
 from kanachan.objectives.objective import Objective
@@ -141,24 +141,12 @@ class Policy:
         observations: Sequence[Observation],
         temperature: float | None = None,
         uniforms: Sequence[float] | None = None,
-        *,
-        explore: float = 0.0,
-        seats: Sequence[Hashable] | None = None,
     ) -> list[Action]:
-        """Chooses an action for each observation. `temperature`, `explore` and a random number for each observation: as
-        in `choose`; `seats`: as in `evaluate`."""
-        predictions = self.evaluate(observations, seats)
-        drawn = [None] * len(observations) if uniforms is None else uniforms
-        return [
-            choose(observation.actions, prediction, temperature, uniform, explore)
-            for observation, prediction, uniform in zip(observations, predictions, drawn, strict=True)
-        ]
+        """Chooses an action for each observation; see `choose_each`."""
+        return choose_each(observations, self.evaluate(observations), temperature, uniforms)
 
-    def evaluate(
-        self, observations: Sequence[Observation], seats: Sequence[Hashable] | None = None
-    ) -> list[Prediction]:
-        """Returns the predictions in the order of the observations. `seats`: keys of the table and seat of each; only
-        policies that cache a seat's events require them."""
+    def evaluate(self, observations: Sequence[Observation]) -> list[Prediction]:
+        """Returns the predictions in the order of the observations."""
         predictions: list[Prediction] = []
         for first in range(0, len(observations), DEFAULT_BATCH):
             columns = columns_of_observations(observations[first : first + DEFAULT_BATCH], self.vocabulary)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from annotate.annotation import Observation
 from annotate.game.record import Event
-from kanachan.inference.choice import Action, Prediction
+from kanachan.inference.choice import Action, Prediction, choose_each
 from kanachan.inference.int8_network import Int8Network
 from kanachan.inference.policy import Policy
 from kanachan.models.kv_cache import CachedNetwork, IncrementalBatch
@@ -39,8 +39,8 @@ class _Seat:
     events: tuple[int, ...] = ()
 
 
-class CachedPolicy(Policy):
-    """A policy that caches each seat's events and computes only the new events.
+class CachedPolicy:
+    """Evaluates observations by a policy; caches each seat's events and computes only the new events.
 
     For speed, its predictions have only scores; the other fields are None.
 
@@ -59,21 +59,16 @@ class CachedPolicy(Policy):
         num_rows = max(s.rows * (1 + vocabulary.num_seats + s.tiles + s.new) for s in self._shapes)
         sizes = vocabulary.max_progression, num_rows
         self._network = _with_cache(policy.network, *sizes, use_bf16=use_bf16)
-        super().__init__(
-            self._network, policy.objective, actor_first=policy.actor_first, card=policy.card, device=policy.device
-        )
+        self._policy = policy.with_network(self._network)
         self._seats: dict[Hashable, _Seat] = {}
         self._num_slots = 0
         """number of slots for seats"""
         self._free: list[int] = []
 
     @torch.inference_mode()
-    def evaluate(
-        self, observations: Sequence[Observation], seats: Sequence[Hashable] | None = None
-    ) -> list[Prediction]:
-        """Returns the prediction for each observation, which is the same up to rounding as without cached events;
-        requires `seats`."""
-        assert seats is not None, "cached events are found by the seat"
+    def evaluate(self, observations: Sequence[Observation], seats: Sequence[Hashable]) -> list[Prediction]:
+        """Returns the prediction for each observation, which is the same up to rounding as without cached events.
+        `seats`: keys of the table and seat of each, by which cached events are found."""
         places: dict[Shape, list[int]] = {}
         rows = []
         for place, (observation, seat) in enumerate(zip(observations, seats, strict=True)):
@@ -85,22 +80,22 @@ class CachedPolicy(Policy):
         batches = [
             (shape, batch)
             for shape, of_shape in places.items()
-            for batch in batches_of_shape([rows[place] for place in of_shape], shape, self)
+            for batch in batches_of_shape([rows[place] for place in of_shape], shape, self._policy)
         ]
-        found: list[Prediction | None] = [None] * len(observations)
+        predictions: list[Prediction | None] = [None] * len(observations)
         of_rows = chain.from_iterable(places.values())
         for score_BA in self._scores(batches):
             for score_A, place in zip(score_BA, of_rows, strict=False):
-                found[place] = Prediction(score_A[: len(observations[place].actions)], None, None, None)
-        return [prediction for prediction in found if prediction is not None]
+                predictions[place] = Prediction(score_A[: len(observations[place].actions)], None, None, None)
+        return [prediction for prediction in predictions if prediction is not None]
 
     def _scores(self, batches: Sequence[tuple[Shape, IncrementalBatch]]) -> Iterator[NDArray[np.float32]]:
         """Yields score_BA of each batch."""
         if isinstance(self._network, RemoteNetwork):
             self._network.request(batches)
         for shape, batch in batches:
-            output = self.output(filled([batch], shape.rows).to(self.device))
-            yield self.objective.score(output)[: len(batch)].float().cpu().numpy()
+            output = self._policy.output(filled([batch], shape.rows).to(self._policy.device))
+            yield self._policy.objective.score(output)[: len(batch)].float().cpu().numpy()
 
     def shape(self, observation: Observation, seat: Hashable) -> Shape:
         """Returns the shape of the batch in which an observation of a seat is computed."""
@@ -108,7 +103,7 @@ class CachedPolicy(Policy):
 
     def _fitting(self, observation: Observation, start: int) -> Shape:
         num_seen = len(observation.progression)
-        num_tiles = len(observation.sparse) - self.vocabulary.num_places
+        num_tiles = len(observation.sparse) - self._policy.vocabulary.num_places
         size = num_seen - start, num_seen, num_tiles, len(observation.actions)
         return next(shape for shape in self._shapes if shape.fits(*size))
 
@@ -176,7 +171,8 @@ class PolicyAgent(Agent):
         uniforms = None if self._temperature is None else [self._sampler.of(request) for request in requests]
         observations = [request.observation for request in requests]
         seats = [seat_of(request) for request in requests]
-        return self.policy.act(observations, self._temperature, uniforms, explore=self._explore, seats=seats)
+        predictions = self.policy.evaluate(observations, seats)
+        return choose_each(observations, predictions, self._temperature, uniforms, self._explore)
 
     def end(self, game: GameKey, seat: int, events: Sequence[Event]) -> None:
         self.policy.forget((game, seat))
