@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from annotate.game.decisions import Choice, choice_of
-from annotate.game.engine.table import Table, Turn
+from annotate.game.engine.table import Table, Turn, new_round
 from annotate.game.mjai_actions import choice_of_event
 from annotate.game.record import CLAIMS, ENDS, Event, Rules, places_dealt
 from annotate.game.tiles import NUM_DEAD, TILE_OF_MJAI, unseen_tiles
@@ -31,28 +31,16 @@ class SeatTable(Table):
 
     keeps_points = True  # `_turn_of` uses the engine's observations unchanged
 
-    @classmethod
-    def of_start(cls, rules: Rules, start: Event, seat: int, vocabulary: Vocabulary) -> "SeatTable":
-        """Creates the table at the start of a round (mjai start_kyoku). Only the hand of `seat` is used. Raises
-        ValueError if that hand is hidden, or if the round cannot start like this."""
-        pool = unseen_tiles(vocabulary)
-        hand = [_taken(pool, name) for name in start["tehais"][seat]]
-        indicator = _taken(pool, start["dora_marker"])
-        places = places_dealt(start["oya"], vocabulary.num_seats)[seat]
-        known = {
-            **dict(zip(places, hand, strict=True)),
-            vocabulary.num_tile_ids - 1 - vocabulary.num_rinshan: indicator,
-        }
-        others = iter(sorted(tile for ids in pool for tile in ids))
-        wall = [known[place] if place in known else next(others) for place in range(vocabulary.num_tile_ids)]
-        try:
-            table = cls.of_round(rules, start, wall, vocabulary, is_wall_true=False)
-        except OverflowError as error:  # the engine counts honba in a byte
-            raise ValueError(str(error)) from None
-        table._sit_down(seat, pool, indicator)
-        return table
-
-    def _sit_down(self, seat: int, pool: list[list[int]], indicator: int) -> None:
+    def __init__(
+        self,
+        env: Any,
+        observations: Mapping[int, Any],
+        vocabulary: Vocabulary,
+        seat: int,
+        pool: list[list[int]],
+        indicator: int,
+    ) -> None:
+        super().__init__(env, observations, vocabulary, is_wall_true=False, logs_events=False)
         self.seat = seat
         self._pool = pool
         """by tile: the physical tiles that nobody has seen"""
@@ -76,9 +64,29 @@ class SeatTable(Table):
             **dict.fromkeys(("ankan", "kakan", "kita"), self._declare_kan),
             **dict.fromkeys(ENDS, self._end),
         }
-        for other in range(self.vocabulary.num_seats):
+        for other in range(vocabulary.num_seats):
             if other != seat:
                 self._hold(other, [])
+
+    @classmethod
+    def of_start(cls, rules: Rules, start: Event, seat: int, vocabulary: Vocabulary) -> "SeatTable":
+        """Creates the table at the start of a round (mjai start_kyoku). Only the hand of `seat` is used. Raises
+        ValueError if that hand is hidden, or if the round cannot start like this."""
+        pool = unseen_tiles(vocabulary)
+        hand = [_taken(pool, name) for name in start["tehais"][seat]]
+        indicator = _taken(pool, start["dora_marker"])
+        places = places_dealt(start["oya"], vocabulary.num_seats)[seat]
+        known = {
+            **dict(zip(places, hand, strict=True)),
+            vocabulary.num_tile_ids - 1 - vocabulary.num_rinshan: indicator,
+        }
+        others = iter(sorted(tile for ids in pool for tile in ids))
+        wall = [known[place] if place in known else next(others) for place in range(vocabulary.num_tile_ids)]
+        try:
+            env, observations = new_round(rules, start, wall, vocabulary, logs_events=False)
+        except OverflowError as error:  # the engine counts honba in a byte
+            raise ValueError(str(error)) from None
+        return cls(env, observations, vocabulary, seat, pool, indicator)
 
     def follow(self, event: Event) -> Turn | None:
         """Applies the next mjai event of the round and returns the seat's turn, None if the seat may not act. After its

@@ -124,16 +124,7 @@ class Table:
         """Creates a table that plays one round from `start` (mjai start_kyoku) with a given wall (physical tiles).
         `is_wall_true`: False if the unseen part of the wall is made up. Unless it `logs_events` like a table of a game,
         the caller passes every event after `start` to `add_event` before it reads the progression."""
-        mode = f"{_MODES[vocabulary.num_seats]}-single"
-        env = RiichiEnv(game_mode=mode, rule=_rule(rules), skip_mjai_logging=not logs_events)
-        observations = env.reset(
-            oya=start["oya"],
-            wall=list(wall),
-            round_wind=WINDS[start["bakaze"]],
-            scores=list(start["scores"]),
-            honba=start["honba"],
-            kyotaku=start["kyotaku"],
-        )
+        env, observations = new_round(rules, start, wall, vocabulary, logs_events=logs_events)
         return cls(env, observations, vocabulary, is_wall_true=is_wall_true, logs_events=logs_events)
 
     @classmethod
@@ -348,6 +339,23 @@ class Table:
             seat = event["actor"]
             indices = call_indices(event, kind, seat, self.vocabulary.num_seats)
             self.progression.append(self.vocabulary.progression[kind].token(seat, *indices))
+
+
+def new_round(
+    rules: Rules, start: Event, wall: Sequence[int], vocabulary: Vocabulary, *, logs_events: bool
+) -> tuple[RiichiEnv, Mapping[int, Any]]:
+    """Returns the engine at the start of a round, and the first observations; arguments as for `Table.of_round`."""
+    mode = f"{_MODES[vocabulary.num_seats]}-single"
+    env = RiichiEnv(game_mode=mode, rule=_rule(rules), skip_mjai_logging=not logs_events)
+    observations = env.reset(
+        oya=start["oya"],
+        wall=list(wall),
+        round_wind=WINDS[start["bakaze"]],
+        scores=list(start["scores"]),
+        honba=start["honba"],
+        kyotaku=start["kyotaku"],
+    )
+    return env, observations
 
 
 def _rule(rules: Rules) -> GameRule:
