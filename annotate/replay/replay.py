@@ -99,7 +99,7 @@ def annotate_game(
     course = RoundSequence(game.rounds, game.style, {lost.place for lost in game.lost})
     for place, recorded in enumerate(game.rounds):
         try:
-            with course.through(recorded):
+            with course.through(place):
                 replayed = _replay_under_any(recorded, game.rules, writer)
         except Disagreement as error:
             report.left_out.append(f"{recorded.name}: {error}")

@@ -28,9 +28,9 @@ def simulated(seed: int = WHOLE, rules: Rules = "mjsoul", style: int = 1) -> Gam
 def problems(rounds: Sequence[Round], style: int = 1) -> dict[int, str]:
     """Why rounds do not follow, by their place; none of them is replayed."""
     course, found = RoundSequence(rounds, style), {}
-    for place, recorded in enumerate(rounds):
+    for place in range(len(rounds)):
         try:
-            with course.through(recorded):
+            with course.through(place):
                 pass
         except Disagreement as error:
             found[place] = str(error)
