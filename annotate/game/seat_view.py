@@ -54,7 +54,9 @@ class SeatTable(Table):
         self._has_missed_in_riichi = False
         self._is_over = False
         self._before_discard: tuple[Any, dict[int, Any]] | None = None
-        """a copy of the engine before the last discard, and the moves of the discard"""
+        """a copy of the engine before the last discard, and the moves of the discard. For example, seat 1 discards 5m,
+        which no placeholder hand can claim. If the next event is a pon by seat 3, the copy becomes the engine again,
+        seat 3 gets 5m 5m, and seat 1 discards once more"""
         self._handlers: dict[str, Callable[[Event], None]] = {
             "tsumo": self._draw,
             "dahai": self._discard_tile,

@@ -23,7 +23,16 @@ it"""
 
 class Output(ABC):
     """An output of kanachan-annotate, by default not resumable. The JSON values that its methods return are passed back
-    to it, possibly in a later process."""
+    to it, possibly in a later process.
+
+    A resumable output goes through these states:
+
+    - new: nothing on the disk.
+    - begun (`begin`): temporary files with the games of the last save, without those written after it.
+    - saved (`save`, repeatedly): temporary files with all games written so far. The journal stores the returned value.
+    - published (`publish`): the finished output at its name.
+    - discarded (`discard`, after the journal is removed): no temporary files.
+    """
 
     name: str
     encode: Encode

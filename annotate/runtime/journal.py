@@ -20,6 +20,14 @@ class Journal:
     """A journal to which one process at a time adds entries. Once `add` has returned, no interruption loses the entry.
     Raises ValueError if the journal is damaged, in use, or from a run with other settings.
 
+    On the disk, a journal is:
+
+    - new: the settings; if `is_light`, an empty file or the discarded lines, until the first entry.
+    - added to: the settings, then a line per entry; behind them perhaps a line that an interruption cut off, which the
+      next entry overwrites.
+    - closed: the same, for a later run, or no file if it was empty.
+    - removed: no file.
+
     Args:
         path: the journal's file; None: a temporary file, for a run that cannot be resumed.
         settings: JSON values on which the output depends, apart from its input.

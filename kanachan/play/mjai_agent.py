@@ -195,7 +195,9 @@ class _Seated:
         self._num_rounds = self._num_in_round = 0
         """number of rounds sent so far, and of the log's events of the last of them"""
         self._ahead: Event | None = None
-        """an event that was sent before it is in the log"""
+        """an event that was sent before it is in the log: for example, a closed kan of seat 1 that seat 2 may rob. The
+        engine reports it after seat 2 has passed. If seat 2 wins, the engine never reports it, but it is in the table's
+        log before the win"""
 
     def send(self, request: ActRequest) -> None:
         """Sends the events up to a request."""

@@ -4,6 +4,12 @@ The rounding of a row can depend on the shape of its batch, and in rare cases th
 shape depends only on the row, and all batches of a shape have the same number of rows, some of which may be padding:
 the actions of a player never depend on how many games advance together.
 
+A forward pass, with only the new events of each seat:
+
+    PolicyAgent.act ─► CachedPolicy.evaluate ─┬► CachedNetwork, here
+                                              ├► Int8Network, here: int8 matrices on a CPU
+                                              └► RemoteNetwork ─► inference server ─► CachedNetwork, for all workers
+
 Shapes: see kanachan.models.kv_cache.
 """
 

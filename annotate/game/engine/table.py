@@ -8,7 +8,9 @@ action raises an error.
 For speed, the engine does not have the seats' points (they are 0) while nothing can be paid. For a closed hand with
 1,000 points it would evaluate each discard for riichi at every turn, once to list the options and once to check the
 played action, which takes two thirds of the time of its steps. It gets the points only for steps that may pay some
-(riichi and the step after it, wins, kans, the end of a round), and when a hand may declare riichi.
+(`_may_pay`: riichi and the step after it, wins, kans, the end of a round), and when a hand may declare riichi
+(`_with_riichi`). So either `_withheld` has the points and the engine's are all 0, or it is empty and the engine has
+them. If the engine has paid points or ended the round while they were withheld, an assertion fails.
 """
 
 import json
