@@ -99,10 +99,11 @@ class Policy:
     def _decisions(self, rows: Rows) -> list[Annotation]:
         annotations = annotations_of(rows)
         for number, annotation in enumerate(annotations, start=1):
-            found = vocabulary_of(annotation.observation)
-            if found is not self.vocabulary:
+            vocabulary = vocabulary_of(annotation.observation)
+            if vocabulary is not self.vocabulary:
                 raise ValueError(
-                    f"decision {number} is in the vocabulary {found.name}, but the network reads {self.vocabulary.name}"
+                    f"decision {number} is in the vocabulary {vocabulary.name}, but the network reads "
+                    f"{self.vocabulary.name}"
                 )
         return annotations
 
@@ -117,11 +118,11 @@ class Policy:
         columns = columns_of_annotations(annotations, self.vocabulary)
         # decisions of a seat in a round are adjacent: the network computes their shared events only once
         order = np.lexsort((columns.progression.lengths, round_keys(columns, self.vocabulary)))
-        found: list[Prediction] = []
+        predictions: list[Prediction] = []
         for first in range(0, len(order), batch):
             part = [annotations[place] for place in order[first : first + batch]]
-            found += self.predict(self.batch(columns_of_annotations(part, self.vocabulary)))
-        return [found[place] for place in np.argsort(order)]
+            predictions += self.predict(self.batch(columns_of_annotations(part, self.vocabulary)))
+        return [predictions[place] for place in np.argsort(order)]
 
     def batch(self, columns: ObservationColumns) -> Batch:
         """Returns decisions as a batch, with seats in the same order as in training."""
@@ -175,8 +176,8 @@ class Policy:
         values: list[float | None] = [None] * len(num_candidates_B)
         if self.objective.has_value and self.objective.num_summary_outputs:
             values = self.objective.baseline_value(output, batch).tolist()
-        found = self.objective.predictions(output)
-        columns = (_rows(found.get(name), num_candidates_B) for name in _FIELDS)
+        tensors = self.objective.predictions(output)
+        columns = (_rows(tensors.get(name), num_candidates_B) for name in _FIELDS)
         return [Prediction(*row) for row in zip(*columns, values, strict=True)]
 
 

@@ -35,7 +35,7 @@ def review_of(
     rounds = reviewed_rounds(game, report)
     if names is not None:
         rounds = chosen_rounds(rounds, names)
-    acting = [seat for seat in seats if any(found.own(seat) for found in rounds)]
+    acting = [seat for seat in seats if any(reviewed.own(seat) for reviewed in rounds)]
     if not acting:
         why = f": {report.left_out[0]}" if report.left_out else ""
         who = f"seat {seats[0]}" if len(seats) == 1 else "any seat"
@@ -87,8 +87,8 @@ def _player(game: Game, seat: int) -> Data:
 def _review_of_seat(
     seat: int, game: Game, rounds: Sequence[ReviewedRound], reviewers: Sequence[Reviewer], threshold: float
 ) -> Data:
-    own = [found.own(seat) for found in rounds]
-    situations = [annotation for of_round in own for annotation in of_round]
+    of_rounds = [reviewed.own(seat) for reviewed in rounds]
+    situations = [annotation for of_round in of_rounds for annotation in of_round]
     policies = [reviewer.policy for reviewer in reviewers]
     predictions, plausible, choices = reviewed_predictions(policies, situations)
     annotations = [of.annotation for of in choices]
@@ -100,11 +100,11 @@ def _review_of_seat(
     ]
     described: list[Data] = []
     decisions: list[Data] = []
-    for number, found in enumerate(rounds):
+    for number, reviewed in enumerate(rounds):
         first = len(decisions)
-        described.append(found.described(seat, first))
-        rows = slice(first, first + len(own[number]))
-        for i, known in enumerate(found.decisions(seat, choices[rows], danger[rows]), start=first):
+        described.append(reviewed.described(seat, first))
+        rows = slice(first, first + len(of_rounds[number]))
+        for i, known in enumerate(reviewed.decisions(seat, choices[rows], danger[rows]), start=first):
             judged = {"chosen": annotations[i].chosen, "plausible": plausible[i], "answers": [of[i] for of in answers]}
             decisions.append({"round": number, "kinds": kinds[i], **known, **judged})
     return {

@@ -59,10 +59,10 @@ class ReviewedRound:
 
     def described(self, seat: int, first: int) -> Data:
         """Returns the round as data for a seat. `first`: the index of its first decision in the seat's game."""
-        own = self.own(seat)
-        named = self.game.vocabulary.named_results((own or self.annotations)[0].results)
+        of_seat = self.own(seat)
+        named = self.game.vocabulary.named_results((of_seat or self.annotations)[0].results)
         result = self._words_of(named["round_result"])
-        if not own and result != ABORTED:  # the annotation describes it from another seat's view
+        if not of_seat and result != ABORTED:  # the annotation describes it from another seat's view
             result = self._words_of(round_part(self.recorded.events)[seat][0])
         wind, dealer, honba = _place_of(self.recorded)
         return {
@@ -71,17 +71,17 @@ class ReviewedRound:
             "dealer": dealer,
             "honba": honba,
             "first": first,
-            "decisions": len(own),
+            "decisions": len(of_seat),
             "result": result,
             "deltas": self.ending["deltas"],
             "link": self.link(seat),
-            "after": self.course.between(self.course.place_of(own[-1]) if own else 1, self.course.end),
+            "after": self.course.between(self.course.place_of(of_seat[-1]) if of_seat else 1, self.course.end),
             "end": self.ending,
         }
 
     def decisions(self, seat: int, choices: Sequence[Choices], dangers: Sequence[Danger]) -> list[Data]:
         """Returns the data of each decision of a seat, except for the networks' answers."""
-        found, place = [], 1
+        described, place = [], 1
         pons = [event["consumed"] for event in self.recorded.events if event["type"] == "pon"]
         for annotation, of_choice, danger in zip(self.own(seat), choices, dangers, strict=True):
             before, place = place, self.course.place_of(annotation)
@@ -89,7 +89,7 @@ class ReviewedRound:
             table = table_of(annotation, self.game.vocabulary, pons)
             shape = HandShape(table, moment.furiten_kinds[seat], self.game.vocabulary)
             hands = zip(moment.concealed, moment.drawn, strict=True)
-            found.append(
+            described.append(
                 {
                     "table": asdict(table),
                     "since": self.course.between(before, place),
@@ -106,7 +106,7 @@ class ReviewedRound:
                     "link": self.link(seat),
                 }
             )
-        return found
+        return described
 
     def link(self, seat: int) -> str | None:
         """Returns the URL of the replay of this round as seen from a seat."""
@@ -114,7 +114,7 @@ class ReviewedRound:
         return self.game.origin.link(seat, self.index if is_whole else None)
 
     def _candidates(self, choices: Choices, shape: HandShape, danger: Danger) -> list[Data]:
-        found = []
+        candidates = []
         for token in choices.annotation.actions:
             candidate = candidate_of(token, self.game.vocabulary)
             is_discard = candidate.kind in ("discard", "riichi")
@@ -128,32 +128,32 @@ class ReviewedRound:
                 data["ukeire_tiles"] = accepted.tiles
                 if is_discard and accepted.is_tenpai:
                     data["furiten"] = shape.is_furiten_after(candidate.tiles[0])
-            found.append(data)
-        return found
+            candidates.append(data)
+        return candidates
 
 
 def chosen_rounds(rounds: Sequence[ReviewedRound], names: str) -> list[ReviewedRound]:
     """Returns the rounds named in a list such as E1,S3.1: East 1 with any honba, and South 3 with one honba. Raises
     ValueError, which lists all rounds, if there is no such round."""
     wanted = [name.strip().upper() for name in names.split(",")]
-    found = {}
-    for each in rounds:
-        wind, dealer, honba = _place_of(each.recorded)
-        found[f"{tuple(WINDS)[wind]}{dealer + 1}.{honba}"] = each
+    by_name = {}
+    for reviewed in rounds:
+        wind, dealer, honba = _place_of(reviewed.recorded)
+        by_name[f"{tuple(WINDS)[wind]}{dealer + 1}.{honba}"] = reviewed
     for name in wanted:
-        if not any(name in (known, known.partition(".")[0]) for known in found):
-            raise ValueError(f"--rounds {names}: no round {name}; there are {','.join(found)}")
-    return [each for known, each in found.items() if {known, known.partition(".")[0]} & {*wanted}]
+        if not any(name in (known, known.partition(".")[0]) for known in by_name):
+            raise ValueError(f"--rounds {names}: no round {name}; there are {','.join(by_name)}")
+    return [reviewed for known, reviewed in by_name.items() if {known, known.partition(".")[0]} & {*wanted}]
 
 
 def reviewed_rounds(game: Game, report: ReplayResult) -> list[ReviewedRound]:
     """Returns the rounds of a game that could be replayed and contain a decision of any seat."""
-    found = []
+    reviewed = []
     for place, annotations, wins in report.rounds:
         if annotations:
             num_lost = sum(lost.place <= place for lost in game.lost)
-            found.append(ReviewedRound(game, place + num_lost, game.rounds[place], wins, annotations))
-    return found
+            reviewed.append(ReviewedRound(game, place + num_lost, game.rounds[place], wins, annotations))
+    return reviewed
 
 
 def _place_of(recorded: Round) -> tuple[int, int, int]:

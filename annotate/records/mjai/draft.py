@@ -48,10 +48,10 @@ class Draft:
     def of_start(cls, event: Event, line: str, number: int) -> Self:
         """Creates the draft of a game from its start_game, in a line with this number."""
         require_red_fives(event)
-        own, names = _own_part(event), event.get("names")
-        per_seat = (own.get("grades"), own.get("grading_deltas"), names)
+        part, names = _own_part(event), event.get("names")
+        per_seat = (part.get("grades"), part.get("grading_deltas"), names)
         num_seats = 3 if 3 in {len(values) for values in per_seat if type(values) is list} else 4
-        draft = cls(number, event, normalised(own, fields_of(num_seats).header), num_seats)
+        draft = cls(number, event, normalised(part, fields_of(num_seats).header), num_seats)
         draft._add_content(line)
         return draft
 

@@ -16,17 +16,17 @@ def joined(games: Iterable[Game | Unreadable]) -> list[Game | Unreadable]:
 
 
 def _chained(games: Iterable[Game | Unreadable]) -> list[Game | Unreadable]:
-    found: list[Game | Unreadable] = []
+    chained: list[Game | Unreadable] = []
     for game in games:
-        before = found[-1] if found else None
+        before = chained[-1] if chained else None
         if isinstance(before, Game) and isinstance(game, Game) and _follows(before, game):
             rounds = (*before.rounds, *game.rounds)
             scores = game.final_scores or final_scores_of_whole(rounds, game.style)
             why = None if scores else game.incomplete
-            found[-1] = replace(game, id=before.id, rounds=rounds, final_scores=scores, incomplete=why)
+            chained[-1] = replace(game, id=before.id, rounds=rounds, final_scores=scores, incomplete=why)
         else:
-            found.append(game)
-    return found
+            chained.append(game)
+    return chained
 
 
 def _follows(before: Game, game: Game) -> bool:
@@ -54,17 +54,17 @@ def final_scores_of_whole(rounds: Sequence[Round], style: int) -> tuple[int, ...
 
 
 def _of_ids(games: Iterable[Game | Unreadable]) -> list[Game | Unreadable]:
-    found: list[list[Game] | Unreadable] = []
+    groups: list[list[Game] | Unreadable] = []
     parts_of: dict[str, list[Game]] = {}
     for game in games:
         if isinstance(game, Unreadable):
-            found.append(game)
+            groups.append(game)
         elif game.id in parts_of and _may_join(parts_of[game.id], game):
             parts_of[game.id].append(game)
         else:
-            found.append(own := [game])
-            parts_of.setdefault(game.id, own)
-    return [parts if isinstance(parts, Unreadable) else _together(parts) for parts in found]
+            groups.append(group := [game])
+            parts_of.setdefault(game.id, group)
+    return [group if isinstance(group, Unreadable) else _together(group) for group in groups]
 
 
 def _place(recorded: Round) -> tuple[int, int]:

@@ -136,8 +136,8 @@ class _Reader:
                 raise ValueError(f"{problem} {self._place}") from None
             self._lose(problem)
             self._seed = self._walls = None  # the number of the next round is not known
-            found = _RESUMED.search(self._data, self._offset + self._parser.ErrorByteIndex)
-            return found and found.start()
+            resumed = _RESUMED.search(self._data, self._offset + self._parser.ErrorByteIndex)
+            return resumed and resumed.start()
         except ValueError as error:
             raise ValueError(f"{error} {self._place}") from None
         return None
