@@ -61,7 +61,7 @@ class Objective(nn.Module, ABC):
     uses: frozenset[str]
     """settings of ObjectiveConfig that have an effect, besides the settings of auxiliary targets"""
     has_value: bool = True
-    """whether `value`, `baseline_value` and `target` exist"""
+    """whether `value`, `situation_value` and `target` exist"""
     has_point_table: bool = False
     """whether the target follows from the final rank; an evaluation then compares its prediction with rank
     probabilities of another network times the mean grading points of each rank"""
@@ -110,7 +110,7 @@ class Objective(nn.Module, ABC):
         """Returns value_B: the predicted mean of the target, given the action taken."""
         return of_chosen(self.score(output)[:, :, None], batch.chosen_B)[:, 0]
 
-    def baseline_value(self, output: Output, batch: Batch) -> Tensor:
+    def situation_value(self, output: Output, batch: Batch) -> Tensor:
         """Returns value_B: the predicted mean of the target before the action, from the summary token."""
         raise NotImplementedError(f"stage {self.stage} predicts no value")
 
@@ -160,7 +160,7 @@ class Objective(nn.Module, ABC):
             return {}
         found = {"target": self.target(batch), "action": self.value(output, batch)}
         if self.num_summary_outputs:
-            found["situation"] = self.baseline_value(output, batch)
+            found["situation"] = self.situation_value(output, batch)
         return found
 
     def _value_loss(self, output: Output, batch: Batch, target: Tensor, target_before: Tensor) -> dict[str, Tensor]:
@@ -174,7 +174,7 @@ class Objective(nn.Module, ABC):
             parts["baseline"] = baseline.detach()
         return {"loss": loss, **parts}
 
-    def _require_baseline(self) -> None:
+    def _require_summary(self) -> None:
         if not self.num_summary_outputs:
             raise ValueError("a network trained with objective.baseline=0 predicts nothing from the summary token")
 

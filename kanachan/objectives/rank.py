@@ -75,8 +75,8 @@ class Rank(Objective):
         score_BA = expected(output.candidate_BAK.float().softmax(dim=2), self.points_R)
         return score_BA.masked_fill(~output.mask_BA, -math.inf)
 
-    def baseline_value(self, output: Output, batch: Batch) -> Tensor:
-        return expected(self.baseline_rank_probability(output, batch), self.points_R)
+    def situation_value(self, output: Output, batch: Batch) -> Tensor:
+        return expected(self.situation_rank_probability(output, batch), self.points_R)
 
     def predictions(self, output: Output) -> dict[str, Tensor]:
         return {"scores": self.score(output), "rank_probabilities": output.candidate_BAK.float().softmax(dim=2)}
@@ -97,7 +97,7 @@ class Rank(Objective):
         found["rank_probability/action"] = log_BR.exp()
         found["rank/action"] = log_BR.gather(1, rank_B1)[:, 0]
         if self.num_summary_outputs:
-            before_BR = self.baseline_rank_probability(output, batch)
+            before_BR = self.situation_rank_probability(output, batch)
             found["rank_probability/situation"] = before_BR
             found["rank/situation"] = before_BR.gather(1, rank_B1)[:, 0].log()
             log_BO = self.order_log_probability(output)
@@ -122,9 +122,9 @@ class Rank(Objective):
 
     def order_log_probability(self, output: Output) -> Tensor:
         """Returns log_probability_BO of the orders of the seats, before the action."""
-        self._require_baseline()
+        self._require_summary()
         return output.summary_BK.float().log_softmax(dim=1)
 
-    def baseline_rank_probability(self, output: Output, batch: Batch) -> Tensor:
+    def situation_rank_probability(self, output: Output, batch: Batch) -> Tensor:
         """Returns probability_BR of the actor's ranks before the action: sums over the orders that give each rank."""
         return self.orders.rank_probability(self.order_log_probability(output).exp(), batch.seat_B)

@@ -152,5 +152,5 @@ def _expected_ranks(policy: Policy, annotations: Sequence[Annotation]) -> Number
         return None
     ranks = []
     for batch in policy.batches(columns_of_annotations(annotations, policy.vocabulary)):
-        ranks.append(objective.baseline_rank_probability(policy.output(batch), batch).cpu())
+        ranks.append(objective.situation_rank_probability(policy.output(batch), batch).cpu())
     return torch.cat(ranks).numpy()

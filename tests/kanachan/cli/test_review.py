@@ -95,7 +95,7 @@ def test_rank_probabilities_before_a_decision_come_from_the_situation(reviewed: 
     annotations = reviewed.annotations[:5]
     (rows,) = reviewed_predictions([policy], annotations).predictions
     batch = policy.batch(columns_of_annotations(annotations, V))
-    expected_BR = policy.objective.baseline_rank_probability(policy.output(batch), batch)
+    expected_BR = policy.objective.situation_rank_probability(policy.output(batch), batch)
     for row, expected_R in zip(rows, expected_BR, strict=True):
         assert row.expected_ranks == pytest.approx(expected_R.tolist(), abs=1e-5)
         assert row.expected == pytest.approx(float(expected_R @ policy.objective.points_R), rel=1e-4)

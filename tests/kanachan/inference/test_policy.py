@@ -100,6 +100,6 @@ def test_acting_without_a_temperature_takes_the_highest_score(
 def test_the_value_is_predicted_from_the_summary(policies: dict[StageName, Policy]) -> None:
     policy = policies["rank"]
     batch = policy.batch(columns_of_annotations(ANNOTATIONS, policy.vocabulary))
-    wanted = policy.objective.baseline_value(policy.output(batch), batch)
+    wanted = policy.objective.situation_value(policy.output(batch), batch)
     values = [found.value for found in policy.evaluate([annotation.observation for annotation in ANNOTATIONS])]
     np.testing.assert_allclose(values, wanted.numpy(), atol=1e-4)

@@ -71,7 +71,7 @@ def test_without_a_baseline_nothing_is_predicted_from_the_summary(batch: Batch) 
         assert objective.num_summary_outputs == 0
         assert "baseline" not in objective.loss(random_output(objective, batch), batch)
         with pytest.raises(ValueError, match="objective.baseline=0"):
-            objective.baseline_value(random_output(objective, batch), batch)
+            objective.situation_value(random_output(objective, batch), batch)
 
 
 @pytest.mark.parametrize("stage", STAGES)

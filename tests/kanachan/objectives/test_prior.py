@@ -95,7 +95,7 @@ def test_an_untrained_grading_network_predicts_the_priors_points(
     assert expected.grading_logit is not None
     assert torch.equal(of_all_candidates(output), expected.grading_logit.log_softmax(dim=1))
     torch.testing.assert_close(objective.value(output, batch), expected.grading_points, rtol=1e-5, atol=1e-3)
-    torch.testing.assert_close(objective.baseline_value(output, batch), expected.grading_points, rtol=1e-5, atol=1e-3)
+    torch.testing.assert_close(objective.situation_value(output, batch), expected.grading_points, rtol=1e-5, atol=1e-3)
 
 
 def test_a_prior_does_not_change_the_initial_values_of_encoder_and_decoder(reward: Path) -> None:
