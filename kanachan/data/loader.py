@@ -153,27 +153,20 @@ class TrainLoader(StepLoader):
         return [batch.pin_memory() for batch in batches] if self._share.pin else batches
 
 
-def held_out_columns(
-    folder: str | Path,
-    split: str,
-    vocabulary: Vocabulary,
-    limit: int | None = None,
-    without: Callable[[NDArray[np.uint64]], NDArray[np.bool_]] | None = None,
-    hidden: bool = False,
-) -> Columns:
-    """Reads the decisions of a split of a folder of shards, or the first `limit`, in the order of `by_round`; omits
-    games for whose keys `without` is true. Raises ValueError, naming the file, if none are left, or if a shard is
-    damaged or of another vocabulary."""
+def open_held_out(folder: str | Path, split: str, vocabulary: Vocabulary, hidden: bool = False) -> Shards:
+    """Opens a split of a folder of shards for an evaluation. Raises ValueError, naming the file, if the split is empty,
+    or a shard is damaged or of another vocabulary."""
     shards = open_shards(folder, split, verify=True, hidden=hidden)
     shards.require(vocabulary, "the weights")
     if not len(shards):
         raise ValueError(f"{folder}: the split {split!r} is empty: {SPLIT_ADVICE}")
+    return shards
+
+
+def held_out_columns(folder: str | Path, split: str, vocabulary: Vocabulary, hidden: bool = False) -> Columns:
+    """Reads the decisions of a split (`open_held_out`) in the order of `by_round`."""
+    shards = open_held_out(folder, split, vocabulary, hidden)
     rows = np.arange(len(shards))
-    if without is not None:
-        rows = rows[~without(shards.games(rows))]
-        if not len(rows):
-            raise ValueError(f"{folder}: all games of the split {split!r} are left out")
-    rows = rows[: limit or len(rows)]
     return shards.gather(rows[by_round(shards, rows, len(rows))])
 
 

@@ -5,7 +5,7 @@ Shapes: B decisions, O orders of the seats, X games.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from annotate.vocabulary import Vocabulary
 from kanachan.config import StageName
 from kanachan.data.columns import Columns, token_value
-from kanachan.data.loader import held_out_columns
+from kanachan.data.loader import open_held_out
+from kanachan.data.sampler import by_round
 from kanachan.data.shard_folder import splits_in
 from kanachan.data.shards import Shards, open_shards
 from kanachan.evaluation.baselines import ScoreBaseline
@@ -115,13 +116,15 @@ def held_out_rows(
     ValueError if the split is missing or empty, a shard is damaged or of another vocabulary than the baseline, or all
     games are left out."""
     vocabulary = baseline.vocabulary
-    columns = held_out_columns(folder, split, vocabulary, limit, partial(any_learned, without) if without else None)
-    shards = open_shards(folder, split)
+    shards = open_held_out(folder, split, vocabulary)
     game_B = shards.games(np.arange(len(shards)))
-    if limit is not None:  # the rows up to the last of the `limit` that are not left out
-        game_B = game_B[: np.flatnonzero(np.cumsum(~any_learned(without, game_B)) <= limit)[-1] + 1]
-    game_X = np.unique(game_B)
+    rows = np.flatnonzero(~any_learned(without, game_B))
+    if not len(rows):
+        raise ValueError(f"{folder}: all games of the split {split!r} are left out")
+    if limit is not None and limit < len(rows):
+        rows, game_B = rows[:limit], game_B[: rows[limit]]
+    columns = shards.gather(rows[by_round(shards, rows, len(rows))])
     train_shards = open_shards(folder, "train") if "train" in splits_in(Path(folder)) else None
     if train_shards is not None:
         train_shards.require(vocabulary, "the weights")
-    return HeldOut(columns, train_shards, vocabulary, replicates, baseline, game_X)
+    return HeldOut(columns, train_shards, vocabulary, replicates, baseline, np.unique(game_B))
