@@ -8,6 +8,7 @@ import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +25,9 @@ from kanachan.data.columns import Columns, annotations_of_columns, game_key
 from kanachan.data.external_sort import Merge, Runs, keyed, splits_of_games
 from kanachan.data.pack_options import UNFINISHED, Packing, Tally
 from kanachan.data.round_shards import open_rounds
+from kanachan.data.shard_file import open_shard_file
 from kanachan.data.shard_folder import ROUNDS, SELF_PLAY, names_in, require_no_shards, splits_in
-from kanachan.data.shards import open_shards, publish_shards
+from kanachan.data.shards import LOG_PROBABILITY, open_shards, publish_shards
 from kanachan.data.text import mixed_hidden, parse_block, read_blocks, vocabulary_of_block
 
 _TEMPORARY, _LOCK = ".kanachan-pack.part", "lock"
@@ -66,13 +68,14 @@ def pack(
     with _temporary_folder(folder) as temporary, closing(Runs(temporary, packing.rows_per_shard)) as runs:
         vocabulary, splits = _write_runs(sources, runs, packing, keeps_splits)
         runs.games = splits.count()
-        merge, by = Merge(runs, vocabulary, packing), _by(paths)
+        merge = Merge(runs, vocabulary, packing)
+        made = list(map(_made, paths)) if all(map(os.path.isdir, paths)) else []
         if isinstance(sources, dict):
-            new = merge.write(temporary, {split: list(files) for split, files in sources.items()}, "by file", by)
+            new = merge.write(temporary, {split: list(files) for split, files in sources.items()}, "by file", _by(made))
         else:
             splits_made = "kept" if keeps_splits else list(packing.fractions)
-            played = _played(sources) if keeps_splits else {}
-            new = merge.write(temporary, list(sources), splits_made, played | by)
+            played = _played(made) if keeps_splits else {}
+            new = merge.write(temporary, list(sources), splits_made, played | _by(made))
         with noting_stop_signals():  # which takes a moment and is not interrupted
             publish_shards(temporary, new, old, folder)
     return merge.tally
@@ -144,20 +147,24 @@ def _write_runs(
     return vocabulary, splits
 
 
-def _played(folders: Sequence[str]) -> dict[str, Any]:
+def _made(folder: str) -> dict[str, Any]:
+    """Returns the description of the origin of a folder's shards."""
+    first_path, *_ = next(iter(splits_in(folder).values()))
+    return open_shard_file(first_path)[0]["made"]
+
+
+def _played(made: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Returns the settings of all runs of self-play, for the new shards, if each folder is of self-play."""
-    made = [open_shards(folder, next(iter(splits_in(folder)))).made for folder in folders]
-    if not all(SELF_PLAY in each for each in made):
+    if not all(SELF_PLAY in origin for origin in made):
         return {}
-    return {SELF_PLAY: [run for each in made for run in each[SELF_PLAY]]}
+    return {SELF_PLAY: [run for origin in made for run in origin[SELF_PLAY]]}
 
 
-def _by(paths: Sequence[str]) -> dict[str, Any]:
+def _by(made: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Returns the names of the players, for the new shards, if each source is a folder of the decisions of some."""
-    if not all(map(os.path.isdir, paths)):
+    if not made or not all("by" in origin for origin in made):
         return {}
-    made = [open_shards(folder, next(iter(splits_in(folder)))).made for folder in paths]
-    return {"by": sorted({name for each in made for name in each["by"]})} if all("by" in each for each in made) else {}
+    return {"by": sorted({name for origin in made for name in origin["by"]})}
 
 
 def _splits_of(game_B: NDArray[np.uint64], split: str, packing: Packing) -> NDArray[np.intp]:
@@ -190,8 +197,8 @@ def _size(path: str) -> int:
 
 
 def _has_behaviour(path: str) -> bool:
-    present = splits_in(path) if os.path.isdir(path) else {}
-    return bool(present) and all(open_shards(path, split, behaviour=True).has_behaviour for split in present)
+    files = list(chain.from_iterable(splits_in(path).values())) if os.path.isdir(path) else []
+    return bool(files) and all(LOG_PROBABILITY in open_shard_file(file)[1].schema.names for file in files)
 
 
 def _rows_of(
