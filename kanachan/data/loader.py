@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -117,10 +117,8 @@ class TrainLoader(StepLoader):
         identity = {"rows": len(shards), "checksum": shards.checksum, **labels}
         super().__init__(len(shards), config, seed, share, identity)
         self._shards = shards
-        self._layout = TokenLayout(shards.vocabulary)
-        self._seats = SeatRotation(shards.vocabulary) if config.actor_first else None
         self._varlen = varlen
-        self._labeller = labeller
+        self._preparation = _Preparation(shards, config.actor_first, varlen, labeller)
         self._order = EpochSampler(len(shards), seed, unit=config.neighbours)
 
     def __iter__(self) -> Iterator[Batch]:
@@ -143,13 +141,8 @@ class TrainLoader(StepLoader):
             row_B = row_B[by_round(self._shards, row_B, self._batch)]
         row_SG = row_B.reshape(-1, self._batch)
         row_SMC = row_SG.reshape(len(row_SG), -1, self._micro_batch)[:, self._share.rank :: self._share.world]
-        columns = _labelled(self._shards.gather(row_SMC.ravel()), self._labeller)
-        if self._seats is not None:
-            columns = self._seats.actor_first(columns)
-        starts = range(0, len(columns), self._micro_batch)
-        batches = [collate(columns.rows(start, start + self._micro_batch), self._layout) for start in starts]
-        if self._varlen:
-            batches = [with_varlen_layout(batch, self._layout) for batch in batches]
+        ends = range(self._micro_batch, row_SMC.size + 1, self._micro_batch)
+        batches = self._preparation.batches(row_SMC.ravel(), ends)
         return [batch.pin_memory() for batch in batches] if self._share.pin else batches
 
 
@@ -192,11 +185,8 @@ class EvalLoader:
         self.num_rows = num_rows
         """number of rows over all ranks"""
         self._shards = shards
-        self._layout = TokenLayout(shards.vocabulary)
-        self._seats = SeatRotation(shards.vocabulary) if actor_first else None
+        self._preparation = _Preparation(shards, actor_first, varlen, labeller)
         self._rows = batches_of_rank(num_rows, batch, share.rank, share.world)
-        self._varlen = varlen
-        self._labeller = labeller
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -209,13 +199,27 @@ class EvalLoader:
     def _prepare(self, rows: Sequence[NDArray[np.int64]]) -> list[Batch]:
         row_B = np.concatenate(rows)
         row_B = row_B[by_round(self._shards, row_B, len(row_B))]
-        columns = _labelled(self._shards.gather(row_B), self._labeller)
+        return self._preparation.batches(row_B, np.cumsum([len(part) for part in rows]).tolist())
+
+
+class _Preparation:
+    """Makes batches from rows of shards."""
+
+    def __init__(self, shards: Shards, actor_first: bool, varlen: bool, labeller: Labeller | None) -> None:
+        self._shards = shards
+        self._layout = TokenLayout(shards.vocabulary)
+        self._seats = SeatRotation(shards.vocabulary) if actor_first else None
+        self._varlen = varlen
+        self._labeller = labeller
+
+    def batches(self, row_B: NDArray[np.int64], ends: Iterable[int]) -> list[Batch]:
+        """Returns the batches of the rows up to each of `ends`."""
+        columns = self._shards.gather(row_B)
+        if self._labeller is not None:
+            columns = replace(columns, label=self._labeller.labels_of(columns))
         if self._seats is not None:
             columns = self._seats.actor_first(columns)
-        last = np.cumsum([len(part) for part in rows]).tolist()
-        batches = [
-            collate(columns.rows(first, stop), self._layout) for first, stop in zip([0, *last], last, strict=False)
-        ]
+        batches = [collate(columns.rows(first, end), self._layout) for first, end in pairwise([0, *ends])]
         return [with_varlen_layout(batch, self._layout) for batch in batches] if self._varlen else batches
 
 
@@ -229,7 +233,3 @@ def _one_ahead(prepare: Callable[[PartT], list[Batch]], parts: Iterable[PartT]) 
                 yield waiting.popleft().result()
         for prepared in waiting:
             yield prepared.result()
-
-
-def _labelled(columns: Columns, labeller: Labeller | None) -> Columns:
-    return columns if labeller is None else replace(columns, label=labeller.labels_of(columns))
