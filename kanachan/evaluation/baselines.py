@@ -8,7 +8,7 @@ Shapes: B decisions, U distinct situations, F features, O orders of the seats, R
 """
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -33,78 +33,38 @@ _WEIGHT_DECAY = 0.01
 _HELD_OUT = 10  # one of this many games is held out
 
 
-class ScoreBaseline:
-    """A small network fitted to a target of decisions, whose mean it predicts; deterministic for given rows.
+def predicted_from_scores(
+    train: Columns, target_B: NDArray[np.generic], columns: Columns, vocabulary: Vocabulary
+) -> Floats:
+    """Predicts the mean of a target of `columns` by a small network fitted to `train`; deterministic for given rows.
 
-    Rows must be as annotated, with seats not canonicalised: all decisions of a split or a sample of them.
+    Rows must be as annotated, with seats not canonicalised: all decisions of a split or a sample of them. `train` must
+    be of at least two games, a tenth of which is held out for early stopping. `target_B`: the targets of `train`.
     """
-
-    def __init__(self, vocabulary: Vocabulary) -> None:
-        self.vocabulary = vocabulary
-
-    def fit(self, columns: Columns, target_B: NDArray[np.generic]) -> "ScoreBaseline":
-        """Fits the network to rows of at least two games and returns the baseline; a tenth of the games is held out for
-        early stopping."""
-        feature_UF, first_U, which_B = _situations(columns, self.vocabulary)
-        target_U = torch.from_numpy(np.asarray(target_B, np.float64)[first_U])
-        weight_U = torch.from_numpy(np.bincount(which_B).astype(np.float32))
-        games = np.unique(columns.game)  # sorted by a hash, so the first ones are a random sample
-        assert len(games) > 1
-        held_out = games[: max(1, len(games) // _HELD_OUT)]
-        is_held_out_U = torch.from_numpy(np.isin(columns.game[first_U], held_out))
-        fitted = ~is_held_out_U
-        share_U = weight_U[fitted] / weight_U[fitted].sum()
-        mean = float((target_U[fitted] * share_U).sum())
-        self._mean, self._scale = mean, float(((target_U[fitted] - mean).square() * share_U).sum().sqrt()) or 1.0
-        target_U = ((target_U - self._mean) / self._scale).float()
-        num_threads = torch.get_num_threads()
-        torch.set_num_threads(1)  # such small products are slower on several threads, and much slower on a busy machine
-        try:
-            with torch.random.fork_rng(devices=[]):
-                torch.manual_seed(0)
-                self._network = _network(feature_UF.shape[1])
-                self._train((feature_UF, target_U, weight_U), fitted)
-        finally:
-            torch.set_num_threads(num_threads)
-        return self
-
-    @torch.no_grad()
-    def predict(self, columns: Columns) -> Floats:
-        """Returns the mean of the target [B]."""
-        feature_UF, _, which_B = _situations(columns, self.vocabulary)
-        output_U = self._network(feature_UF)[:, 0].double()
-        return (output_U * self._scale + self._mean).numpy()[which_B]
-
-    def _train(self, rows: tuple[Tensor, Tensor, Tensor], fitted_U: Tensor) -> None:
-        """Trains the network and restores the best epoch; before the first epoch, it predicts the mean."""
-        training, held_out = ([column[chosen] for column in rows] for chosen in (fitted_U, ~fitted_U))
-        optimizer = torch.optim.AdamW(self._network.parameters(), _LEARNING_RATE, weight_decay=_WEIGHT_DECAY)
-        best_loss, best_epoch = self._held_out_loss(held_out), 0
-        best = {name: value.clone() for name, value in self._network.state_dict().items()}
-        for epoch in range(1, _EPOCHS + 1):
-            order_U = torch.randperm(len(training[0]))
-            batch = min(_LARGEST_BATCH, math.ceil(len(order_U) / _STEPS_PER_EPOCH))
-            for first in range(0, len(order_U), batch):
-                chosen = order_U[first : first + batch]
-                optimizer.zero_grad()
-                loss: Any = self._loss(*(column[chosen] for column in training))
-                loss.backward()
-                optimizer.step()
-            held_out_loss = self._held_out_loss(held_out)
-            if held_out_loss < best_loss:
-                best_loss, best_epoch = held_out_loss, epoch
-                best = {name: value.clone() for name, value in self._network.state_dict().items()}
-            elif epoch - best_epoch >= _PATIENCE:
-                break
-        self._network.load_state_dict(best)
-
-    @torch.no_grad()
-    def _held_out_loss(self, held_out: list[Tensor]) -> float:
-        return float(self._loss(*held_out))
-
-    def _loss(self, feature_UF: Tensor, target_U: Tensor, weight_U: Tensor) -> Tensor:
-        error_U = (self._network(feature_UF)[:, 0] - target_U).square()
-        return (error_U * weight_U).sum() / weight_U.sum()
+    feature_UF, first_U, which_B = _situations(train, vocabulary)
+    target_U = torch.from_numpy(np.asarray(target_B, np.float64)[first_U])
+    weight_U = torch.from_numpy(np.bincount(which_B).astype(np.float32))
+    games = np.unique(train.game)  # sorted by a hash, so the first ones are a random sample
+    assert len(games) > 1
+    held_out = games[: max(1, len(games) // _HELD_OUT)]
+    is_fitted_U = torch.from_numpy(~np.isin(train.game[first_U], held_out))
+    share_U = weight_U[is_fitted_U] / weight_U[is_fitted_U].sum()
+    mean = float((target_U[is_fitted_U] * share_U).sum())
+    scale = float(((target_U[is_fitted_U] - mean).square() * share_U).sum().sqrt()) or 1.0
+    examples = _Examples(feature_UF, ((target_U - mean) / scale).float(), weight_U)
+    num_threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # such small products are slower on several threads, and much slower on a busy machine
+    try:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)
+            network = _network(feature_UF.shape[1])
+            _train(network, examples.at(is_fitted_U), examples.at(~is_fitted_U))
+    finally:
+        torch.set_num_threads(num_threads)
+    feature_UF, _, which_B = _situations(columns, vocabulary)
+    with torch.no_grad():
+        output_U = network(feature_UF)[:, 0].double()
+    return (output_U * scale + mean).numpy()[which_B]
 
 
 def actor_orders(columns: Columns, vocabulary: Vocabulary) -> NDArray[np.int64]:
@@ -120,6 +80,49 @@ def rank_probability(probability_BO: Floats, vocabulary: Vocabulary) -> Floats:
     """Computes the probabilities of the actor's ranks [B, R] from the probabilities of the orders of `actor_orders`."""
     rank_O = SeatOrders(vocabulary.num_seats).rank_OS[:, 0].numpy()
     return probability_BO @ (rank_O[:, None] == np.arange(vocabulary.num_seats))
+
+
+class _Examples(NamedTuple):
+    """Distinct situations with their target and the number of their decisions."""
+
+    feature_UF: Tensor
+    target_U: Tensor
+    weight_U: Tensor
+
+    def at(self, which_U: Tensor) -> "_Examples":
+        return _Examples(*(column[which_U] for column in self))
+
+
+def _train(network: nn.Module, training: _Examples, held_out: _Examples) -> None:
+    """Trains the network and restores the best epoch; before the first epoch, it predicts the mean."""
+    optimizer = torch.optim.AdamW(network.parameters(), _LEARNING_RATE, weight_decay=_WEIGHT_DECAY)
+    best_loss, best_epoch = _held_out_loss(network, held_out), 0
+    best = {name: value.clone() for name, value in network.state_dict().items()}
+    for epoch in range(1, _EPOCHS + 1):
+        order_U = torch.randperm(len(training.target_U))
+        batch = min(_LARGEST_BATCH, math.ceil(len(order_U) / _STEPS_PER_EPOCH))
+        for first in range(0, len(order_U), batch):
+            optimizer.zero_grad()
+            loss: Any = _loss(network, training.at(order_U[first : first + batch]))
+            loss.backward()
+            optimizer.step()
+        held_out_loss = _held_out_loss(network, held_out)
+        if held_out_loss < best_loss:
+            best_loss, best_epoch = held_out_loss, epoch
+            best = {name: value.clone() for name, value in network.state_dict().items()}
+        elif epoch - best_epoch >= _PATIENCE:
+            break
+    network.load_state_dict(best)
+
+
+@torch.no_grad()
+def _held_out_loss(network: nn.Module, held_out: _Examples) -> float:
+    return float(_loss(network, held_out))
+
+
+def _loss(network: nn.Module, examples: _Examples) -> Tensor:
+    error_U = (network(examples.feature_UF)[:, 0] - examples.target_U).square()
+    return (error_U * examples.weight_U).sum() / examples.weight_U.sum()
 
 
 def _network(num_features: int) -> nn.Sequential:

@@ -18,7 +18,7 @@ from kanachan.data.loader import open_held_out
 from kanachan.data.sampler import by_round
 from kanachan.data.shard_folder import splits_in
 from kanachan.data.shards import Shards, open_shards
-from kanachan.evaluation.baselines import ScoreBaseline
+from kanachan.evaluation.baselines import predicted_from_scores
 from kanachan.evaluation.bootstrap import REPLICATES, Estimate, Floats
 from kanachan.evaluation.calibration import Mask, is_last_round
 from kanachan.evaluation.decision_metrics import chance_metrics
@@ -71,8 +71,8 @@ class HeldOut:
             return None
         if objective.stage not in self._means:
             target_B = objective.target_of(Results.of_columns(self.train, self.vocabulary)).double().numpy()
-            baseline = ScoreBaseline(self.vocabulary).fit(self.train, target_B)
-            self._means[objective.stage] = baseline.predict(self.columns)
+            predicted_B = predicted_from_scores(self.train, target_B, self.columns, self.vocabulary)
+            self._means[objective.stage] = predicted_B
         return self._means[objective.stage]
 
     @cached_property

@@ -19,7 +19,7 @@ from kanachan.cli.evaluate import main
 from kanachan.config import StageName
 from kanachan.data.batch import batch_of_annotations
 from kanachan.data.columns import columns_of_annotations
-from kanachan.evaluation.baselines import ScoreBaseline
+from kanachan.evaluation.baselines import predicted_from_scores
 from kanachan.evaluation.evaluator import points_of_ranks
 from kanachan.inference.policy import Policy
 from kanachan.inference.reward_predictor import RewardPredictor
@@ -76,7 +76,7 @@ def expected_points(policy: Policy) -> dict[str, list[float]]:
         found["scores"] = outcome.grading_points.tolist()
     else:
         targets = np.array([target_of(a, policy.stage) for a in TRAIN])
-        found["scores"] = ScoreBaseline(V).fit(train, targets).predict(test).tolist()
+        found["scores"] = predicted_from_scores(train, targets, test, V).tolist()
     return found
 
 
