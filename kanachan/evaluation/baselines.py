@@ -4,7 +4,7 @@ It uses the features of the reward predictor (`kanachan.models.reward_network.Se
 style, the actor's seat, and the room and own grade (on which grading points depend). All decisions of a seat with the
 same scores have the same features and are merged before fitting.
 
-Shapes: B decisions, U distinct situations, F features, O orders of the seats, R ranks.
+Shapes: B decisions, U distinct situations, F features.
 """
 
 import math
@@ -74,12 +74,6 @@ def actor_orders(columns: Columns, vocabulary: Vocabulary) -> NDArray[np.int64]:
     """
     rank_BS = final_ranks_from_actor(Results.of_columns(columns, vocabulary))
     return SeatOrders(vocabulary.num_seats).number(rank_BS).numpy()
-
-
-def rank_probability(probability_BO: Floats, vocabulary: Vocabulary) -> Floats:
-    """Computes the probabilities of the actor's ranks [B, R] from the probabilities of the orders of `actor_orders`."""
-    rank_O = SeatOrders(vocabulary.num_seats).rank_OS[:, 0].numpy()
-    return probability_BO @ (rank_O[:, None] == np.arange(vocabulary.num_seats))
 
 
 class _Examples(NamedTuple):

@@ -15,7 +15,7 @@ from annotate.vocabulary import NUM_GRADES, Vocabulary
 from kanachan.config import StageName
 from kanachan.data.columns import Columns, token_value
 from kanachan.data.round_state import grades
-from kanachan.evaluation.baselines import actor_orders, rank_probability
+from kanachan.evaluation.baselines import actor_orders
 from kanachan.evaluation.bootstrap import Estimate, Floats, cluster_bootstrap, ratio_statistic
 from kanachan.evaluation.calibration import Bin, reliability, reliability_of_ranks
 from kanachan.evaluation.decision_metrics import DecisionMeter, DecisionRows, concatenated, decision_metrics
@@ -24,6 +24,7 @@ from kanachan.evaluation.separate_questions import AnswerMeter, Answers, questio
 from kanachan.evaluation.value_metrics import explained_variance_statistic, skill_statistic
 from kanachan.evaluation.verdicts import Verdict, less_chance_of_ranks, verdict_on_imitation, verdict_on_values
 from kanachan.inference.policy import Policy
+from kanachan.models.seat_orders import SeatOrders
 from kanachan.objectives.objective import Objective
 from kanachan.objectives.rank import Rank
 from kanachan.objectives.targets import Results, final_rank, grading_delta
@@ -164,7 +165,8 @@ def _of_values(
     of_ranks_alone: dict[str, dict[str, dict[str, Estimate]]] = {}
     if isinstance(objective, Rank):
         order_BO = held_out.order_by_scores
-        rank_BR = rank_probability(order_BO, held_out.vocabulary)
+        orders, actor_B = SeatOrders(held_out.vocabulary.num_seats), torch.zeros(len(order_BO), dtype=torch.int64)
+        rank_BR = orders.rank_probability(torch.from_numpy(order_BO), actor_B).numpy()
         predicted_B["scores"] = rank_BR @ objective.points_R.double().cpu().numpy()
         log_likelihood, less_scores = _log_likelihood(held_out, numbers, rank_BR, order_BO)
         of_ranks_alone = {"log_likelihood": log_likelihood, "less_scores": less_scores}

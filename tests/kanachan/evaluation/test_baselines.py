@@ -8,7 +8,7 @@ import pytest
 
 from annotate.vocabulary import FOUR_PLAYERS as V
 from kanachan.data.columns import Columns, columns_of_annotations
-from kanachan.evaluation.baselines import actor_orders, predicted_from_scores, rank_probability
+from kanachan.evaluation.baselines import actor_orders, predicted_from_scores
 from tests.support.random_annotations import random_annotations
 
 
@@ -51,10 +51,3 @@ def test_orders_start_with_the_actor(columns: Columns) -> None:
     for row in range(50):
         seat, ranks = int(columns.seat[row]), columns.results[row, 5:9].tolist()
         assert orders[order_B[row]] == tuple(ranks[(seat + i) % 4] for i in range(4))
-
-
-def test_the_probability_of_a_rank_is_the_sum_over_its_orders(columns: Columns) -> None:
-    probability_BR = rank_probability(np.eye(24), V)
-    assert [row.argmax() for row in probability_BR] == [order[0] for order in permutations(range(4))]
-    order_B = actor_orders(columns, V)
-    assert (probability_BR[order_B].argmax(axis=1) == columns.results[:, 9]).all()
