@@ -22,7 +22,7 @@ from torch import Tensor
 
 from annotate.annotation import Annotation
 from annotate.vocabulary import HAND_SLOT_FIRST, NUM_TILES, NUM_TILES34, TABLE, Vocabulary, tile34_of
-from kanachan.data.columns import Columns, ObservationColumns, Ragged, columns_of_annotations
+from kanachan.data.columns import Columns, ObservationColumns, Ragged, columns_of_annotations, spans
 from kanachan.data.symmetry import SeatRotation, Tables
 from kanachan.data.varlen import VarlenLayout, varlen_layout
 
@@ -200,7 +200,7 @@ def collate(columns: ObservationColumns, layout: TokenLayout) -> Batch:
     is_first_B = ~_continues(columns)
     group_B = np.cumsum(is_first_B) - 1
     last_G = np.flatnonzero(np.append(is_first_B, True)[1:])
-    events = _rows(columns.progression, last_G)
+    events = columns.progression.take(last_G)
     event_GE = padded(events.values.astype(np.int32) + layout.event_first, events.lengths)
     return Batch(
         table_BS=torch.from_numpy(table_BS),
@@ -276,21 +276,11 @@ def _continues(columns: ObservationColumns) -> NDArray[np.bool_]:
         continues_B[1:] &= columns.game[1:] == columns.game[:-1]
     later = np.flatnonzero(continues_B)
     compared = length_B[later - 1]
-    starts = np.cumsum(compared) - compared
-    place = np.arange(int(compared.sum())) - np.repeat(starts, compared)
-    before, after = (events.values[np.repeat(events.starts[rows], compared) + place] for rows in (later - 1, later))
-    is_same = before == after
+    before, after = (events.values[spans(events.starts[rows], compared)] for rows in (later - 1, later))
     if len(later):
         # every progression has its first event, so no span is empty
-        continues_B[later] = np.logical_and.reduceat(is_same, starts)
+        continues_B[later] = np.logical_and.reduceat(before == after, np.cumsum(compared) - compared)
     return continues_B
-
-
-def _rows(column: Ragged, rows: NDArray[np.int64]) -> Ragged:
-    lengths = column.lengths[rows]
-    starts = np.concatenate([[0], np.cumsum(lengths)])
-    source = np.repeat(column.starts[rows] - starts[:-1], lengths) + np.arange(int(starts[-1]))
-    return Ragged(column.values[source], starts)
 
 
 def padded(values: NDArray[np.int32], length_B: NDArray[np.int64], width: int | None = None) -> NDArray[np.int32]:

@@ -41,6 +41,11 @@ class Ragged:
         starts = self.starts[first : last + 1]
         return Ragged(self.values[starts[0] : starts[-1]], starts - starts[0])
 
+    def take(self, rows: NDArray[np.int64]) -> "Ragged":
+        """Returns `rows` in their order."""
+        lengths = self.lengths[rows]
+        return Ragged(self.values[spans(self.starts[rows], lengths)], np.concatenate([[0], np.cumsum(lengths)]))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObservationColumns:
@@ -75,6 +80,12 @@ class Columns(ObservationColumns):
     label: NDArray[np.float32] | None = None
     """[B, L], soft labels instead of the results, if there are any (`kanachan.data.loader.Labeller`); they count seats
     from the actor, so exchanging seats or suits does not change them"""
+
+
+def spans(first: NDArray[np.integer] | int, lengths: NDArray[np.integer]) -> NDArray[np.int64]:
+    """Returns the numbers first, first + 1 … of each span, one span after another."""
+    starts = np.cumsum(lengths) - lengths
+    return np.repeat(first - starts, lengths) + np.arange(int(lengths.sum()))
 
 
 def _span(column: Any, first: int, last: int) -> Any:

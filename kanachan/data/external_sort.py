@@ -25,7 +25,7 @@ from tqdm import tqdm
 from annotate.game.results import GameSummary
 from annotate.vocabulary import Vocabulary
 from kanachan.config import SPLITS
-from kanachan.data.columns import Columns, round_keys, splitmix64
+from kanachan.data.columns import Columns, round_keys, spans, splitmix64
 from kanachan.data.dataset_card import CARD_NAME, Table, dataset_card
 from kanachan.data.pack_options import Packing, Tally
 from kanachan.data.round_columns import RoundColumns, concatenated, rounds_of_game
@@ -63,7 +63,7 @@ def keyed(columns: Columns, seed: int, vocabulary: Vocabulary) -> pa.RecordBatch
     content_B = splitmix64(columns.game)
     for number, column in enumerate((columns.sparse, columns.progression, columns.actions)):
         token = column.values.astype(np.uint64)
-        place = np.arange(len(token)) - np.repeat(column.starts[:-1], column.lengths)
+        place = spans(0, column.lengths)
         token ^= (place.astype(np.uint64) << np.uint64(16)) | np.uint64(number << 32)
         content_B = splitmix64(content_B + np.add.reduceat(splitmix64(token), column.starts[:-1]))
     for numbers in np.concatenate([columns.chosen[:, None], columns.numeric, columns.results], axis=1).T:

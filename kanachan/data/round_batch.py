@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from kanachan.data.columns import spans
 from kanachan.data.round_columns import RoundColumns
 from kanachan.data.round_state import RoundState
 
@@ -34,9 +35,7 @@ class Games:
 
     def rounds_of(self, game_G: NDArray[np.int64]) -> NDArray[np.int64]:
         """Returns the rounds of some games, one game after another."""
-        length_G = self.length_G[game_G]
-        start_G = length_G.cumsum() - length_G
-        return np.repeat(self.first_G[game_G] - start_G, length_G) + np.arange(length_G.sum())
+        return spans(self.first_G[game_G], self.length_G[game_G])
 
 
 @dataclass(slots=True)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from annotate.annotation import HIDDEN
 from annotate.vocabulary import Vocabulary, vocabulary_named
-from kanachan.data.columns import Columns, Ragged, token_value
+from kanachan.data.columns import Columns, Ragged, spans, token_value
 from kanachan.data.dataset_card import CARD_NAME, may_replace
 from kanachan.data.shard_file import MappedFile, array_of, open_shard_files, write_shard_file
 from kanachan.data.shard_folder import shards_of
@@ -254,15 +254,12 @@ def _gather_ragged(parts: list[_Part], name: str, num_rows: int) -> Ragged:
     np.cumsum(starts, out=starts)
     values = np.empty(int(starts[-1]), np.uint16)
     for part in parts:
-        first = part.shard.offsets[name][part.rows].astype(np.int64)
-        source, target = first, starts[:-1][part.places]
+        target = starts[:-1][part.places]
         lengths = starts[1:][part.places] - target
-        within = np.cumsum(lengths) - lengths  # place of each row's first token among the part's tokens
-        token = np.arange(int(lengths.sum()))
-        found = part.shard.values[name][np.repeat(source - within, lengths) + token]
+        tokens = part.shard.values[name][spans(part.shard.offsets[name][part.rows], lengths)]
         if len(parts) == 1:
-            return Ragged(found, starts)
-        values[np.repeat(target - within, lengths) + token] = found
+            return Ragged(tokens, starts)
+        values[spans(target, lengths)] = tokens
     return Ragged(values, starts)
 
 

@@ -14,6 +14,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from kanachan.data.columns import spans
+
 _STEPS_OF_A_LENGTH = 8  # a length is rounded up by an eighth at most
 _SMALLEST_STEP = 64
 # the approximate number of rows of a padding segment: fewer than in the longest segments of the batch
@@ -88,7 +90,7 @@ def varlen_layout(
         position_Z=_padded(np.nonzero(event_GE)[1], num_events),
         row_X=torch.from_numpy(np.append(_own_rows(own_B, num_seats, num_tiles), num_own + np.arange(num_events))),
         own_N=torch.from_numpy(own_N),
-        seen_V=_padded(_seen_rows(own_B, lengths["seen"], own_N, num_own + events_N[group_B]), num_seen),
+        seen_V=_padded(_seen_rows(own_N[:num_decisions], own_B, num_own + events_N[group_B], seen_B), num_seen),
         seen_N=torch.from_numpy(seen_N),
         events_N=torch.from_numpy(events_N),
         candidate_C=_padded(np.flatnonzero(candidate_BA), num_candidates),
@@ -129,13 +131,11 @@ def _own_rows(own_B: NDArray[np.int64], num_seats: int, num_tiles: int) -> NDArr
 
 
 def _seen_rows(
-    own_B: NDArray[np.int64], seen_B: NDArray[np.int64], own_N: NDArray[np.int32], events_B: NDArray[np.int32]
+    own_first_B: NDArray[np.int32], own_B: NDArray[np.int64], seen_first_B: NDArray[np.int32], seen_B: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Returns for each decision its own rows, then the rows of the events that it sees, from `events_B` on."""
-    place = np.arange(int(seen_B.sum())) - np.repeat(np.cumsum(seen_B) - seen_B, seen_B)
-    is_own = place < np.repeat(own_B, seen_B)
-    of_own = np.repeat(own_N[: len(own_B)], seen_B) + place
-    return np.where(is_own, of_own, np.repeat(events_B - own_B, seen_B) + place)
+    """Returns for each decision its own rows, then the rows of the events that it sees."""
+    first_B2, length_B2 = np.stack([own_first_B, seen_first_B], axis=1), np.stack([own_B, seen_B], axis=1)
+    return spans(first_B2.ravel(), length_B2.ravel())
 
 
 def _padded(values_L: NDArray[np.integer], length: int) -> Tensor:

@@ -18,6 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kanachan.data.columns import spans
+
 GAMES_KEY = "learned_games"
 """entry of a weights card"""
 BITS = 32
@@ -98,7 +100,7 @@ def _decoded(encoded: Any, path: Path | str) -> NDArray[np.uint64]:
         byte = np.frombuffer(zlib.decompress(base64.b85decode(encoded["keys"])), np.uint8).astype(np.uint64)
         (last_G,) = np.nonzero(byte < 0x80)
         first_G = np.append(0, last_G + 1)[: len(last_G)]
-        place = np.arange(len(byte)) - np.repeat(first_G, last_G - first_G + 1)
+        place = spans(0, last_G - first_G + 1)
         part = (byte & np.uint64(0x7F)) << (np.uint64(7) * place.astype(np.uint64))
         key_G = np.cumsum(np.add.reduceat(part, first_G), dtype=np.uint64) if len(byte) else byte
         if len(key_G) != encoded["games"]:
