@@ -353,7 +353,7 @@ def _report(
         last = statistics.differences[name]
         shown = [with_interval(statistics.players[letter][name], digits, scale) for letter in PLAYERS]
         is_reliable = min(test.walls, last.decisions) >= FEWEST_WALLS and math.isfinite(last.value)
-        mark = "*" if is_reliable and (last.low > 0 or last.high < 0) else ""
+        mark = "*" if is_reliable and last.excludes_zero else ""
         return [label, *shown, with_interval(last, digits, scale, sign="+"), mark]
 
     rows = [cells(name) for name in _LABELS if name in statistics.differences]

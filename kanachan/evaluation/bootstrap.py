@@ -24,6 +24,11 @@ class Estimate(NamedTuple):
     high: float
     decisions: int
 
+    @property
+    def excludes_zero(self) -> bool:
+        """Whether the interval excludes zero."""
+        return self.low > 0 or self.high < 0
+
 
 def estimate_of(entry: Mapping[str, Any]) -> Estimate:
     """Returns the estimate in an entry of a card or of a command's JSON."""
@@ -100,9 +105,11 @@ def cluster_bootstrap(
 
 def _levels(num_games: int) -> tuple[float, float]:
     """Returns the quantiles of the resamples that are the ends of an interval, if so many games have decisions over
-    which the metric is computed. The 2.5th and 97.5th percentiles would
-    be too close: resamples have the variance of the games instead of the population's, which is also unknown, so that
-    Student's distribution replaces the normal one. Quantiles keep the ends within the metric's range."""
+    which the metric is computed.
+
+    The 2.5th and 97.5th percentiles would be too close: resamples have the variance of the games instead of the
+    population's, which is also unknown, so that Student's distribution replaces the normal one. Quantiles keep the ends
+    within the metric's range."""
     freedom, z = num_games - 1, 1.959964
     if freedom < 1:
         return 0.0, 1.0

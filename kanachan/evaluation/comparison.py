@@ -67,9 +67,8 @@ def compared(
     differences = {}
     for name, estimate in drawn.items():
         games = len(np.unique(game_B[theirs[name].where_B.astype(bool)]))
-        excludes_zero = estimate.low > 0 or estimate.high < 0
         sides = their_values[name].value, our_values[name].value
-        differences[name] = Difference(*sides, estimate, games, excludes_zero)
+        differences[name] = Difference(*sides, estimate, games, estimate.excludes_zero)
     return differences
 
 

@@ -251,9 +251,8 @@ def _less_scores_cells(evaluation: Evaluation, predictor: str, whats: Sequence[s
     cells = []
     for what in whats:
         estimate = evaluation.less_scores.get(what, {}).get(predictor)
-        excludes_zero = estimate is not None and (estimate.low > 0 or estimate.high < 0)
-        mark = " *" if excludes_zero and evaluation.games >= FEWEST_GAMES else ""
-        cells.append(with_interval(estimate, 3, sign="+") + mark)
+        is_clear = estimate is not None and estimate.excludes_zero and evaluation.games >= FEWEST_GAMES
+        cells.append(with_interval(estimate, 3, sign="+") + (" *" if is_clear else ""))
     return cells
 
 
