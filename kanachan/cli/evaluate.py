@@ -12,7 +12,7 @@ from annotate.runtime.files import require_exists
 from annotate.runtime.terminal import require_positive, run_cleanly
 from kanachan.cli.environment import set_environment
 from kanachan.cli.evaluate_gain import DESCRIPTION as GAIN_DESCRIPTION
-from kanachan.cli.evaluate_gain import add_gain_options, check_gain_options, evaluate_gain
+from kanachan.cli.evaluate_gain import OF_DECISIONS, add_gain_options, check_gain_options, evaluate_gain
 from kanachan.cli.evaluate_report import Measured, Subject, report_of, side_by_side_report
 from kanachan.cli.evaluate_reward import DESCRIPTION as REWARD_DESCRIPTION
 from kanachan.cli.evaluate_reward import evaluate_reward_predictors
@@ -21,6 +21,7 @@ from kanachan.cli.options import (
     add_bootstrap_option,
     add_device_option,
     check_json_option,
+    given_option,
     letter,
     print_report,
     require_policies,
@@ -39,8 +40,6 @@ if TYPE_CHECKING:
 
 PROGRAM = "kanachan-evaluate"
 FORMAT_VERSION = 2
-_NOT_OF_REWARD = ("predictions", "limit", "baseline", "compare", "unseen")
-"""options that have no effect on reward predictors"""
 _DESCRIPTION = """Measures networks on a split of packed annotations, with 95 % intervals from resampling whole games.
 After imitation: how often and with what probability the network predicts the player's action, by kind of decision.
 After the other stages: explained variance of the predicted points, also compared with a baseline that sees only scores
@@ -137,11 +136,8 @@ def _evaluate(arguments: argparse.Namespace, folders: Sequence[str]) -> None:
     _check_paths(arguments, folders)
     # Heavy imports come only now, after the arguments have been found valid.
     subjects = _subjects(arguments)
-    measured = []
-    for folder in folders:
-        arguments.shards = folder
-        measured.append(_measured(subjects, arguments, baseline))
-    reports = [each.report for each in measured]
+    measured = [_measured(subjects, folder, arguments, baseline) for folder in folders]
+    reports = [of_folder.report for of_folder in measured]
     if len(folders) == 1:
         print_report(report_of(*measured), arguments.json, reports[0])
     else:
@@ -149,15 +145,15 @@ def _evaluate(arguments: argparse.Namespace, folders: Sequence[str]) -> None:
         print_report(side_by_side_report(measured), arguments.json, content)
 
 
-def _measured(subjects: list[Subject], arguments: argparse.Namespace, baseline: str) -> Measured:
-    """Measures all networks on the decisions of `arguments.shards`."""
+def _measured(subjects: list[Subject], folder: str, arguments: argparse.Namespace, baseline: str) -> Measured:
+    """Measures all networks on the decisions of a folder of shards or file of lines."""
     from kanachan.evaluation.comparison import compared
     from kanachan.evaluation.evaluator import evaluated, mixture_of
     from kanachan.models.learned_games import LearnedGames, learned_text
 
     learned = {s: LearnedGames.of_card(s.policy.card, s.path) for s in subjects if s.policy is not None}
     without = list(learned.values()) if arguments.unseen else []
-    held_out, predictions = _predictions(subjects, arguments, baseline, without)
+    held_out, predictions = _predictions(subjects, folder, arguments, baseline, without)
     mixture = mixture_of(predictions.values(), held_out)
     evaluations = {s: evaluated(s.objective, predictions[s], held_out, mixture) for s in predictions}
     comparisons = {
@@ -167,8 +163,8 @@ def _measured(subjects: list[Subject], arguments: argparse.Namespace, baseline: 
     }
     header = {
         "format_version": FORMAT_VERSION,
-        "shards": arguments.shards,
-        "split": _split(arguments),
+        "shards": folder,
+        "split": _split(folder, arguments.split),
         "fingerprint": held_out.vocabulary.fingerprint,
         "games": held_out.num_games,
         "decisions": len(held_out.columns),
@@ -191,9 +187,9 @@ def _are_reward_predictors(arguments: argparse.Namespace, folders: Sequence[str]
         return False
     if stages != {REWARD} or len(folders) > 1:
         raise ValueError(f"weights of stage {REWARD} are measured alone, on one folder of SHARDS: use separate calls")
-    for option in _NOT_OF_REWARD:
-        if getattr(arguments, option):
-            raise ValueError(f"--{option.replace('_', '-')} has no effect on weights of stage {REWARD}; leave it out")
+    option = given_option(arguments, OF_DECISIONS)
+    if option is not None:
+        raise ValueError(f"{option} has no effect on weights of stage {REWARD}; leave it out")
     return True
 
 
@@ -207,13 +203,17 @@ def _check_paths(arguments: argparse.Namespace, folders: Sequence[str]) -> None:
     check_json_option(arguments, *folders[:-1], *arguments.predictions)
 
 
-def _split(arguments: argparse.Namespace) -> str:
+def _split(folder: str, split: str) -> str:
     """Returns the name of the split; for annotation lines, "lines"."""
-    return "lines" if Path(arguments.shards).is_file() else arguments.split
+    return "lines" if Path(folder).is_file() else split
 
 
 def _predictions(
-    subjects: list[Subject], arguments: argparse.Namespace, baseline: str, without: "list[LearnedGames]"
+    subjects: list[Subject],
+    folder: str,
+    arguments: argparse.Namespace,
+    baseline: str,
+    without: "list[LearnedGames]",
 ) -> "tuple[HeldOut, dict[Subject, Predictions]]":
     """Reads the decisions and files of probabilities, and evaluates the networks; the files come last in the result."""
     from kanachan.config import ObjectiveConfig
@@ -229,18 +229,18 @@ def _predictions(
         raise ValueError(f"--baseline {baseline}: of the vocabulary {predictor.vocabulary.name}, not {vocabulary.name}")
     settings = (predictor, arguments.limit, arguments.bootstrap, without)
     of_files = {}
-    if _split(arguments) == "lines":
-        lines = held_out_lines(arguments.shards, *settings)
+    if Path(folder).is_file():
+        lines = held_out_lines(folder, *settings)
         held_out, imitation = lines.held_out, Imitation(ObjectiveConfig(), vocabulary)
         for i, path in enumerate(arguments.predictions, len(subjects)):
             of_files[Subject(letter(i), path, imitation, None)] = predictions_in(path, lines)
     elif arguments.predictions:
         raise ValueError(
-            f"{arguments.shards}: --predictions are for annotation lines: give annotation lines as SHARDS "
-            f"(kanachan-pack --unpack {arguments.shards} --split {arguments.split} -o lines.txt)"
+            f"{folder}: --predictions are for annotation lines: give annotation lines as SHARDS "
+            f"(kanachan-pack --unpack {folder} --split {arguments.split} -o lines.txt)"
         )
     else:
-        held_out = held_out_rows(arguments.shards, arguments.split, *settings)
+        held_out = held_out_rows(folder, arguments.split, *settings)
     rows = len(held_out.columns)
     with tqdm(total=rows * len(subjects), unit="decision", unit_scale=True, disable=None) as bar:
         predictions = {

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 from tqdm import tqdm
 
 from annotate.runtime.json_output import plain, write_json
-from kanachan.cli.options import check_json_option, parse_points, print_report
+from kanachan.cli.options import check_json_option, given_option, parse_points, print_report
 from kanachan.data.shard_folder import SELF_PLAY, shards_of
 from kanachan.models.card import vocabulary_of
 from kanachan.models.reference import shipped_name
@@ -26,7 +26,8 @@ DESCRIPTION = """With --gain NEW OLD SHARDS: the gain per game of one seat that 
 from self-play of OLD at a temperature (kanachan-selfplay). Each round is weighted by how much more probable its actions
 are under NEW."""
 _OPTIONS = ("utility", "points", "reward")
-_OTHERS = ("predictions", "limit", "compare", "baseline", "unseen")
+OF_DECISIONS = ("predictions", "limit", "compare", "baseline", "unseen")
+"""options that have an effect only on metrics of decisions"""
 
 
 def add_gain_options(parser: argparse.ArgumentParser) -> None:
@@ -66,9 +67,9 @@ def check_gain_options(parser: argparse.ArgumentParser, arguments: argparse.Name
         return
     if len(arguments.weights) != 2:
         parser.error("--gain needs two WEIGHTS, NEW and OLD, and SHARDS behind them")
-    for name in _OTHERS:
-        if getattr(arguments, name):
-            parser.error(f"--{name.replace('_', '-')} does not go with --gain")
+    option = given_option(arguments, OF_DECISIONS)
+    if option is not None:
+        parser.error(f"{option} does not go with --gain")
 
 
 def evaluate_gain(arguments: argparse.Namespace) -> None:

@@ -66,6 +66,11 @@ def check_json_option(arguments: argparse.Namespace, *inputs: str) -> None:
         check_output(arguments.json, [*shards, *weights], force=arguments.force)
 
 
+def given_option(arguments: argparse.Namespace, names: Sequence[str]) -> str | None:
+    """Returns the first given option among `names`, such as --unseen; None if none is given."""
+    return next((f"--{name}" for name in names if getattr(arguments, name)), None)
+
+
 def print_report(text: str, json_name: str | None, content: Any) -> None:
     """Prints a report and writes `content` to the file of --json, if given, even if the reader of the text has exited
     (`| head`)."""
