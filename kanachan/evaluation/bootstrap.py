@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 Column = NDArray[Any]  # of floats or booleans
 Floats = NDArray[np.float64]
 StatisticFunction = Callable[[Floats], Floats]  # sums [R, C] to [R]
-REPLICATES = 1000
 FEWEST_GAMES = 6
 """with fewer games, the differences of all games have the same sign by chance in more than 5 % of cases: 2 / 2**5"""
 _REPLICATES_AT_ONCE = 50
@@ -67,7 +66,7 @@ def _ratio(sums_RC: Floats) -> Floats:
 
 
 def cluster_bootstrap(
-    game_B: NDArray[np.int64], statistics: Mapping[str, Statistic], replicates: int = REPLICATES
+    game_B: NDArray[np.int64], statistics: Mapping[str, Statistic], replicates: int
 ) -> dict[str, Estimate]:
     """Computes statistics with 95 % intervals, all from the same resamples of games with replacement."""
     games, game_index_B = np.unique(game_B, return_inverse=True)

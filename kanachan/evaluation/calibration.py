@@ -11,15 +11,7 @@ from numpy.typing import NDArray
 
 from annotate.vocabulary import Vocabulary
 from kanachan.data.columns import Columns
-from kanachan.evaluation.bootstrap import (
-    REPLICATES,
-    Column,
-    Estimate,
-    Floats,
-    Statistic,
-    cluster_bootstrap,
-    ratio_statistic,
-)
+from kanachan.evaluation.bootstrap import Column, Estimate, Floats, Statistic, cluster_bootstrap, ratio_statistic
 from kanachan.objectives.targets import Results, final_rank
 
 Mask = NDArray[np.bool_]
@@ -63,9 +55,7 @@ def calibration_error(gap_RG: Floats, count_R: Floats) -> Floats:
     return error_R
 
 
-def reliability(
-    game_B: NDArray[np.int64], value_B: Floats, target_B: Floats, replicates: int = REPLICATES
-) -> list[Bin]:
+def reliability(game_B: NDArray[np.int64], value_B: Floats, target_B: Floats, replicates: int) -> list[Bin]:
     """Groups predictions by deciles, each with its mean outcome; for reliable values, the two means are equal."""
     bins = []
     for rows in np.array_split(np.argsort(value_B, kind="stable"), NUM_TENTHS):

@@ -13,14 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kanachan.evaluation.bootstrap import (
-    FEWEST_GAMES,
-    REPLICATES,
-    Estimate,
-    Statistic,
-    cluster_bootstrap,
-    ratio_statistic,
-)
+from kanachan.evaluation.bootstrap import FEWEST_GAMES, Estimate, Statistic, cluster_bootstrap, ratio_statistic
 from kanachan.evaluation.calibration import Mask
 from kanachan.evaluation.decision_metrics import decision_statistics
 from kanachan.evaluation.evaluator import Predictions
@@ -50,12 +43,12 @@ def compared(
     reference: Predictions,
     other: Predictions,
     game_B: NDArray[np.int64],
-    starts: Mapping[str, Mask] | None = None,
-    replicates: int = REPLICATES,
+    starts: Mapping[str, Mask],
+    replicates: int,
 ) -> dict[str, Difference]:
     """Computes the differences of all metrics that two networks share, named as in the JSON of an evaluation: agreement
     with the player, and other metrics if both predict the same quantities. `starts`: as in `HeldOut`."""
-    theirs, ours = (_statistics(predictions, starts or {}) for predictions in (reference, other))
+    theirs, ours = (_statistics(predictions, starts) for predictions in (reference, other))
     # targets differ between stages, and between tables of rank points
     has_target = "target" in reference.numbers and "target" in other.numbers
     is_same = has_target and np.array_equal(reference.numbers["target"], other.numbers["target"])

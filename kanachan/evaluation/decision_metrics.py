@@ -24,7 +24,7 @@ from torch import Tensor
 from annotate.vocabulary import NUM_TILES34, Vocabulary, tile34_of
 from kanachan.data.batch import Batch
 from kanachan.data.columns import Columns
-from kanachan.evaluation.bootstrap import REPLICATES, Column, Estimate, Statistic, cluster_bootstrap, ratio_statistic
+from kanachan.evaluation.bootstrap import Column, Estimate, Statistic, cluster_bootstrap, ratio_statistic
 from kanachan.evaluation.calibration import calibration_statistic
 
 KINDS = ("discard", "riichi", "chi", "pon", "kan", "ron", "tsumo", "kyushu", "kita")
@@ -136,9 +136,7 @@ class DecisionMeter:
         )
 
 
-def decision_metrics(
-    rows: DecisionRows, *, has_probability: bool = True, replicates: int = REPLICATES
-) -> dict[str, Estimate]:
+def decision_metrics(rows: DecisionRows, *, has_probability: bool, replicates: int) -> dict[str, Estimate]:
     """Computes metrics of all decisions and, as `kind/…`, of each kind that occurs.
 
     - `top1`, `nll`: share of decisions in which the action taken has the highest score; its mean -log probability, nats
@@ -154,7 +152,7 @@ def decision_metrics(
     return cluster_bootstrap(rows.game_B, decision_statistics(rows, has_probability=has_probability), replicates)
 
 
-def decision_statistics(rows: DecisionRows, *, has_probability: bool = True) -> dict[str, Statistic]:
+def decision_statistics(rows: DecisionRows, *, has_probability: bool) -> dict[str, Statistic]:
     """Returns the statistics that `decision_metrics` computes."""
     everywhere_B = np.ones(len(rows.game_B), dtype=bool)
     ratios: dict[str, tuple[Column, Column]] = {
@@ -182,7 +180,7 @@ def decision_statistics(rows: DecisionRows, *, has_probability: bool = True) -> 
     return statistics
 
 
-def chance_metrics(columns: Columns, vocabulary: Vocabulary, replicates: int = REPLICATES) -> dict[str, Estimate]:
+def chance_metrics(columns: Columns, vocabulary: Vocabulary, replicates: int) -> dict[str, Estimate]:
     """Computes the expected accuracy, likelihood and recall of `decision_metrics` for a uniform choice."""
     kinds_NK, tile_N = (table.numpy() for table in kinds_and_tiles(vocabulary))
     candidates = columns.actions

@@ -19,7 +19,7 @@ from kanachan.data.sampler import by_round
 from kanachan.data.shard_folder import splits_in
 from kanachan.data.shards import Shards, open_shards
 from kanachan.evaluation.baselines import predicted_from_scores
-from kanachan.evaluation.bootstrap import REPLICATES, Estimate, Floats
+from kanachan.evaluation.bootstrap import Estimate, Floats
 from kanachan.evaluation.calibration import Mask, is_last_round
 from kanachan.evaluation.decision_metrics import chance_metrics
 from kanachan.inference.reward_predictor import RewardPredictor
@@ -108,9 +108,9 @@ def held_out_rows(
     folder: str,
     split: str,
     baseline: RewardPredictor,
-    limit: int | None = None,
-    replicates: int = REPLICATES,
-    without: Sequence[LearnedGames] = (),
+    limit: int | None,
+    replicates: int,
+    without: Sequence[LearnedGames],
 ) -> HeldOut:
     """Reads the first `limit` decisions of a split of a folder of shards, except for the games `without`. Raises
     ValueError if the split is missing or empty, a shard is damaged or of another vocabulary than the baseline, or all

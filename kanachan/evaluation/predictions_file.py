@@ -22,7 +22,6 @@ from annotate.vocabulary import Vocabulary
 from kanachan.data.batch import TokenLayout, collate
 from kanachan.data.columns import columns_of_annotations, game_key, round_keys
 from kanachan.data.text import read_blocks
-from kanachan.evaluation.bootstrap import REPLICATES
 from kanachan.evaluation.decision_metrics import DecisionMeter, concatenated
 from kanachan.evaluation.evaluator import Predictions
 from kanachan.evaluation.held_out import HeldOut
@@ -52,9 +51,9 @@ class Lines:
 def held_out_lines(
     path: str,
     baseline: RewardPredictor,
-    limit: int | None = None,
-    replicates: int = REPLICATES,
-    without: Sequence[LearnedGames] = (),
+    limit: int | None,
+    replicates: int,
+    without: Sequence[LearnedGames],
 ) -> Lines:
     """Reads the decisions of the first `limit` annotation lines, except for the games `without`. Points of the
     round have no baseline, as it needs a train split. Raises ValueError if the file is missing, empty or damaged, or if

@@ -11,7 +11,7 @@ import torch
 
 from annotate.vocabulary import Vocabulary
 from kanachan.data.round_columns import RoundColumns
-from kanachan.evaluation.bootstrap import REPLICATES, Estimate, Floats, cluster_bootstrap, ratio_statistic
+from kanachan.evaluation.bootstrap import Estimate, Floats, cluster_bootstrap, ratio_statistic
 from kanachan.evaluation.calibration import Mask, is_last_round
 from kanachan.evaluation.value_metrics import explained_variance_statistic, skill_statistic
 from kanachan.inference.reward_predictor import RewardPredictor
@@ -68,8 +68,8 @@ def evaluate_rewards(
     rows: RewardRows,
     rounds: RoundColumns,
     vocabulary: Vocabulary,
-    first: RewardRows | None = None,
-    replicates: int = REPLICATES,
+    first: RewardRows | None,
+    replicates: int,
 ) -> RewardEvaluation:
     """Computes the metrics of a predictor. `first`: the predictions of another predictor, for comparison."""
     groups, game_N = groups_of_rounds(rounds, vocabulary), rounds.game.view(np.int64)

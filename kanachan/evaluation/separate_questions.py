@@ -19,15 +19,7 @@ from torch import Tensor
 
 from annotate.vocabulary import NUM_TILES34, Vocabulary
 from kanachan.data.batch import Batch
-from kanachan.evaluation.bootstrap import (
-    REPLICATES,
-    Column,
-    Estimate,
-    Floats,
-    Statistic,
-    cluster_bootstrap,
-    ratio_statistic,
-)
+from kanachan.evaluation.bootstrap import Column, Estimate, Floats, Statistic, cluster_bootstrap, ratio_statistic
 from kanachan.evaluation.decision_metrics import KINDS, NO_TILE, kinds_and_tiles
 
 DISCARD = "discard"
@@ -86,7 +78,7 @@ class AnswerMeter:
         )
 
 
-def question_metrics(answers: Answers, replicates: int = REPLICATES) -> dict[str, Estimate]:
+def question_metrics(answers: Answers, replicates: int) -> dict[str, Estimate]:
     """Computes the metrics of each question that occurs:
 
     - `kind/accuracy`: share of right answers

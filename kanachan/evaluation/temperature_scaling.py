@@ -18,7 +18,7 @@ from torch import Tensor
 
 from annotate.runtime.json_output import plain
 from kanachan.data.columns import Columns
-from kanachan.evaluation.bootstrap import REPLICATES, Estimate, cluster_bootstrap, ratio_statistic
+from kanachan.evaluation.bootstrap import Estimate, cluster_bootstrap, ratio_statistic
 from kanachan.evaluation.calibration import calibration_statistic
 from kanachan.inference.policy import Policy, stacked
 
@@ -88,7 +88,7 @@ def _slope(logit_BA: Tensor, target_B: Tensor, temperature: float) -> float:
     return total / len(target_B)
 
 
-def certainty_metrics(data: CalibrationData, temperature: float, replicates: int = REPLICATES) -> dict[str, Estimate]:
+def certainty_metrics(data: CalibrationData, temperature: float, replicates: int) -> dict[str, Estimate]:
     """Computes `nll`, `ece` and `top1` (as in `decision_metrics`) from the logits divided by `temperature`."""
     log_BA = (data.logit_BA / temperature).log_softmax(dim=1)
     top_B1, target_B1 = log_BA.argmax(dim=1, keepdim=True), data.target_B[:, None]
@@ -103,7 +103,7 @@ def certainty_metrics(data: CalibrationData, temperature: float, replicates: int
 
 
 def calibrated_card(
-    card: dict[str, Any], data: Mapping[str, CalibrationData], replicates: int = REPLICATES, **about: Any
+    card: dict[str, Any], data: Mapping[str, CalibrationData], replicates: int, **about: Any
 ) -> dict[str, Any]:
     """Returns the card with the fitted temperatures and, under `calibration`, the metrics without and with them (under
     `summary` for the summary). `about`: further entries of `calibration` about the source of the decisions."""

@@ -16,7 +16,7 @@ import numpy as np
 
 from annotate.game.grading import FIRST_DAN, TENHOU_BONUS, TENHOU_PENALTY_STEP
 from annotate.runtime.json_output import plain
-from kanachan.evaluation.bootstrap import REPLICATES, Estimate, Floats, Statistic, cluster_bootstrap, ratio_of_sums
+from kanachan.evaluation.bootstrap import Estimate, Floats, Statistic, cluster_bootstrap, ratio_of_sums
 from kanachan.evaluation.comparison import difference
 from kanachan.play.match import PLAYERS, GameResult, Match, num_seatings
 
@@ -62,7 +62,7 @@ class MatchStatistics(NamedTuple):
 
 
 def match_statistics(
-    results: Sequence[GameResult], match: Match, points: Sequence[float], replicates: int = REPLICATES
+    results: Sequence[GameResult], match: Match, points: Sequence[float], replicates: int
 ) -> MatchStatistics:
     """Computes the statistics of finished games, given in any order. `points`: rank points, first to last."""
     results = sorted(results, key=lambda result: result.game)

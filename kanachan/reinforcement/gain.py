@@ -18,14 +18,7 @@ from numpy.typing import NDArray
 from kanachan.data.columns import Columns, round_keys
 from kanachan.data.sampler import by_round
 from kanachan.data.shards import Shards
-from kanachan.evaluation.bootstrap import (
-    REPLICATES,
-    Estimate,
-    Floats,
-    cluster_bootstrap,
-    ratio_of_sums,
-    ratio_statistic,
-)
+from kanachan.evaluation.bootstrap import Estimate, Floats, cluster_bootstrap, ratio_of_sums, ratio_statistic
 from kanachan.inference.policy import DEFAULT_BATCH, Policy
 from kanachan.models.transformer import have_same_encoder
 from kanachan.reinforcement.behaviour import MOST_DISAGREEMENT, Behaviour, divergence, of_actions
@@ -259,7 +252,7 @@ def _spans(shards: Shards, is_own: Callable[[Columns], NDArray[np.bool_]]) -> It
         first += len(span)
 
 
-def gain_of(rounds: SeatRounds, replicates: int = REPLICATES) -> Gain:
+def gain_of(rounds: SeatRounds, replicates: int) -> Gain:
     """Computes the gain and its errors, with games as the units."""
     known_R = ~np.isnan(rounds.gain_R)
     # a game with several seats counts several times; a seat counts at its first round

@@ -12,7 +12,7 @@ def test_intervals_come_from_resampling_games() -> None:
     rng = np.random.default_rng(1)
     game_B = np.repeat(np.arange(30), 10)
     value_B = np.repeat(rng.normal(size=30), 10)  # equal within a game: 300 rows hold no more information than 30
-    estimate = cluster_bootstrap(game_B, {"mean": ratio_statistic(value_B)})["mean"]
+    estimate = cluster_bootstrap(game_B, {"mean": ratio_statistic(value_B)}, replicates=1000)["mean"]
     error = value_B.std() / math.sqrt(30)
     assert estimate.value == pytest.approx(value_B.mean())
     assert estimate.high - estimate.low == pytest.approx(2 * 1.96 * error, rel=0.15)

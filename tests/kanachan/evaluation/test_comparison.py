@@ -82,7 +82,7 @@ def test_intervals_equal_a_plain_bootstrap_over_games(
     name: str, plain: Callable[[Predictions, np.ndarray], float], has_value: bool
 ) -> None:
     a, b = (predictions(seed, has_value=has_value) for seed in (10, 11))
-    found = compared(a, b, GAME_B, replicates=DRAWS)[name]
+    found = compared(a, b, GAME_B, {}, DRAWS)[name]
     drawn = [plain(b, rows) - plain(a, rows) for rows in rows_of_draws()]
     everything = np.arange(NUM_ROWS)
     assert (found.reference, found.other) == pytest.approx((plain(a, everything), plain(b, everything)))
@@ -93,7 +93,7 @@ def test_intervals_equal_a_plain_bootstrap_over_games(
 
 @pytest.mark.parametrize("has_value", [False, True])
 def test_a_network_does_not_differ_from_itself(has_value: bool) -> None:
-    found = compared(predictions(10, has_value=has_value), predictions(10, has_value=has_value), GAME_B)
+    found = compared(predictions(10, has_value=has_value), predictions(10, has_value=has_value), GAME_B, {}, DRAWS)
     assert len(found) > 15
     for name, difference in found.items():
         assert difference.difference[:3] == (0, 0, 0), name
@@ -104,7 +104,7 @@ def test_ranks_are_compared_by_likelihood_even_if_their_points_differ() -> None:
     gain_B = np.random.default_rng(6).random(NUM_ROWS)
     a = predictions(10, has_value=True, **{"rank/action": -gain_B})
     b = predictions(11, has_value=True, **{"rank/action": gain_B, "target": 2 * TARGET_B})
-    found = compared(a, b, GAME_B, replicates=DRAWS)
+    found = compared(a, b, GAME_B, {}, DRAWS)
     assert found["log_likelihood/rank/action"].difference.value == pytest.approx(2 * gain_B.mean())
     assert {name.partition("/")[0] for name in found} == {"agreement", "log_likelihood"}
 

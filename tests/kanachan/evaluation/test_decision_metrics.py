@@ -32,7 +32,7 @@ def measured(annotations: list[Annotation], scores: list[list[float]]) -> Decisi
 
 @pytest.fixture(scope="module")
 def metrics() -> dict[str, Estimate]:
-    return decision_metrics(measured(ANNOTATIONS, SCORES))
+    return decision_metrics(measured(ANNOTATIONS, SCORES), has_probability=True, replicates=100)
 
 
 def test_metrics_by_kind_equal_a_plain_loop(metrics: dict[str, Estimate]) -> None:
@@ -83,7 +83,7 @@ def test_the_calibration_error_equals_a_plain_loop(metrics: dict[str, Estimate])
 
 
 def test_without_probabilities_there_is_no_likelihood(metrics: dict[str, Estimate]) -> None:
-    without = decision_metrics(measured(ANNOTATIONS, SCORES), has_probability=False)
+    without = decision_metrics(measured(ANNOTATIONS, SCORES), has_probability=False, replicates=100)
     assert set(without) == {name for name in metrics if not name.endswith(("nll", "ece"))}
 
 
@@ -92,7 +92,8 @@ def test_red_fives_and_tsumogiri_count_as_the_same_discard() -> None:
     actions = sorted([discard.token(0, 0, 0), discard.token(5, 0, 0), discard.token(5, 1, 0), discard.token(6, 0, 0)])
     base = random_annotations(1, seed=0)[0]
     annotation = altered(base, actions=tuple(actions), chosen=actions.index(discard.token(0, 0, 0)))
-    metrics = decision_metrics(measured([annotation, annotation, annotation], [[0.0, 1.0, 2.0, 0.0]] * 3))
+    rows = measured([annotation, annotation, annotation], [[0.0, 1.0, 2.0, 0.0]] * 3)
+    metrics = decision_metrics(rows, has_probability=True, replicates=1)
     assert metrics["discard/exact"].value == 0
     assert metrics["discard/accuracy"].value == 1
     assert metrics["discard/nll"].value == pytest.approx(-math.log(1 - 1 / (2 + math.e + math.e**2)), abs=1e-5)

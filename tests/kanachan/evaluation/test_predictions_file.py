@@ -94,5 +94,5 @@ def test_invalid_probabilities_are_refused_with_file_and_line(
     path = tmp_path / "mine.txt"
     path.write_text("".join(f"{row}\n" for row in change(uniform())))
     with pytest.raises(ValueError) as error:
-        predictions_in(str(path), held_out_lines(lines, RewardPredictor.load("reference/reward")))
+        predictions_in(str(path), held_out_lines(lines, RewardPredictor.load("reference/reward"), None, 10, ()))
     assert str(error.value).startswith(f"{path}{message.format(n=size, more=size + 1)}")

@@ -106,7 +106,8 @@ def test_rounds_that_follow_each_other_are_weighed_separately() -> None:
 def test_the_same_policy_gains_exactly_nothing(policies: tuple[Policy, Policy], tmp_path: Path) -> None:
     old, again = policies[1], Policy.load(written(tmp_path, seed=2))
     columns = all_actions(probabilities(old))
-    gain = gain_of(GainMeter(again, old, BEHAVIOUR, first_action_pays).measure(columns))
+    rounds = GainMeter(again, old, BEHAVIOUR, first_action_pays).measure(columns)
+    gain = gain_of(rounds, replicates=10)
     assert gain.gain[:3] == (0.0, 0.0, 0.0) and gain.standard_error == 0
     assert gain.mean_weight[:3] == (1.0, 1.0, 1.0) and gain.divergence.value == 0
     assert gain.effective_size == gain.rounds == len(columns) and gain.large_weights == 0
@@ -130,7 +131,7 @@ def some_rounds(num_games: int, seed: int = 0) -> SeatRounds:
 def test_the_gain_is_a_mean_over_the_seats_of_games() -> None:
     rounds = some_rounds(50)
     seats = len(set(zip(rounds.game_R.tolist(), rounds.seat_R.tolist(), strict=True)))
-    found = gain_of(rounds)
+    found = gain_of(rounds, replicates=1000)
     assert (found.games, found.seats, found.rounds, found.left_out) == (50, seats, 300, 0)
     assert found.gain.value == pytest.approx(rounds.gain_R.sum() / seats)
     assert found.divergence.value == pytest.approx(rounds.divergence_R.sum() / rounds.decisions_R.sum())
@@ -147,6 +148,6 @@ def test_the_standard_error_agrees_with_the_interval_and_with_repetitions() -> N
 def test_rounds_without_a_known_return_are_left_out_and_counted() -> None:
     rounds = some_rounds(20)
     rounds.gain_R[:3] = np.nan
-    found = gain_of(rounds)
+    found = gain_of(rounds, replicates=1000)
     assert found.left_out == 3
     assert found.gain.value == pytest.approx(np.nansum(rounds.gain_R) / found.seats)

@@ -58,7 +58,7 @@ def test_metrics_by_kind_equal_an_evaluation(name: StageName) -> None:
 
 def test_the_calibration_error_of_imitation_equals_an_evaluation() -> None:
     stage = make_stage()
-    expected = decision_metrics(predictions(stage)[0], replicates=1)["ece"].value
+    expected = decision_metrics(predictions(stage)[0], has_probability=True, replicates=1)["ece"].value
     assert validated(stage).of("calibration/error")[0] == pytest.approx(expected, rel=1e-5)
 
 
@@ -66,7 +66,7 @@ def test_the_calibration_error_of_imitation_equals_an_evaluation() -> None:
 def test_the_calibration_error_of_a_value_is_the_mean_distance_over_its_tenths(name: StageName) -> None:
     stage = make_stage(name)
     rows, whole, value_B = predictions(stage)
-    bins = reliability(rows.game_B, value_B.double().numpy(), stage.objective.target(whole).double().numpy())
+    bins = reliability(rows.game_B, value_B.double().numpy(), stage.objective.target(whole).double().numpy(), 1)
     expected = sum(abs(b.predicted - b.actual.value) * b.actual.decisions for b in bins) / NUM_ROWS
     assert validated(stage).of("calibration/error")[0] == pytest.approx(expected, rel=1e-5)
 
