@@ -46,7 +46,7 @@ def splits_of_games(game_G: NDArray[np.uint64], fractions: tuple[float, float, f
     return np.where(position_G < fractions[0], 0, np.where(position_G < fractions[0] + fractions[1], 1, late))
 
 
-def keyed_schema(vocabulary: Vocabulary, names: Collection[str] = ()) -> pa.Schema:
+def keyed_schema(vocabulary: Vocabulary, names: Collection[str]) -> pa.Schema:
     """Returns the columns of a shard (`schema`), plus the key and the hash that distinguishes rows with equal keys."""
     fields = [pa.field(name, pa.uint64(), nullable=False) for name in ("key", "content")]
     return pa.schema([*schema(vocabulary, names), *fields])

@@ -175,9 +175,9 @@ class EvalLoader:
         batch: int,
         actor_first: bool,
         share: Share,
-        limit: int | None = None,
-        varlen: bool = False,
-        labeller: Labeller | None = None,
+        limit: int | None,
+        varlen: bool,
+        labeller: Labeller | None,
     ) -> None:
         num_rows = len(shards) if limit is None else min(limit, len(shards))
         if num_rows < share.world:

@@ -64,10 +64,10 @@ class ShardOutput(Output):
         sources: list[str],
         vocabulary: Vocabulary,
         *,
-        optional: Sequence[str] = (),
+        optional: Sequence[str],
         by: Sequence[str] = (),
-        force: bool = False,
-        restart: bool = False,
+        force: bool,
+        restart: bool,
     ) -> None:
         require_folder(folder / ROUNDS)
         self.name = str(folder)

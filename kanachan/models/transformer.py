@@ -185,9 +185,9 @@ class Network(nn.Module):
         layout: TokenLayout,
         num_candidate_outputs: int,
         num_summary_outputs: int,
-        num_auxiliary_outputs: int = 0,
-        num_outputs_of_kind: int = 0,
-        prior: nn.Module | None = None,
+        num_auxiliary_outputs: int,
+        num_outputs_of_kind: int,
+        prior: nn.Module | None,
     ) -> None:
         super().__init__()
         self.encoder = Encoder(config, layout)

@@ -31,6 +31,11 @@ def batches(shards: Shards, seed: int = 0, rank: int = 0, world: int = 1, **chan
     return TrainLoader(shards, config, seed, Share(rank, world))
 
 
+def sequential(shards: Shards, batch: int, rank: int = 0, world: int = 1, limit: int | None = None) -> EvalLoader:
+    share = Share(rank, world)
+    return EvalLoader(shards, batch=batch, actor_first=False, share=share, limit=limit, varlen=False, labeller=None)
+
+
 def rows(batch: Batch) -> list[tuple[Any, ...]]:
     """Each row of a batch without its padding."""
     return [
@@ -198,7 +203,7 @@ def test_rotated_seats_make_every_actor_seat_0(shards: Shards) -> None:
 @pytest.mark.parametrize("world", [1, 2, 3])
 @pytest.mark.parametrize("batch", [7, 64, 1000])
 def test_a_sequential_pass_yields_every_row_once(shards: Shards, world: int, batch: int) -> None:
-    loaders = [EvalLoader(shards, batch=batch, actor_first=False, share=Share(r, world)) for r in range(world)]
+    loaders = [sequential(shards, batch, rank, world) for rank in range(world)]
     seen = [epoch(loader) for loader in loaders]
     assert sum((Counter(sum(batches, [])) for batches in seen), Counter()) == all_rows(shards)
     assert {len(batches) for batches in seen} == {len(loaders[0])}
@@ -208,19 +213,18 @@ def test_a_sequential_pass_yields_every_row_once(shards: Shards, world: int, bat
 
 @pytest.mark.parametrize(("num_rows", "world"), [(3, 2), (7, 2), (8, 3)])
 def test_rows_that_ranks_cannot_share_equally_make_no_empty_batch(shards: Shards, num_rows: int, world: int) -> None:
-    few = {"batch": 1, "actor_first": False, "limit": num_rows}
-    seen = [epoch(EvalLoader(shards, share=Share(rank, world), **few)) for rank in range(world)]
+    seen = [epoch(sequential(shards, 1, rank, world, limit=num_rows)) for rank in range(world)]
     assert {len(batches) for batches in seen} == {num_rows // world}
     assert all(batch for batches in seen for batch in batches)
     assert sum(len(batch) for batches in seen for batch in batches) == num_rows
 
 
 def test_a_limited_pass_yields_the_first_rows_whatever_their_length(shards: Shards) -> None:
-    seen = epoch(EvalLoader(shards, batch=16, actor_first=False, share=Share(0, 1), limit=100))
+    seen = epoch(sequential(shards, 16, limit=100))
     assert Counter(sum(seen, [])) == Counter(rows(collate(shards.gather(np.arange(100)), LAYOUT)))
 
 
 def test_a_sequential_pass_yields_rows_of_similar_length_together(shards: Shards) -> None:
-    longest = [int(b.seen_B.max()) for b in EvalLoader(shards, batch=16, actor_first=False, share=Share(0, 1))]
+    longest = [int(b.seen_B.max()) for b in sequential(shards, 16)]
     assert len(longest) > 16
     assert longest[:16] == sorted(longest[:16]) and longest[0] < longest[15] / 4

@@ -110,7 +110,8 @@ def test_an_unfinished_folder_is_not_packed(games: Path, tmp_path: Path, capsys:
 
 def test_a_run_is_not_continued_by_a_program_that_writes_shards_differently(games: Path, tmp_path: Path) -> None:
     packing = Packing((0.6, 0.2, 0.2), 1000, 7)
-    output = ShardOutput(tmp_path / "shards", UNFINISHED, packing, [str(games)], V)
+    settings = {"optional": (), "force": False, "restart": False}
+    output = ShardOutput(tmp_path / "shards", UNFINISHED, packing, [str(games)], V, **settings)
     conversion = Conversion([str(games)], DEFAULT_ROOM, (DEFAULT_GRADE,), num_players=4)
     Journal(output.journal, conversion.settings(output)).close()
     shutil.copytree(ROOT / "kanachan", tmp_path / "kanachan")

@@ -36,7 +36,7 @@ def decisions(num: int) -> list[Annotation]:
 @pytest.fixture(scope="module")
 def network() -> Network:
     torch.manual_seed(0)
-    return Network(CONFIG, LAYOUT, 3, 2).eval()
+    return Network(CONFIG, LAYOUT, 3, 2, 0, 0, None).eval()
 
 
 @torch.no_grad()

@@ -24,7 +24,7 @@ def random_batch(num_rows: int, seed: int = 0) -> Batch:
 
 def tiny_network(num_candidate_outputs: int = 3, num_summary_outputs: int = 2) -> Network:
     torch.manual_seed(0)
-    return Network(CONFIG, LAYOUT, num_candidate_outputs, num_summary_outputs).eval()
+    return Network(CONFIG, LAYOUT, num_candidate_outputs, num_summary_outputs, 0, 0, None).eval()
 
 
 @torch.no_grad()
@@ -131,7 +131,7 @@ def test_padding_gets_no_gradient_and_every_other_parameter_does() -> None:
 
 
 def test_dropout_is_off_in_evaluation() -> None:
-    network = Network(replace(CONFIG, dropout=0.5), LAYOUT, 1, 0)
+    network = Network(replace(CONFIG, dropout=0.5), LAYOUT, 1, 0, 0, 0, None)
     batch = random_batch(3)
     torch.manual_seed(0)
     noisy = [network(batch).candidate_BAK for _ in range(2)]
