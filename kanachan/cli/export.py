@@ -118,8 +118,9 @@ def _push(policy: "Policy", weights: str, repository: str) -> None:
 
 
 def _to_onnx(policy: "Policy", folder: Path) -> None:
-    from kanachan.inference.onnx_export import export_onnx, simulated_situations
+    from kanachan.inference.onnx_export import export_onnx
+    from kanachan.inference.simulated_decisions import simulated_decisions
 
-    columns = simulated_situations(policy.vocabulary)
+    columns = simulated_decisions(policy.vocabulary, seed=1)
     for path, difference in export_onnx(policy, folder, columns).items():
         print(f"{path}: equals the network on {len(columns):,} decisions, within {difference:.1e}")

@@ -7,7 +7,7 @@ Shapes: as in `kanachan.models.kv_cache`, and G slots, L layers with cached even
 """
 
 import copy
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import fields
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
@@ -17,12 +17,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from annotate.simulation.simulate import simulate_game
 from annotate.vocabulary import Vocabulary
 from kanachan.data.batch import Batch
-from kanachan.data.columns import columns_of_annotations
 from kanachan.extras import require_extra
 from kanachan.inference.policy import Policy
+from kanachan.inference.simulated_decisions import simulated_decisions
 from kanachan.models.kv_cache import IncrementalBatch
 from kanachan.models.transformer import Network, Output
 
@@ -30,8 +29,6 @@ if TYPE_CHECKING:
     from kanachan.inference.int8_graph import Ranges
 
 _CALIBRATING_SEED, _CHECKING_SEED = 1, 2
-_MOST_DECISIONS = 512  # of a game
-_BATCH = 64
 _MASKED = -10_000.0
 _MOST_SHAPES = 32
 """shapes whose masks are kept: play has few shapes; kanachan-bot, whose batches have no fixed shapes, has a thousand"""
@@ -176,21 +173,14 @@ def _without_cache(batch: Batch) -> IncrementalBatch:
     return IncrementalBatch(**values | changed, slot_B=no_B, start_B=no_B, num_seen=1)
 
 
-def _simulated(policy: Policy, seed: int) -> Iterator[Batch]:
-    """Yields the decisions of a game between rule-based players."""
-    annotations = simulate_game(policy.vocabulary, seed=seed).annotations[:_MOST_DECISIONS]
-    for first in range(0, len(annotations), _BATCH):
-        yield policy.batch(columns_of_annotations(annotations[first : first + _BATCH], policy.vocabulary))
-
-
 @torch.inference_mode()
 def _measured_ranges(policy: Policy) -> "Ranges":
     """Computes the ranges of the inputs of all linear layers on the decisions of a simulated game."""
-    found: dict[nn.Module, tuple[float, float]] = {}
+    ranges: dict[nn.Module, tuple[float, float]] = {}
 
     def note(module: nn.Module, inputs: tuple[Tensor, ...]) -> None:
-        low, high = found.get(module, (0.0, 0.0))
-        found[module] = min(low, float(inputs[0].min())), max(high, float(inputs[0].max()))
+        low, high = ranges.get(module, (0.0, 0.0))
+        ranges[module] = min(low, float(inputs[0].min())), max(high, float(inputs[0].max()))
 
     hooks = [
         module.register_forward_pre_hook(note)
@@ -198,11 +188,11 @@ def _measured_ranges(policy: Policy) -> "Ranges":
         for module in part.modules()
         if isinstance(module, nn.Linear)
     ]
-    for batch in _simulated(policy, _CALIBRATING_SEED):
+    for batch in policy.batches(simulated_decisions(policy.vocabulary, _CALIBRATING_SEED)):
         policy.network(batch)
     for hook in hooks:
         hook.remove()
-    return found
+    return ranges
 
 
 def with_int8(policy: Policy, name: str) -> Policy:
@@ -238,10 +228,11 @@ def divergence(policy: Policy, exact: Policy, batches: Iterable[Batch]) -> Diver
 def checked_divergence(policy: Policy, exact: Policy, name: str) -> Divergence:
     """Computes the divergence of an int8 policy from the exact one on the decisions of a simulated game. Raises
     ValueError if it is too large."""
-    found = divergence(policy, exact, _simulated(exact, _CHECKING_SEED))
-    if not found.nats <= _MOST_NATS:
+    columns = simulated_decisions(exact.vocabulary, _CHECKING_SEED)
+    from_exact = divergence(policy, exact, exact.batches(columns))
+    if not from_exact.nats <= _MOST_NATS:
         raise ValueError(
-            f"{name}: int8 matrices change the policy by {found.nats:.2g} nats, more than {_MOST_NATS:g}: it plays "
-            "only without :int8"
+            f"{name}: int8 matrices change the policy by {from_exact.nats:.2g} nats, more than {_MOST_NATS:g}: it "
+            "plays only without :int8"
         )
-    return found
+    return from_exact

@@ -14,15 +14,13 @@ import torch
 from torch import Tensor, nn
 
 from annotate.runtime.files import replacing
-from annotate.simulation.simulate import simulate_game
 from annotate.vocabulary import TABLE, Vocabulary
 from kanachan.data.batch import Batch, TokenLayout
-from kanachan.data.columns import Columns, columns_of_annotations
+from kanachan.data.columns import Columns
 from kanachan.inference.policy import Policy, scale_logits
 from kanachan.inference.situation_inputs import DECISION_INPUTS, SITUATION_INPUTS, encoded
 
 _ENCODER, _POLICY, _ABOUT = "encoder.onnx", "policy.onnx", "README.md"
-_MOST_CHECKED = 512  # decisions
 TOLERANCE = 1e-4
 _BATCHES_CHECKED = (1, 2, 13, 64)  # then the rest in one batch; the other sizes vary with the decisions
 _TRACED = {"decisions": 5, "tiles": 17, "groups": 3, "events": 7, "candidates": 11}
@@ -96,12 +94,6 @@ class PolicyGraph(nn.Module):
 
 
 Graph = EncoderGraph | PolicyGraph
-
-
-def simulated_situations(vocabulary: Vocabulary) -> Columns:
-    """Returns decisions of a game between rule-based players; every call returns the same decisions."""
-    annotations = simulate_game(vocabulary, seed=1).annotations
-    return columns_of_annotations(annotations[:_MOST_CHECKED], vocabulary)
 
 
 def export_onnx(policy: Policy, folder: Path, columns: Columns) -> dict[Path, float]:

@@ -16,8 +16,9 @@ from kanachan.config import StageName
 from kanachan.data.batch import batch_of_annotations
 from kanachan.inference import onnx_export
 from kanachan.inference.export_inputs import onnx_inputs_of
-from kanachan.inference.onnx_export import PolicyGraph, check, simulated_situations
+from kanachan.inference.onnx_export import PolicyGraph, check
 from kanachan.inference.policy import Policy
+from kanachan.inference.simulated_decisions import simulated_decisions
 from kanachan.inference.situation_inputs import inputs_of_rows
 from kanachan.models.transformer import attention_backend
 from kanachan.models.weights import read_weights, write_weights
@@ -91,7 +92,7 @@ def test_the_encoder_gives_the_vector_of_the_situation(weights: Path, exported: 
 @pytest.mark.slow
 def test_a_file_that_differs_from_the_network_is_refused(exported: Path, tmp_path: Path) -> None:
     other = Policy.load(written(tmp_path, seed=1))
-    columns = simulated_situations(FOUR_PLAYERS)
+    columns = simulated_decisions(FOUR_PLAYERS, seed=1)
     with pytest.raises(ValueError, match="differs from the network by"):
         check(exported / "policy.onnx", PolicyGraph(other), other, columns)
 
