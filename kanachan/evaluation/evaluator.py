@@ -3,7 +3,7 @@
 Shapes: B decisions, A candidates, R ranks, O orders of the seats, K outputs of a head.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -83,8 +83,8 @@ def predictions_of(policy: Policy, columns: Columns, progress: Callable[[int], o
         decisions.append(meter.rows(score_BA, rows))
         if answer_meter is not None:
             answers.append(answer_meter.rows(score_BA, rows))
-        found = policy.objective.measured(output, rows)
-        numbers.append({name: tensor.double().cpu().numpy() for name, tensor in found.items()})
+        measured = policy.objective.measured(output, rows)
+        numbers.append({name: tensor.double().cpu().numpy() for name, tensor in measured.items()})
         progress(len(rows))
     joined = {name: np.concatenate([part[name] for part in numbers]) for name in numbers[0]}
     return Predictions(concatenated(decisions), joined, concatenated(answers) if answers else None)
@@ -93,7 +93,7 @@ def predictions_of(policy: Policy, columns: Columns, progress: Callable[[int], o
 def mixture_of(predictions: Iterable[Predictions], held_out: HeldOut) -> Floats | None:
     """Computes the expected grading points [B] from the rank probabilities of the first network that predicts ranks and
     the mean points of each rank. Returns None without such a network or a train split."""
-    of_ranks = [found.numbers[_RANKS] for found in predictions if _RANKS in found.numbers]
+    of_ranks = [of_network.numbers[_RANKS] for of_network in predictions if _RANKS in of_network.numbers]
     if not of_ranks or held_out.train is None:
         return None
     return (of_ranks[0] * points_of_ranks(held_out.train, held_out.columns, held_out.vocabulary)).sum(axis=1)
@@ -126,10 +126,12 @@ def evaluated(
     objective: Objective, predictions: Predictions, held_out: HeldOut, mixture_B: Floats | None
 ) -> Evaluation:
     """Computes the metrics of a network's predictions. `mixture_B`: the result of `mixture_of`."""
-    if objective.has_value:
-        own = _of_values(objective, predictions, held_out, mixture_B)
+    if isinstance(objective, Rank):
+        metrics = _of_ranks(objective, predictions.numbers, held_out)
+    elif objective.has_value:
+        metrics = _of_points(objective, predictions.numbers, held_out, mixture_B)
     else:
-        own = _of_choices(predictions, held_out)
+        metrics = _of_choices(predictions, held_out)
     return Evaluation(
         stage=objective.stage,
         games=held_out.num_games,
@@ -137,7 +139,7 @@ def evaluated(
             predictions.decisions, has_probability=not objective.has_value, replicates=held_out.replicates
         ),
         chance=held_out.chance,
-        **own,
+        **metrics,
     )
 
 
@@ -155,46 +157,48 @@ def _of_choices(predictions: Predictions, held_out: HeldOut) -> dict[str, Any]:
     }
 
 
-def _of_values(
-    objective: Objective, predictions: Predictions, held_out: HeldOut, mixture_B: Floats | None
+def _of_ranks(objective: Rank, numbers: dict[str, Floats], held_out: HeldOut) -> dict[str, Any]:
+    """Computes the metrics of ranks, which are judged by their likelihood."""
+    order_BO = held_out.order_by_scores
+    orders, actor_B = SeatOrders(held_out.vocabulary.num_seats), torch.zeros(len(order_BO), dtype=torch.int64)
+    rank_BR = orders.rank_probability(torch.from_numpy(order_BO), actor_B).numpy()
+    log_likelihood, less_scores = _log_likelihood(held_out, numbers, rank_BR, order_BO)
+    less_chance = less_chance_of_ranks(log_likelihood["rank"]["action"], orders.num_seats)
+    return {
+        "values": _values(held_out, numbers, {"scores": rank_BR @ objective.points_R.double().cpu().numpy()}),
+        "log_likelihood": log_likelihood,
+        "less_scores": less_scores,
+        "reliability": _point_reliability(held_out, numbers) | _rank_reliability(held_out, numbers, rank_BR),
+        "verdict": verdict_on_values(less_scores["rank"]["action"], less_chance, "nats", held_out.num_games),
+    }
+
+
+def _of_points(
+    objective: Objective, numbers: dict[str, Floats], held_out: HeldOut, mixture_B: Floats | None
 ) -> dict[str, Any]:
-    numbers = predictions.numbers
-    target_B = numbers["target"]
-    predicted_B = {"action": numbers["action"], "situation": numbers.get("situation")}
-    bins = {"points": reliability(held_out.game_B, numbers["action"], target_B, replicates=held_out.replicates)}
-    of_ranks_alone: dict[str, dict[str, dict[str, Estimate]]] = {}
-    if isinstance(objective, Rank):
-        order_BO = held_out.order_by_scores
-        orders, actor_B = SeatOrders(held_out.vocabulary.num_seats), torch.zeros(len(order_BO), dtype=torch.int64)
-        rank_BR = orders.rank_probability(torch.from_numpy(order_BO), actor_B).numpy()
-        predicted_B["scores"] = rank_BR @ objective.points_R.double().cpu().numpy()
-        log_likelihood, less_scores = _log_likelihood(held_out, numbers, rank_BR, order_BO)
-        of_ranks_alone = {"log_likelihood": log_likelihood, "less_scores": less_scores}
-        bins |= _rank_reliability(held_out, numbers, rank_BR)
-    else:
-        predicted_B["scores"] = held_out.mean_by_scores(objective)
-        predicted_B["mixture"] = mixture_B if objective.has_point_table else None
-    values = {
-        name: _value_estimates(held_out, value_B, target_B, predicted_B["scores"])
+    """Computes the metrics of points, which are judged by their squared error."""
+    of_others = {"scores": held_out.mean_by_scores(objective)}
+    if objective.has_point_table:
+        of_others["mixture"] = mixture_B
+    values = _values(held_out, numbers, of_others)
+    skill, less_chance = values["action"].get("skill"), values["action"]["explained_variance"]
+    return {
+        "values": values,
+        "reliability": _point_reliability(held_out, numbers),
+        "verdict": verdict_on_values(skill, less_chance, "squared error", held_out.num_games),
+    }
+
+
+def _values(
+    held_out: HeldOut, numbers: dict[str, Floats], of_others: Mapping[str, Floats | None]
+) -> dict[str, dict[str, Estimate]]:
+    """Computes how well the network and others predict the target; among the others is the baseline `scores`."""
+    predicted_B = {"action": numbers["action"], "situation": numbers.get("situation"), **of_others}
+    return {
+        name: _value_estimates(held_out, value_B, numbers["target"], of_others["scores"])
         for name, value_B in predicted_B.items()
         if value_B is not None
     }
-    verdict = _verdict(values, of_ranks_alone, held_out)
-    return {"values": values, "reliability": bins, "verdict": verdict, **of_ranks_alone}
-
-
-def _verdict(
-    values: dict[str, dict[str, Estimate]], of_ranks_alone: dict[str, dict[str, dict[str, Estimate]]], held_out: HeldOut
-) -> Verdict:
-    """Judges ranks by their likelihood and other values by their squared error."""
-    if of_ranks_alone:
-        likelihood = of_ranks_alone["log_likelihood"]["rank"]["action"]
-        less_chance = less_chance_of_ranks(likelihood, held_out.vocabulary.num_seats)
-        gain = of_ranks_alone["less_scores"].get("rank", {}).get("action")
-        return verdict_on_values(gain, less_chance, "nats", held_out.num_games)
-    of_action = values["action"]
-    less_chance = of_action["explained_variance"]
-    return verdict_on_values(of_action.get("skill"), less_chance, "squared error", held_out.num_games)
 
 
 def _value_estimates(
@@ -218,17 +222,21 @@ def _log_likelihood(
     row_B, rank_B = np.arange(len(columns)), final_rank(Results.of_columns(columns, vocabulary)).numpy()
     of["rank/scores"] = np.log(rank_BR[row_B, rank_B])
     of["order/scores"] = np.log(order_BO[row_B, actor_orders(columns, vocabulary)])
-    found, less_scores = {}, {}
+    log_likelihood, less_scores = {}, {}
     for group, where_B in {"rank": None, "order": None, **held_out.starts}.items():
         prefix = group.partition("/")[0] + "/"
         value_of = {name.removeprefix(prefix): value_B for name, value_B in of.items() if name.startswith(prefix)}
         ratios = {name: ratio_statistic(value_B, where_B) for name, value_B in value_of.items()}
-        found[group] = cluster_bootstrap(held_out.game_B, ratios, held_out.replicates)
+        log_likelihood[group] = cluster_bootstrap(held_out.game_B, ratios, held_out.replicates)
         scores_B = value_of.pop("scores")
         if value_of:
             ratios = {name: ratio_statistic(value_B - scores_B, where_B) for name, value_B in value_of.items()}
             less_scores[group] = cluster_bootstrap(held_out.game_B, ratios, held_out.replicates)
-    return found, less_scores
+    return log_likelihood, less_scores
+
+
+def _point_reliability(held_out: HeldOut, numbers: dict[str, Floats]) -> dict[str, list[Bin]]:
+    return {"points": reliability(held_out.game_B, numbers["action"], numbers["target"], held_out.replicates)}
 
 
 def _rank_reliability(held_out: HeldOut, numbers: dict[str, Floats], scores_BR: Floats) -> dict[str, list[Bin]]:
