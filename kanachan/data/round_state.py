@@ -2,7 +2,7 @@
 
 Seats are numbered as in the record: seat 0 is the first dealer. Tensors are integers.
 
-Shapes: N rounds or decisions, X any leading dimensions, S seats.
+Shapes: N rounds or decisions, B decisions of a batch, X any leading dimensions, S seats.
 """
 
 from collections.abc import Callable
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from annotate.vocabulary import NUM_GRADES, Vocabulary
+from kanachan.data.batch import Batch, TokenLayout
 from kanachan.data.columns import ObservationColumns, token_value
 from kanachan.data.round_columns import RoundColumns
 
@@ -55,6 +56,28 @@ class RoundState(NamedTuple):
             deposits_X=_integers(columns.numeric[:, names.index("deposits")]),
             room_X=room_N,
             style_X=style_N,
+        )
+
+    @classmethod
+    def of_batch(cls, batch: Batch, layout: TokenLayout) -> "RoundState":
+        """Returns the states at decisions [B], with the seats of the record, whether or not the batch has rotated
+        them."""
+        names, num_seats = layout.vocabulary.numeric, layout.vocabulary.num_seats
+        # the token of the deciding seat is never rotated
+        shift_B = layout.table_value(batch.table_BS, "seat") - batch.seat_B
+        place_BS = (torch.arange(num_seats, device=shift_B.device) - shift_B[:, None]) % num_seats
+        number_BN = batch.numeric_BN.round().long()
+        # no indexing by a list, which is copied to a GPU only after the GPU has finished all its work
+        score_BS = torch.stack([number_BN[:, names.index(f"score_{seat}")] for seat in range(num_seats)], dim=1)
+        return cls(
+            score_XS=score_BS.gather(1, place_BS),
+            grade_XS=layout.grades(batch.standing_BP2).gather(1, place_BS),
+            wind_X=layout.table_value(batch.table_BS, "wind"),
+            dealer_X=(layout.table_value(batch.table_BS, "round") + shift_B) % num_seats,
+            honba_X=number_BN[:, names.index("honba")],
+            deposits_X=number_BN[:, names.index("deposits")],
+            room_X=layout.table_value(batch.table_BS, "room"),
+            style_X=layout.table_value(batch.table_BS, "style"),
         )
 
     def at(self, index: Any) -> "RoundState":

@@ -44,33 +44,11 @@ class Prior(nn.Module):
             return self._outputs(batch)
 
     def _outputs(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        order_BSO, grading_BSK = self.network(round_states(batch, self._layout))
+        order_BSO, grading_BSK = self.network(RoundState.of_batch(batch, self._layout))
         actor_B = self._layout.table_value(batch.table_BS, "seat")
         row_B = torch.arange(len(actor_B), device=actor_B.device)
         order_BO = order_BSO[row_B, actor_B].log_softmax(dim=1)
         return self._objective.prior_outputs(order_BO, grading_BSK[row_B, actor_B], batch.seat_B)
-
-
-def round_states(batch: Batch, layout: TokenLayout) -> RoundState:
-    """Returns the states of the game at decisions, with the seats of the record, whether or not the batch has rotated
-    them."""
-    names, num_seats = layout.vocabulary.numeric, layout.vocabulary.num_seats
-    # the token of the deciding seat is never rotated
-    shift_B = layout.table_value(batch.table_BS, "seat") - batch.seat_B
-    place_BS = (torch.arange(num_seats, device=shift_B.device) - shift_B[:, None]) % num_seats
-    number_BN = batch.numeric_BN.round().long()
-    # no indexing by a list, which is copied to a GPU only after the GPU has finished all its work
-    score_BS = torch.stack([number_BN[:, names.index(f"score_{seat}")] for seat in range(num_seats)], dim=1)
-    return RoundState(
-        score_XS=score_BS.gather(1, place_BS),
-        grade_XS=layout.grades(batch.standing_BP2).gather(1, place_BS),
-        wind_X=layout.table_value(batch.table_BS, "wind"),
-        dealer_X=(layout.table_value(batch.table_BS, "round") + shift_B) % num_seats,
-        honba_X=number_BN[:, names.index("honba")],
-        deposits_X=number_BN[:, names.index("deposits")],
-        room_X=layout.table_value(batch.table_BS, "room"),
-        style_X=layout.table_value(batch.table_BS, "style"),
-    )
 
 
 def make_prior(card: Mapping[str, Any], objective: Objective, name: str) -> Prior:

@@ -15,7 +15,6 @@ from kanachan.data.columns import columns_of_annotations
 from kanachan.data.round_state import RoundState
 from kanachan.inference.reward_predictor import RewardPredictor
 from kanachan.models.transformer import Output
-from kanachan.objectives.prior import round_states
 from kanachan.objectives.rank import Rank
 from kanachan.objectives.reward import Outcome
 from kanachan.objectives.targets import Results
@@ -58,7 +57,7 @@ def batch_of(actor_first: bool) -> Batch:
 
 @pytest.mark.parametrize("actor_first", [False, True], ids=["seats as recorded", "actor first"])
 def test_a_batch_has_the_round_states_of_its_decisions(actor_first: bool) -> None:
-    found = round_states(batch_of(actor_first), TokenLayout(FOUR_PLAYERS))
+    found = RoundState.of_batch(batch_of(actor_first), TokenLayout(FOUR_PLAYERS))
     for name, ours, theirs in zip(
         RoundState._fields, found, RoundState.of_observations(COLUMNS, FOUR_PLAYERS), strict=True
     ):
