@@ -65,7 +65,7 @@ class Table(NamedTuple):
 
 def dataset_card(tables: Sequence[Table], vocabulary: Vocabulary, made: Mapping[str, Any]) -> str:
     """Returns the text of the card: first the decisions, then the rounds if they are known; `made`: description of the
-    data's origin (`kanachan.data.external_sort.Merge.write`)."""
+    data's origin (`kanachan.data.merge.Merge.write`)."""
     decisions, *others = tables
     rows = decisions.rows
     num_rounds = others[0].rows if others else Counter[str]()

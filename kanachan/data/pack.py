@@ -1,6 +1,6 @@
 """kanachan-pack: converts annotation text to shards and back, and merges folders of shards into one.
 
-`kanachan.data.external_sort` describes how rows are shuffled and how much memory this needs.
+`kanachan.data.sorted_runs` describes how rows are shuffled and how much memory this needs.
 """
 
 import os
@@ -22,12 +22,13 @@ from annotate.runtime.signals import noting_stop_signals
 from annotate.vocabulary import Vocabulary, vocabulary_of_seats
 from kanachan.config import SPLITS
 from kanachan.data.columns import Columns, annotations_of_columns, game_key
-from kanachan.data.external_sort import Merge, Runs, keyed, splits_of_games
+from kanachan.data.merge import Merge
 from kanachan.data.pack_options import UNFINISHED, Packing, Tally
 from kanachan.data.round_shards import open_rounds
 from kanachan.data.shard_file import open_shard_file
 from kanachan.data.shard_folder import ROUNDS, SELF_PLAY, names_in, require_no_shards, splits_in
 from kanachan.data.shards import LOG_PROBABILITY, open_shards, publish_shards
+from kanachan.data.sorted_runs import Runs, keyed, splits_of_games
 from kanachan.data.text import mixed_hidden, parse_block, read_blocks, vocabulary_of_block
 
 _TEMPORARY, _LOCK = ".kanachan-pack.part", "lock"

@@ -17,11 +17,12 @@ from annotate.runtime.journal import RESTART, hash_of_sources
 from annotate.vocabulary import Vocabulary
 from kanachan.data.columns import columns_of_annotations
 from kanachan.data.dataset_card import CARD_NAME
-from kanachan.data.external_sort import Merge, Runs, encode_game, keyed_schema
+from kanachan.data.merge import Merge
 from kanachan.data.pack_options import Packing, Tally
 from kanachan.data.shard_file import FORMAT_VERSION
 from kanachan.data.shard_folder import ROUNDS, names_in, require_no_shards
 from kanachan.data.shards import publish_shards
+from kanachan.data.sorted_runs import Runs, encode_game, keyed_schema
 
 
 def encode_rows(
@@ -31,7 +32,7 @@ def encode_rows(
     vocabulary: Vocabulary,
     log_probability: Sequence[float | None] | None = None,
 ) -> bytes:
-    """Encodes the keyed rows of a game and its rounds (`kanachan.data.external_sort.encode_game`); returns nothing if
+    """Encodes the keyed rows of a game and its rounds (`kanachan.data.sorted_runs.encode_game`); returns nothing if
     there are no rows. `seed`: seed for the order of rows."""
     if not annotations:
         return b""

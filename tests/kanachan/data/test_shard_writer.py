@@ -19,11 +19,11 @@ from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.cli import pack
 from kanachan.cli.annotate import main
 from kanachan.cli.simulate import main as simulate
-from kanachan.data.external_sort import splits_of_games
 from kanachan.data.pack_options import UNFINISHED, Packing
 from kanachan.data.shard_folder import names_in
 from kanachan.data.shard_writer import ShardOutput
 from kanachan.data.shards import open_shards
+from kanachan.data.sorted_runs import splits_of_games
 from tests.support.interrupted import COMMAND, size_of, stop_when
 from tests.support.paths import ROOT
 
@@ -115,7 +115,7 @@ def test_a_run_is_not_continued_by_a_program_that_writes_shards_differently(game
     conversion = Conversion([str(games)], DEFAULT_ROOM, (DEFAULT_GRADE,), num_players=4)
     Journal(output.journal, conversion.settings(output)).close()
     shutil.copytree(ROOT / "kanachan", tmp_path / "kanachan")
-    with open(tmp_path / "kanachan" / "data" / "external_sort.py", "a") as file:
+    with open(tmp_path / "kanachan" / "data" / "sorted_runs.py", "a") as file:
         file.write("# in another order\n")
     command = [sys.executable, "-c", COMMAND, str(games), "--pack", str(tmp_path / "shards"), *OPTIONS]
 

@@ -21,9 +21,9 @@ from torch.nn.modules.module import register_module_forward_hook
 
 from annotate.runtime.signals import StopRequest
 from annotate.vocabulary import FOUR_PLAYERS, THREE_PLAYERS, Vocabulary
-from kanachan.data.external_sort import keyed_schema
 from kanachan.data.played_games import PlayedGame
 from kanachan.data.shards import OPTIONAL
+from kanachan.data.sorted_runs import keyed_schema
 from kanachan.inference.policy import Policy
 from kanachan.models.kv_cache import CachedNetwork
 from kanachan.play.agent import GameKey, SeededSampler
