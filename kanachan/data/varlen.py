@@ -1,8 +1,19 @@
 """Computes the layout of a batch for `kanachan.models.attention.VarlenAttention` on the CPU.
 
+Two decisions of one group, of which the first sees two of three events and the second all three, with one tile each and
+three seats (tile_BT = [[7], [8]], event_GE = [[1, 2, 3]], seen_B = [2, 3], candidate_BA = [[4, 5], [6, 0]]), have
+without padding:
+
+    tile_Y = [7, 8]; event_Z = [1, 2, 3]; position_Z = [0, 1, 2]
+    row_X = [0, 2, 3, 4, 8,  1, 5, 6, 7, 9,  10, 11, 12]    the first decision, its seats and tile; the second; events
+    own_N = [0, 5, 10]; events_N = [0, 3]
+    seen_V = [0, 1, 2, 3, 4, 10, 11,  5, 6, 7, 8, 9, 10, 11, 12]; seen_N = [0, 7, 15]
+    candidate_C = [0, 1, 2]; decision_C = [0, 0, 1]; candidates_N = [0, 2, 3]
+
 Every length is rounded up, so that few different shapes occur and a compiler or a captured graph can be used for all
-batches. The padding is in separate segments: nothing in the batch attends to them, and their results affect no output
-and no gradient.
+batches. The padding is in separate segments, at the end of each kind of rows: nothing in the batch attends to them, and
+their results affect no output and no gradient. Each padding segment has own rows, seen rows and candidates, because a
+kernel may leave the gradients of rows unwritten if no query of their segment uses them.
 
 Shapes: as in kanachan.models.attention; L rows of any kind.
 """
@@ -72,8 +83,8 @@ def varlen_layout(
     own_B = 1 + num_seats + np.count_nonzero(tile_BT, axis=1)
     events_G = np.count_nonzero(event_GE, axis=1)
     lengths = {"own": own_B, "seen": own_B + seen_B, "candidates": np.count_nonzero(candidate_BA, axis=1)}
-    # each padding segment has a row of all three kinds, or a kernel may leave gradients of unused rows unwritten
     num_padding = 1 + max(-(-_step(int(length_B.sum())) // _PADDING[name]) for name, length_B in lengths.items())
+    # with a row or more in each padding segment
     own_N, seen_N, candidates_N = (_starts(length_B, num_padding, num_padding) for length_B in lengths.values())
     # few empty groups, because a kernel reserves memory for each, and never more groups than decisions
     num_groups = min(num_decisions, len(events_G) + -len(events_G) % _step(len(events_G)))
