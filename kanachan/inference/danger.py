@@ -127,12 +127,7 @@ def danger_inputs(policy: Policy, columns: ObservationColumns) -> DangerInputs:
     parts_BH = {
         "constant": torch.ones(()),
         "winner": win_BO[:, 1:-1].clamp(1e-6, 1 - 1e-6).logit(),
-        "riichi": riichi_BH,
-        "riichi x turn": riichi_BH * turn_B1,
-        "called": (melds_BH > 0).float(),
-        "called x turn": (melds_BH > 0) * turn_B1,
-        "melds": melds_BH,
-        "melds x turn": melds_BH * turn_B1,
+        **_with_turn({"riichi": riichi_BH, "called": (melds_BH > 0).float(), "melds": melds_BH}, turn_B1),
         "turn": turn_B1,
         "against riichi": public.is_riichi_BS.any(dim=1, keepdim=True).float(),
     }
@@ -150,24 +145,27 @@ def _win_features(by_head_BO: Tensor, public: "_Public") -> Tensor:
     against_BO = F.pad((~public.is_riichi_BS & public.is_riichi_BS.any(dim=1, keepdim=True)).float(), (0, 1))
     nobody_BO, actor_BO = torch.zeros_like(by_head_BO), torch.zeros_like(by_head_BO)
     nobody_BO[:, -1] = actor_BO[:, 0] = 1
+    by_turn = {
+        "riichi": riichi_BO,
+        "melds": melds_BO,
+        "called": called_BO,
+        "against riichi": against_BO,
+        "nobody": nobody_BO,
+    }
     parts = {
         "head": by_head_BO.clamp(min=1e-6).log(),
-        "riichi": riichi_BO,
-        "riichi x turn": riichi_BO * turn_B1,
-        "melds": melds_BO,
-        "melds x turn": melds_BO * turn_B1,
-        "called": called_BO,
-        "called x turn": called_BO * turn_B1,
-        "against riichi": against_BO,
-        "against riichi x turn": against_BO * turn_B1,
+        **_with_turn(by_turn, turn_B1),
         "called against riichi": called_BO * against_BO,
         "actor against riichi": actor_BO * against_BO,
-        "nobody": nobody_BO,
-        "nobody x turn": nobody_BO * turn_B1,
         "nobody late": nobody_BO * (public.discards_B[:, None] - _LATE).clamp(min=0) / 10,
         "actor": actor_BO,
     }
     return torch.stack([parts[name] for name in WIN_FEATURES], dim=2)
+
+
+def _with_turn(part_of: dict[str, Tensor], turn_B1: Tensor) -> dict[str, Tensor]:
+    """Returns features, and their products with the turn, by name."""
+    return part_of | {f"{name} x turn": part * turn_B1 for name, part in part_of.items()}
 
 
 def wait_weight(held_BHKL: Tensor) -> Tensor:
