@@ -14,7 +14,7 @@ import pyarrow as pa
 from annotate.annotation import HIDDEN
 from annotate.vocabulary import Vocabulary
 
-CARD_NAME = "README.md"
+README_NAME = "README.md"
 _MARK = "<!-- Written by kanachan with the shards, and replaced with them; without this line the file is kept. -->"
 _MEANINGS = {
     "game": "key of the game: 64 bits of the SHA-256 of its id",

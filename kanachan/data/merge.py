@@ -16,7 +16,7 @@ from tqdm import tqdm
 
 from annotate.vocabulary import Vocabulary
 from kanachan.config import SPLITS
-from kanachan.data.dataset_card import CARD_NAME, Table, dataset_card
+from kanachan.data.dataset_card import README_NAME, Table, dataset_card
 from kanachan.data.pack_options import Packing, Tally
 from kanachan.data.round_columns import concatenated
 from kanachan.data.round_shards import rounds_of_rows, write_rounds
@@ -65,7 +65,7 @@ class Merge:
         tables = [Table("default", "", shards, self.tally.rows)]
         if rounds:
             tables.append(Table(ROUNDS, f"{ROUNDS}/", rounds, self.tally.rounds))
-        card = folder / CARD_NAME
+        card = folder / README_NAME
         card.write_text(dataset_card(tables, self._vocabulary, made), encoding="utf-8")
         return [*shards, *rounds, card]
 

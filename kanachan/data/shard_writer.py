@@ -16,7 +16,7 @@ from annotate.runtime.files import require_folder
 from annotate.runtime.journal import RESTART, hash_of_sources
 from annotate.vocabulary import Vocabulary
 from kanachan.data.columns import columns_of_annotations
-from kanachan.data.dataset_card import CARD_NAME
+from kanachan.data.dataset_card import README_NAME
 from kanachan.data.merge import Merge
 from kanachan.data.pack_options import Packing, Tally
 from kanachan.data.shard_file import FORMAT_VERSION
@@ -125,7 +125,7 @@ class ShardOutput(Output):
         self._clear(set())
 
     def _clear(self, but: set[Path]) -> None:
-        patterns = ("*.run", "*.arrow", "*.part", f"{ROUNDS}/*.arrow", f"{ROUNDS}/*.part", CARD_NAME)
+        patterns = ("*.run", "*.arrow", "*.part", f"{ROUNDS}/*.arrow", f"{ROUNDS}/*.part", README_NAME)
         for path in {path for pattern in patterns for path in self._temporary.glob(pattern)} - but:
             path.unlink()
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from annotate.annotation import HIDDEN
 from annotate.vocabulary import Vocabulary, vocabulary_named
 from kanachan.data.columns import Columns, Ragged, spans, token_value
-from kanachan.data.dataset_card import CARD_NAME, may_replace
+from kanachan.data.dataset_card import README_NAME, may_replace
 from kanachan.data.shard_file import MappedFile, array_of, open_shard_files, write_shard_file
 from kanachan.data.shard_folder import shards_of
 
@@ -75,7 +75,7 @@ def publish_shards(temporary: Path, new: Iterable[str], old: Iterable[str], fold
     new file of the same name. It may be repeated after an interruption. A README.md that is not a card is kept."""
     for name in new:
         path = temporary / name
-        if name == CARD_NAME and not may_replace(folder / CARD_NAME):
+        if name == README_NAME and not may_replace(folder / README_NAME):
             path.unlink(missing_ok=True)
         elif path.exists():
             (folder / name).parent.mkdir(exist_ok=True)

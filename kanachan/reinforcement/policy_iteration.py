@@ -25,7 +25,7 @@ from pathlib import Path
 from annotate.runtime.files import locking
 from annotate.runtime.signals import StopRequest, noting_stop_signals
 from kanachan.config import SPLITS, WEIGHTS_NAME, TrainConfig
-from kanachan.data.dataset_card import CARD_NAME as CARD_OF_SHARDS
+from kanachan.data.dataset_card import README_NAME
 from kanachan.data.shard_folder import splits_in
 from kanachan.models.card import read_card, vocabulary_of, weights_hash
 from kanachan.models.device import chosen_device
@@ -72,7 +72,7 @@ class Iteration:
     def fits(self) -> Iterator[tuple[str, Phase]]:
         """Yields the phases before the gate, by name."""
         # the card is written after all shards
-        yield "games", Phase("selfplay", self._selfplay(), (self.games / CARD_OF_SHARDS).is_file)
+        yield "games", Phase("selfplay", self._selfplay(), (self.games / README_NAME).is_file)
         if self.fits_reward:
             yield "reward", self._reward_fit()
         file, is_trained = self.folder / "update.yaml", (self.update / WEIGHTS_NAME).is_file

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from kanachan.cli.pack import main
-from kanachan.data.dataset_card import CARD_NAME
+from kanachan.data.dataset_card import README_NAME
 from kanachan.data.round_shards import open_rounds
 from kanachan.data.shards import open_shards
 from tests.support.packed import packed, write_lines
@@ -23,7 +23,7 @@ def test_datasets_loads_decisions_and_rounds_with_the_splits_of_the_card(
         num_rows = {split: len(opened(rule_games, split)) for split in ("train", "validation")}
         assert {split: len(rows) for split, rows in found.items()} == num_rows
         assert found["train"].features == Dataset.from_file(str(rule_games / below / "train-00000.arrow")).features
-    assert "`final_score`" in (rule_games / CARD_NAME).read_text()
+    assert "`final_score`" in (rule_games / README_NAME).read_text()
     assert "malformed" not in capfd.readouterr().err
 
 
@@ -31,10 +31,10 @@ def test_packing_again_replaces_its_own_card_but_not_one_that_someone_else_wrote
     source = write_lines(tmp_path / "some.txt", random_annotations(9, seed=0))
     folder = tmp_path / "shards"
     command = ["--train", source, "-o", str(folder), "--force"]
-    for text, is_kept in (("mine", True), ((packed(tmp_path / "few", train=2) / CARD_NAME).read_text(), False)):
+    for text, is_kept in (("mine", True), ((packed(tmp_path / "few", train=2) / README_NAME).read_text(), False)):
         folder.mkdir(exist_ok=True)
-        (folder / CARD_NAME).write_text(text)
+        (folder / README_NAME).write_text(text)
         assert main(command) == 0
-        assert ((folder / CARD_NAME).read_text() == text) is is_kept
-    assert "| train | 9 |" in (folder / CARD_NAME).read_text()
-    assert {path.name for path in folder.iterdir()} == {CARD_NAME, "train-00000.arrow"}
+        assert ((folder / README_NAME).read_text() == text) is is_kept
+    assert "| train | 9 |" in (folder / README_NAME).read_text()
+    assert {path.name for path in folder.iterdir()} == {README_NAME, "train-00000.arrow"}
