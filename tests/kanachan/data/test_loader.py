@@ -100,13 +100,12 @@ def test_neighbours_decide_how_many_rounds_are_in_a_batch(shards: Shards) -> Non
     assert rounds[16] <= 2 + 1 and rounds[1] > 2 * rounds[16]
 
 
-def test_an_epoch_yields_each_row_once_except_a_few_that_differ_between_epochs(
-    shards: Shards,
-) -> None:
+def test_an_epoch_yields_each_row_once_except_a_few_that_differ_between_epochs(shards: Shards) -> None:
     loader = batches(shards)
-    one, other = (Counter(row for batch in epoch(loader) for row in batch) for _ in range(2))
+    one, other = (Counter(sum(epoch(loader), [])) for _ in range(2))
     assert one.total() == ROWS // BATCH * BATCH
     assert one <= all_rows(shards) and one != other
+    assert (one & other).total() > ROWS / 2
 
 
 def test_a_step_is_split_into_micro_batches_by_length(shards: Shards) -> None:
@@ -123,13 +122,6 @@ def test_the_same_seed_gives_the_same_batches_and_another_seed_gives_others(shar
     first, second, other = epoch(batches(shards)), epoch(batches(shards)), epoch(batches(shards, seed=1))
     assert first == second
     assert first != other
-
-
-def test_epochs_differ_in_order(shards: Shards) -> None:
-    loader = batches(shards)
-    first, second = epoch(loader), epoch(loader)
-    assert first != second
-    assert (Counter(sum(first, [])) & Counter(sum(second, []))).total() > ROWS / 2  # the same decisions
 
 
 @pytest.fixture(scope="module")

@@ -128,8 +128,7 @@ BAD_LINES = {
 }
 
 
-@pytest.mark.parametrize("name", BAD_LINES)
-@pytest.mark.parametrize("place", [0, 7, 20])
+@pytest.mark.parametrize(("name", "place"), [*((name, 7) for name in BAD_LINES), ("a word", 0), ("a word", 20)])
 def test_the_first_wrong_line_is_named_with_the_message_of_the_slow_parser(name: str, place: int) -> None:
     lines = [format_line(a) for a in ANNOTATIONS[:20]]
     lines[place:place] = [BAD_LINES[name]]
