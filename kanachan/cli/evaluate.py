@@ -262,9 +262,9 @@ def _subjects(arguments: argparse.Namespace) -> list[Subject]:
         for i, (path, policy) in enumerate(loaded)
     ]
     for path, policy in loaded[1:]:
-        first, own = loaded[0][1].vocabulary.name, policy.vocabulary.name
-        if own != first:
+        first, name = loaded[0][1].vocabulary.name, policy.vocabulary.name
+        if name != first:
             raise ValueError(
-                f"{path}: of the vocabulary {own}, but {loaded[0][0]} is of {first}: measure them separately"
+                f"{path}: of the vocabulary {name}, but {loaded[0][0]} is of {first}: measure them separately"
             )
     return networks

@@ -187,8 +187,8 @@ def _require_unseen(name: str, card: Mapping[str, Any], seats: "LearnerSeats") -
     runs = [card.get("data", {}), *card.get("lineage", [])]
     learned = [settings for run in runs for settings in run.get(SELF_PLAY, [])]
     for run, made in zip(seats.runs, shards.made[SELF_PLAY], strict=True):
-        same = [each for each in learned if all(each.get(key) == value for key, value in run.as_json().items())]
-        if any(shards.split == "train" or each["fractions"] != made["fractions"] for each in same):
+        same = [other for other in learned if all(other.get(key) == value for key, value in run.as_json().items())]
+        if any(shards.split == "train" or other["fractions"] != made["fractions"] for other in same):
             raise ValueError(
                 f"{shards.folder}: {name} has learned from games of its {shards.split} split, which therefore cannot "
                 "measure its gain: give --split test of its training shards, or games of another --seed"

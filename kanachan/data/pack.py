@@ -131,9 +131,9 @@ def _write_runs(
         for split, path in paths:
             if os.path.isdir(path):
                 _add_rounds(path, split, runs, packing, splits, keeps_splits)
-            for found, columns, ids, its_split in _rows_of(path, vocabulary, bar.update, behaviour=behaviour):
+            for its_vocabulary, columns, ids, its_split in _rows_of(path, vocabulary, bar.update, behaviour=behaviour):
                 split = its_split if keeps_splits else split
-                vocabulary = found
+                vocabulary = its_vocabulary
                 if hidden is None:
                     hidden = columns.hidden is not None
                 if (columns.hidden is not None) != hidden:

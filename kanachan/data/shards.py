@@ -45,8 +45,8 @@ def schema(vocabulary: Vocabulary, names: Collection[str] = ()) -> pa.Schema:
         HIDDEN: tokens,
         LOG_PROBABILITY: pa.float32(),
     }
-    found = [name for name in types if name not in OPTIONAL or name in names]
-    return pa.schema([pa.field(name, types[name], nullable=False) for name in found])
+    present = [name for name in types if name not in OPTIONAL or name in names]
+    return pa.schema([pa.field(name, types[name], nullable=False) for name in present])
 
 
 def rows_of_columns(columns: Columns, vocabulary: Vocabulary) -> pa.RecordBatch:

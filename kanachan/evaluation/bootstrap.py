@@ -90,9 +90,9 @@ def cluster_bootstrap(
     estimates, last = {}, 0
     with np.errstate(invalid="ignore", divide="ignore"):
         for name, (columns, statistic, where_B, has_interval) in statistics.items():
-            own, last = slice(last, last + len(columns)), last + len(columns)
-            value = float(statistic(total_1C[:, own])[0])
-            drawn_R = statistic(sums_RC[:, own] if has_interval else sums_RC[:0, own])
+            span, last = slice(last, last + len(columns)), last + len(columns)
+            value = float(statistic(total_1C[:, span])[0])
+            drawn_R = statistic(sums_RC[:, span] if has_interval else sums_RC[:0, span])
             drawn_R = drawn_R[~np.isnan(drawn_R)]  # the drawn games may lack a rare kind of decision
             # infinity is a valid value: stable dan is infinite if no fourth place was drawn
             method: Literal["linear", "inverted_cdf"] = "linear" if np.isfinite(drawn_R).all() else "inverted_cdf"

@@ -79,21 +79,21 @@ def _statistics(predictions: Predictions, starts: Mapping[str, Mask]) -> dict[st
     """Returns a network's metrics for which higher or lower values are clearly better."""
     numbers = predictions.numbers
     agreement = decision_statistics(predictions.decisions, has_probability="target" not in numbers)
-    found = {f"agreement/{name}": f for name, f in agreement.items() if name.rpartition("/")[2] in _AGREEMENT}
+    statistics = {f"agreement/{name}": f for name, f in agreement.items() if name.rpartition("/")[2] in _AGREEMENT}
     if predictions.answers is not None:
         questions = question_statistics(predictions.answers)
-        found |= {f"questions/{name}": f for name, f in questions.items() if name.partition("/")[2] in _QUESTIONS}
+        statistics |= {f"questions/{name}": f for name, f in questions.items() if name.partition("/")[2] in _QUESTIONS}
     for predictor in ("action", "situation"):
         if predictor in numbers:
             value_B, target_B = numbers[predictor], numbers["target"]
-            found[f"values/{predictor}/explained_variance"] = explained_variance_statistic(value_B, target_B)
-            found[f"values/{predictor}/mean_absolute_error"] = ratio_statistic(np.abs(value_B - target_B))
-    found |= {f"log_likelihood/{name}": ratio_statistic(numbers[name]) for name in _LIKELIHOODS if name in numbers}
+            statistics[f"values/{predictor}/explained_variance"] = explained_variance_statistic(value_B, target_B)
+            statistics[f"values/{predictor}/mean_absolute_error"] = ratio_statistic(np.abs(value_B - target_B))
+    statistics |= {f"log_likelihood/{name}": ratio_statistic(numbers[name]) for name in _LIKELIHOODS if name in numbers}
     if "order/situation" in numbers:
         for name, where_B in starts.items():
             if where_B.any():
-                found[f"log_likelihood/{name}/situation"] = ratio_statistic(numbers["order/situation"], where_B)
-    return found
+                statistics[f"log_likelihood/{name}/situation"] = ratio_statistic(numbers["order/situation"], where_B)
+    return statistics
 
 
 class _Measure(NamedTuple):

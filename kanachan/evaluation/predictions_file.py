@@ -104,7 +104,7 @@ def parsed_line(name: str, number: int, line: bytes, vocabulary: Vocabulary) -> 
 def predictions_in(path: str, lines: Lines) -> Predictions:
     """Reads the probabilities of a file for annotation lines. Raises ValueError, naming the file and the line, if a
     line is missing, is of another decision, or does not have one probability for every possible action."""
-    found = list(_probabilities(path, lines))
+    probabilities = list(_probabilities(path, lines))
     columns, vocabulary = lines.held_out.columns, lines.held_out.vocabulary
     meter, answer_meter, layout = DecisionMeter(vocabulary), AnswerMeter(vocabulary), TokenLayout(vocabulary)
     parts, answers = [], []
@@ -112,7 +112,8 @@ def predictions_in(path: str, lines: Lines) -> Predictions:
         batch = collate(columns.rows(first, first + _ROWS_AT_ONCE), layout)
         score_BA = torch.full(batch.candidate_BA.shape, -math.inf)
         for row, line in enumerate(lines.order[first : first + _ROWS_AT_ONCE]):
-            score_BA[row, : len(found[line])] = torch.tensor(found[line], dtype=torch.float64).log().float()
+            probability_A = torch.tensor(probabilities[line], dtype=torch.float64)
+            score_BA[row, : len(probability_A)] = probability_A.log().float()
         parts.append(meter.rows(score_BA, batch))
         answers.append(answer_meter.rows(score_BA, batch))
     return Predictions(concatenated(parts), {}, concatenated(answers))
@@ -120,8 +121,8 @@ def predictions_in(path: str, lines: Lines) -> Predictions:
 
 def _probabilities(path: str, lines: Lines) -> Iterator[list[float]]:
     with reading_text(path) as file:
-        given = (text.rstrip("\r\n") for text in file)
-        for number, (text, line) in enumerate(zip_longest(given, lines.texts), 1):
+        texts = (text.rstrip("\r\n") for text in file)
+        for number, (text, line) in enumerate(zip_longest(texts, lines.texts), 1):
             if line is None and lines.is_limited:
                 return
             if line is None:
@@ -139,19 +140,21 @@ def _probabilities(path: str, lines: Lines) -> Iterator[list[float]]:
 
 def _checked(text: str, annotation: Annotation) -> list[float]:
     try:
-        found = [float(number) for number in text.split(",")]
+        numbers = [float(number) for number in text.split(",")]
     except ValueError:
         raise ValueError(f"not probabilities separated by commas: {text[:60]!r}") from None
-    if len(found) != len(annotation.actions):
-        raise ValueError(f"{len(found)} probabilities, but the decision has {len(annotation.actions)} possible actions")
-    for number in found:
+    if len(numbers) != len(annotation.actions):
+        raise ValueError(
+            f"{len(numbers)} probabilities, but the decision has {len(annotation.actions)} possible actions"
+        )
+    for number in numbers:
         if not 0 <= number <= 1 + SUM_TOLERANCE:  # NaN is neither
             raise ValueError(f"{number} is not a probability")
-    if abs(math.fsum(found) - 1) > SUM_TOLERANCE:
-        raise ValueError(f"the probabilities add up to {math.fsum(found):.6g}, not to 1")
-    if found[annotation.chosen] == 0:
+    if abs(math.fsum(numbers) - 1) > SUM_TOLERANCE:
+        raise ValueError(f"the probabilities add up to {math.fsum(numbers):.6g}, not to 1")
+    if numbers[annotation.chosen] == 0:
         raise ValueError(
             "the action taken has probability 0, which makes the negative log-likelihood infinite: give every possible "
             "action a little, such as 1e-6"
         )
-    return found
+    return numbers

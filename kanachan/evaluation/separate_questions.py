@@ -93,20 +93,20 @@ def question_metrics(answers: Answers, replicates: int) -> dict[str, Estimate]:
 
 def question_statistics(answers: Answers) -> dict[str, Statistic]:
     """Returns the statistics that `question_metrics` computes."""
-    found = {}
+    statistics = {}
     is_discard_B = answers.tile_B != NO_TILE
     if is_discard_B.any():
-        found[f"{DISCARD}/accuracy"] = ratio_statistic(answers.is_tile_found_B, is_discard_B)
-        found[f"{DISCARD}/log_likelihood"] = ratio_statistic(answers.log_probability_B, is_discard_B)
+        statistics[f"{DISCARD}/accuracy"] = ratio_statistic(answers.is_tile_found_B, is_discard_B)
+        statistics[f"{DISCARD}/log_likelihood"] = ratio_statistic(answers.log_probability_B, is_discard_B)
         kind_BT = answers.tile_B[:, None] == np.unique(answers.tile_B[is_discard_B])
         if kind_BT.shape[1] > 1:
-            found[f"{DISCARD}/balanced_accuracy"] = _mean_of_shares(answers.is_tile_found_B, kind_BT)
+            statistics[f"{DISCARD}/balanced_accuracy"] = _mean_of_shares(answers.is_tile_found_B, kind_BT)
     for q, kind in enumerate(YES_OR_NO):
         where_B = answers.is_possible_BQ[:, q]
         if where_B.any():
             is_yes_B, log_odds_B = answers.is_taken_BQ[:, q] & where_B, answers.log_odds_BQ[:, q]
-            found |= {f"{kind}/{name}": s for name, s in _of_question(where_B, is_yes_B, log_odds_B).items()}
-    return found
+            statistics |= {f"{kind}/{name}": s for name, s in _of_question(where_B, is_yes_B, log_odds_B).items()}
+    return statistics
 
 
 def _of_question(
@@ -116,17 +116,19 @@ def _of_question(
     log_odds_B = np.where(where_B, log_odds_B.astype(np.float64), 0.0)
     log_probability_B = -np.logaddexp(0.0, np.where(is_yes_B, -log_odds_B, log_odds_B))
     is_majority_B = is_yes_B == (2 * is_yes_B.sum() > where_B.sum())
-    found = {
+    statistics = {
         "accuracy": ratio_statistic(is_right_B, where_B),
         "log_likelihood": ratio_statistic(log_probability_B, where_B),
         "taken": ratio_statistic(is_yes_B, where_B),
         "majority/accuracy": ratio_statistic(is_majority_B, where_B),
     }
     if is_yes_B.any():
-        found["recall"] = ratio_statistic(is_right_B, is_yes_B)
+        statistics["recall"] = ratio_statistic(is_right_B, is_yes_B)
         if (where_B & ~is_yes_B).any():
-            found["balanced_accuracy"] = _mean_of_shares(is_right_B, np.stack([is_yes_B, where_B & ~is_yes_B], axis=1))
-    return found
+            statistics["balanced_accuracy"] = _mean_of_shares(
+                is_right_B, np.stack([is_yes_B, where_B & ~is_yes_B], axis=1)
+            )
+    return statistics
 
 
 def _mean_of_shares(is_right_B: NDArray[np.bool_], class_BT: NDArray[np.bool_]) -> Statistic:

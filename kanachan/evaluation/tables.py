@@ -91,7 +91,7 @@ def side_by_side(stage: str, rows: Sequence[tuple[Sequence[str], Evaluation]]) -
     else:
         header = ["explained variance %", "skill %"]
     header += ["rank over scores, nats", "order over scores, nats"] if ranks else []
-    found = []
+    lines = []
     for cells, evaluation in rows:
         agreement = evaluation.agreement
         if not objective.has_value:
@@ -101,8 +101,8 @@ def side_by_side(stage: str, rows: Sequence[tuple[Sequence[str], Evaluation]]) -
             metrics = _value_cells(evaluation, "action")[:2]
         metrics += _less_scores_cells(evaluation, "action", ["rank"]) if ranks else []
         metrics += _less_scores_cells(evaluation, "situation", ["order/start"]) if ranks else []
-        found.append([*cells, *metrics])
-    return f"{objective.title}\n{'=' * len(objective.title)}\n\n{table([*labels, *header], found, len(labels))}"
+        lines.append([*cells, *metrics])
+    return f"{objective.title}\n{'=' * len(objective.title)}\n\n{table([*labels, *header], lines, len(labels))}"
 
 
 def _decision_table(evaluations: _Lettered, *, has_probability: bool) -> str:
@@ -289,8 +289,8 @@ def reward_tables(evaluations: Mapping[str, RewardEvaluation], num_seats: int) -
 
     def rows_of(names: Iterable[str], letters: Iterable[str], metric: str, *form: Any) -> list[list[str]]:
         """Formats a metric of some predictors with `with_interval`."""
-        found = [getattr(evaluations[letter], metric) for letter in letters]
-        return [[name, *(with_interval(estimates[name], *form) for estimates in found)] for name in names]
+        columns = [getattr(evaluations[letter], metric) for letter in letters]
+        return [[name, *(with_interval(estimates[name], *form) for estimates in columns)] for name in names]
 
     header = ["log-likelihood of the order", "rounds", *(letter or "nats" for letter in evaluations)]
     likelihoods = rows_of(groups, evaluations, "log_likelihood", 3)

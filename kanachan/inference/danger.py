@@ -122,7 +122,7 @@ def danger_inputs(policy: Policy, columns: ObservationColumns) -> DangerInputs:
     win_feature_BOF = _win_features(winner.probability(outputs["round_winner"]).cpu(), public)
     win_BO = (win_feature_BOF @ torch.tensor(COEFFICIENTS[policy.vocabulary.num_seats].win)).softmax(dim=1)
     wait_BHK = wait_weight(hands.probability(outputs["hidden_hands"]).cpu())
-    riichi_BH, melds_BH = (each[:, 1:].float() for each in (public.is_riichi_BS, public.melds_BS))
+    riichi_BH, melds_BH = (column_BS[:, 1:].float() for column_BS in (public.is_riichi_BS, public.melds_BS))
     turn_B1 = public.discards_B.float().log1p()[:, None]
     parts_BH = {
         "constant": torch.ones(()),
@@ -139,7 +139,7 @@ def danger_inputs(policy: Policy, columns: ObservationColumns) -> DangerInputs:
 
 
 def _win_features(by_head_BO: Tensor, public: "_Public") -> Tensor:
-    riichi_BO, melds_BO = (F.pad(each.float(), (0, 1)) for each in (public.is_riichi_BS, public.melds_BS))
+    riichi_BO, melds_BO = (F.pad(column_BS.float(), (0, 1)) for column_BS in (public.is_riichi_BS, public.melds_BS))
     turn_B1 = public.discards_B.float().log1p()[:, None]
     called_BO = (melds_BO > 0).float()
     against_BO = F.pad((~public.is_riichi_BS & public.is_riichi_BS.any(dim=1, keepdim=True)).float(), (0, 1))
@@ -209,13 +209,13 @@ def _public(columns: ObservationColumns, vocabulary: Vocabulary) -> _Public:
     is_riichi_BS = np.zeros((num_rows, num_seats), bool)
     is_safe_BHK = np.zeros((num_rows, num_seats - 1, NUM_TILES34), bool)
     for s in range(num_seats):
-        own = seat == s
+        is_of_seat = seat == s
         declared_at = np.full(num_rows, len(row))
-        declares = own & (riichi == 1)
+        declares = is_of_seat & (riichi == 1)
         declared_at[row[declares]] = place[declares]
         is_riichi_BS[:, s] = declared_at < len(row)
         if s > 0:
-            later = own | (place > declared_at[row])
+            later = is_of_seat | (place > declared_at[row])
             is_safe_BHK[row[later], s - 1, kind[later]] = True
     melds_BS = np.zeros((num_rows, num_seats), np.int64)
     for name in CLAIMS:

@@ -169,7 +169,7 @@ def _without_cache(batch: Batch) -> IncrementalBatch:
         "event_GE": event_BE.where(torch.arange(event_BE.shape[1]) < batch.seen_B[:, None], 0),
         "group_B": torch.arange(len(batch)),
     }
-    values = {each.name: getattr(batch, each.name) for each in fields(batch)}
+    values = {field.name: getattr(batch, field.name) for field in fields(batch)}
     return IncrementalBatch(**values | changed, slot_B=no_B, start_B=no_B, num_seen=1)
 
 
@@ -213,11 +213,11 @@ def divergence(policy: Policy, exact: Policy, batches: Iterable[Batch]) -> Diver
     nats, same = [], []
     for batch in batches:
         log_BA, exact_log_BA = (
-            each.objective.score(each.output(batch))
+            player.objective.score(player.output(batch))
             .float()
             .masked_fill(batch.candidate_BA == 0, _MASKED)
             .log_softmax(1)
-            for each in (policy, exact)
+            for player in (policy, exact)
         )
         nats.append((exact_log_BA.exp() * (exact_log_BA - log_BA)).sum(dim=1))
         same.append(log_BA.argmax(dim=1) == exact_log_BA.argmax(dim=1))

@@ -100,18 +100,18 @@ def export_onnx(policy: Policy, folder: Path, columns: Columns) -> dict[Path, fl
     """Writes `encoder.onnx`, `policy.onnx` and a README.md that explains them into `folder`, all or none. The policy
     must be on the CPU, with at least two decisions in `columns`. Returns the difference of each ONNX file from the
     network on these decisions (`check`). Raises ValueError if a difference exceeds `TOLERANCE`."""
-    found = {}
+    differences = {}
     with ExitStack() as stack:
         for name, graph in ((_ENCODER, EncoderGraph(policy)), (_POLICY, PolicyGraph(policy))):
             temporary = stack.enter_context(replacing(folder / name))
             _write(graph, temporary, policy)
             try:
-                found[folder / name] = check(temporary, graph, policy, columns)
+                differences[folder / name] = check(temporary, graph, policy, columns)
             except ValueError as error:
                 raise ValueError(f"{folder / name}: {error}; nothing is written") from None
         about = stack.enter_context(replacing(folder / _ABOUT))
         about.write_text(_about(policy), encoding="utf-8")
-    return found
+    return differences
 
 
 def _write(graph: Graph, path: Path, policy: Policy) -> None:
@@ -202,8 +202,8 @@ def check(path: Path, graph: Graph, policy: Policy, columns: Columns) -> float:
         if not len(batch):
             break
         inputs = {name: getattr(batch, field) for name, field in graph.inputs.items()}
-        found = session.run(list(graph.outputs), {name: tensor.numpy() for name, tensor in inputs.items()})
-        for unit, theirs, ours in zip(graph.outputs.values(), found, graph(**inputs), strict=True):
+        outputs = session.run(list(graph.outputs), {name: tensor.numpy() for name, tensor in inputs.items()})
+        for unit, theirs, ours in zip(graph.outputs.values(), outputs, graph(**inputs), strict=True):
             largest = max(largest, _largest(torch.from_numpy(theirs), ours, unit))
     if largest > TOLERANCE:
         raise ValueError(f"it differs from the network by {largest:.2g}, more than {TOLERANCE:g}")

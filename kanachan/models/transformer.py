@@ -125,10 +125,10 @@ class Encoder(nn.Module):
         stick_BND, score_BPD = value_BND[:, : self.num_sticks], value_BND[:, self.num_sticks :]
         tokens = (table_BS, standing_BP2, backend.tiles, backend.events)
         # one look-up for all: the gradient of each look-up is as large as the embedding table
-        flat = torch.cat([each.flatten() for each in tokens])
+        flat = torch.cat([token.flatten() for token in tokens])
         vectors = self.token_embedding(self.suits.shared(flat)).split([t.numel() for t in tokens])
         table_BSD, standing_BP2D, tile, event = (
-            vector.unflatten(0, each.shape) for vector, each in zip(vectors, tokens, strict=True)
+            vector.unflatten(0, token.shape) for vector, token in zip(vectors, tokens, strict=True)
         )
         # calls the module, because ZeRO 3 gathers its weights before the call
         place_PD = self.place_embedding(torch.arange(self.place_embedding.num_embeddings, device=table_BS.device))
