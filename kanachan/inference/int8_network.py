@@ -7,7 +7,7 @@ Shapes: as in `kanachan.models.kv_cache`, and G slots, L layers with cached even
 """
 
 import copy
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import fields
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from kanachan.inference.int8_graph import Ranges
 
 _CALIBRATING_SEED, _CHECKING_SEED = 1, 2
+_BATCH = 64
+"""decisions at once when ranges are measured; another number would change their last digits, and so all later games"""
 _MASKED = -10_000.0
 _MOST_SHAPES = 32
 """shapes whose masks are kept: play has few shapes; kanachan-bot, whose batches have no fixed shapes, has a thousand"""
@@ -188,7 +190,7 @@ def _measured_ranges(policy: Policy) -> "Ranges":
         for module in part.modules()
         if isinstance(module, nn.Linear)
     ]
-    for batch in policy.batches(simulated_decisions(policy.vocabulary, _CALIBRATING_SEED)):
+    for batch in _simulated(policy, _CALIBRATING_SEED):
         policy.network(batch)
     for hook in hooks:
         hook.remove()
@@ -228,11 +230,16 @@ def divergence(policy: Policy, exact: Policy, batches: Iterable[Batch]) -> Diver
 def checked_divergence(policy: Policy, exact: Policy, name: str) -> Divergence:
     """Computes the divergence of an int8 policy from the exact one on the decisions of a simulated game. Raises
     ValueError if it is too large."""
-    columns = simulated_decisions(exact.vocabulary, _CHECKING_SEED)
-    from_exact = divergence(policy, exact, exact.batches(columns))
+    from_exact = divergence(policy, exact, _simulated(exact, _CHECKING_SEED))
     if not from_exact.nats <= _MOST_NATS:
         raise ValueError(
             f"{name}: int8 matrices change the policy by {from_exact.nats:.2g} nats, more than {_MOST_NATS:g}: it "
             "plays only without :int8"
         )
     return from_exact
+
+
+def _simulated(policy: Policy, seed: int) -> Iterator[Batch]:
+    columns = simulated_decisions(policy.vocabulary, seed)
+    for first in range(0, len(columns), _BATCH):
+        yield policy.batch(columns.rows(first, first + _BATCH))
