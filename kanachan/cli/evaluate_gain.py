@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Mapping
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
@@ -198,7 +199,7 @@ def _require_unseen(name: str, card: Mapping[str, Any], seats: "LearnerSeats") -
 def _report(
     gain: "Gain", verdict: "GainVerdict", unit: str, seats: "LearnerSeats", arguments: argparse.Namespace
 ) -> str:
-    from kanachan.evaluation.tables import table, with_interval
+    from kanachan.evaluation.tables import MISSING, table, with_interval
     from kanachan.reinforcement.gain import LARGE_WEIGHT
 
     new, old = arguments.weights
@@ -213,7 +214,7 @@ def _report(
     size = f"{gain.effective_size:,.0f} of {gain.rounds:,} ({100 * gain.effective_size / gain.rounds:.1f} %)"
     rows = [
         [f"gain in {unit}, per game", with_interval(gain.gain, 4, sign="+")],
-        ["standard error", f"{gain.standard_error:.4f}"],
+        ["standard error", f"{gain.standard_error:.4f}" if isfinite(gain.standard_error) else MISSING],
         ["mean divergence, nats per decision", with_interval(gain.divergence, 5)],
         ["mean weight of a round (1 up to chance)", with_interval(gain.mean_weight, 4)],
         ["effective number of rounds", size],

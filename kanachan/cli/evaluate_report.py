@@ -50,21 +50,27 @@ class Measured:
 
 
 def report_of(measured: Measured) -> str:
-    from kanachan.evaluation.comparison import comparison_tables
     from kanachan.evaluation.tables import stage_tables
 
-    header, evaluations, comparisons = measured.header, measured.evaluations, measured.comparisons
-    parts = ["\n".join([_heading(header), *measured.notes])]
+    evaluations = measured.evaluations
+    parts = ["\n".join([_heading(measured.header), *measured.notes])]
     parts.append(_networks(evaluations))
     for stage in scoring_stages():
         of_stage = {s.letter: evaluation for s, evaluation in evaluations.items() if evaluation.stage == stage}
         if of_stage:
             num_seats = next(iter(evaluations)).objective.vocabulary.num_seats
             parts.append(stage_tables(stage, of_stage, num_seats))
-    if comparisons:
-        reference = next(iter(evaluations))
-        parts.append(comparison_tables(reference.letter, {s.letter: c for s, c in comparisons.items()}))
-    return "\n\n".join(parts)
+    return "\n\n".join([*parts, *_comparisons(measured)])
+
+
+def _comparisons(measured: Measured) -> list[str]:
+    """Formats the differences from the first network, if any were computed."""
+    from kanachan.evaluation.comparison import comparison_tables
+
+    if not measured.comparisons:
+        return []
+    reference = next(iter(measured.evaluations))
+    return [comparison_tables(reference.letter, {s.letter: c for s, c in measured.comparisons.items()})]
 
 
 def _heading(header: Mapping[str, Any]) -> str:
@@ -94,6 +100,8 @@ def side_by_side_report(measured: Sequence[Measured]) -> str:
         ]
         if rows:
             parts.append(side_by_side(stage, rows))
+    for each in measured:
+        parts += [f"{each.header['shards']}\n\n{text}" for text in _comparisons(each)]
     return "\n\n".join(parts)
 
 

@@ -16,23 +16,30 @@ _REPLICATES_AT_ONCE = 50
 
 
 class Estimate(NamedTuple):
-    """A metric, its 95 % interval by games (NaN if it has none), and the number of decisions it is computed from."""
+    """A metric, its 95 % interval by games (NaN if it has none), and the numbers of decisions and games from which it
+    is computed."""
 
     value: float
     low: float
     high: float
     decisions: int
+    games: int
 
     @property
     def excludes_zero(self) -> bool:
         """Whether the interval excludes zero."""
         return self.low > 0 or self.high < 0
 
+    @property
+    def is_clear(self) -> bool:
+        """Whether the interval excludes zero and is of enough games for a conclusion."""
+        return self.excludes_zero and self.games >= FEWEST_GAMES
+
 
 def estimate_of(entry: Mapping[str, Any]) -> Estimate:
     """Returns the estimate in an entry of a card or of a command's JSON."""
     value, low, high = (np.nan if entry[name] is None else entry[name] for name in ("value", "low", "high"))
-    return Estimate(value, low, high, entry["decisions"])
+    return Estimate(value, low, high, entry["decisions"], entry.get("games", 0))  # cards of earlier versions lack games
 
 
 class Statistic(NamedTuple):
@@ -98,7 +105,7 @@ def cluster_bootstrap(
             method: Literal["linear", "inverted_cdf"] = "linear" if np.isfinite(drawn_R).all() else "inverted_cdf"
             num_games = int((np.bincount(game_index_B, where_B) > 0).sum())
             low, high = np.quantile(drawn_R, _levels(num_games), method=method) if len(drawn_R) else (np.nan, np.nan)
-            estimates[name] = Estimate(value, float(low), float(high), int(where_B.sum()))
+            estimates[name] = Estimate(value, float(low), float(high), int(where_B.sum()), num_games)
     return estimates
 
 

@@ -59,9 +59,8 @@ def compared(
     )
     differences = {}
     for name, estimate in drawn.items():
-        games = len(np.unique(game_B[theirs[name].where_B.astype(bool)]))
         sides = their_values[name].value, our_values[name].value
-        differences[name] = Difference(*sides, estimate, games, estimate.excludes_zero)
+        differences[name] = Difference(*sides, estimate, estimate.games, estimate.excludes_zero)
     return differences
 
 

@@ -251,7 +251,7 @@ def _less_scores_cells(evaluation: Evaluation, predictor: str, whats: Sequence[s
     cells = []
     for what in whats:
         estimate = evaluation.less_scores.get(what, {}).get(predictor)
-        is_clear = estimate is not None and estimate.excludes_zero and evaluation.games >= FEWEST_GAMES
+        is_clear = estimate is not None and estimate.is_clear
         cells.append(with_interval(estimate, 3, sign="+") + (" *" if is_clear else ""))
     return cells
 

@@ -91,7 +91,7 @@ def _too_few(num_games: int) -> str:
 def less_chance_of_ranks(log_likelihood: Estimate, num_ranks: int) -> Estimate:
     """Returns the log-likelihood of the rank minus that of equally probable ranks."""
     value, low, high = (number + math.log(num_ranks) for number in log_likelihood[:3])
-    return Estimate(value, low, high, log_likelihood.decisions)
+    return Estimate(value, low, high, log_likelihood.decisions, log_likelihood.games)
 
 
 def _amount(difference: Estimate, measure: Measure) -> str:

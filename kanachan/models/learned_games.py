@@ -90,7 +90,9 @@ def learned_text(learned: Mapping[str, LearnedGames], game_X: NDArray[np.uint64]
     unknown = [name for name, each in learned.items() if not each.is_complete]
     several = "" if len(learned) == 1 else f" ({', '.join(unknown)})" if len(unknown) < len(learned) else ""
     note = f"; maybe more: not all are known{several}" if unknown else ""
-    return f"games that it has learned from: {listed} of {len(game_X):,}{', left out' if left_out else ''}{note}"
+    return (
+        f"recorded games that it has learned from: {listed} of {len(game_X):,}{', left out' if left_out else ''}{note}"
+    )
 
 
 def _decoded(encoded: Any, path: Path | str) -> NDArray[np.uint64]:

@@ -47,7 +47,7 @@ def test_learned_games_in_shards_are_counted_and_can_be_left_out(
     second = having_learned(tmp_path / "b", game_X[1:3], is_complete=False)
     given = [first, second, str(shards), "--split", "validation", "--bootstrap", "10"]
     assert evaluate([*given, "--json", str(tmp_path / "all.json")]) == 0
-    words = f"games that it has learned from: A 2, B 2 of {len(game_X)}"
+    words = f"recorded games that it has learned from: A 2, B 2 of {len(game_X)}"
     assert f"{words}; maybe more: not all are known (B)\n" in capsys.readouterr().out
     assert evaluate([*given, "--json", str(tmp_path / "unseen.json"), "--unseen"]) == 0
     assert f"{words}, left out; maybe more: not all are known (B)\n" in capsys.readouterr().out
@@ -66,11 +66,11 @@ def test_learned_games_in_lines_can_be_left_out_too(
     assert 0 < len(kept) == json.loads(report.read_text())["decisions"] < len(ANNOTATIONS)
     assert predict([weights, str(lines)]) == 0
     output = capsys.readouterr()
-    assert f"games that it has learned from: 1 of {len(GAME_X)}\n" in output.err
+    assert f"recorded games that it has learned from: 1 of {len(GAME_X)}\n" in output.err
     assert predict([weights, str(lines), "--unseen"]) == 0
     output = capsys.readouterr()
     assert [line.rpartition("\t")[0] for line in output.out.splitlines()] == [format_line(a) for a in kept]
-    assert f"games that it has learned from: 1 of {len(GAME_X)}, left out\n" in output.err
+    assert f"recorded games that it has learned from: 1 of {len(GAME_X)}, left out\n" in output.err
 
 
 @pytest.mark.parametrize("kind", ["lines", "shards"])
@@ -92,7 +92,7 @@ def test_lines_made_from_shards_keep_the_keys_of_their_games(
     assert pack([str(lines), "-o", str(tmp_path / "packed"), "--fractions", "0,0,1"]) == 0
     assert pack(["--unpack", str(tmp_path / "packed"), "-o", str(tmp_path / "again.txt")]) == 0
     assert evaluate([weights, str(tmp_path / "again.txt"), "--bootstrap", "10"]) == 0
-    assert f"games that it has learned from: 2 of {len(GAME_X)}\n" in capsys.readouterr().out
+    assert f"recorded games that it has learned from: 2 of {len(GAME_X)}\n" in capsys.readouterr().out
 
 
 def test_it_is_an_error_if_no_game_is_left(

@@ -19,5 +19,5 @@ def test_the_card_names_the_teacher_and_the_origin_of_the_encoder(
     write_weights(made.path, made.tensors, {**made.card, "teacher": teacher, "lineage": lineage})
     assert main([str(made.path)]) == 0
     printed = capsys.readouterr().out
-    assert f"Teacher\n  learned the probabilities of {shown}, in place of the actions taken\n" in printed
+    assert f"Teacher\n  learned the probabilities of {shown}, instead of the actions taken\n" in printed
     assert "  began with the blocks 1, 4 of the encoder of reference\n" in printed

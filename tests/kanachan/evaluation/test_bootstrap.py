@@ -34,6 +34,14 @@ def test_a_metric_of_few_games_has_an_interval_as_wide_as_without_the_others() -
     assert 1 <= (of_few.high - of_few.low) / (alone.high - alone.low) < 1.3  # their number varies too
 
 
+def test_an_interval_is_clear_if_enough_games_have_decisions_of_the_metric() -> None:
+    value_B = np.random.default_rng(3).normal(5, 1, size=30)
+    statistics = {str(games): ratio_statistic(value_B, np.arange(30) < games) for games in (3, 30)}
+    few, many = cluster_bootstrap(np.arange(30), statistics, replicates=400).values()
+    assert few.excludes_zero and (few.games, few.is_clear) == (3, False)
+    assert (many.games, many.is_clear) == (30, True)
+
+
 @pytest.mark.parametrize("games", [30, 333, 997])
 @pytest.mark.parametrize("width", [1, 3, 5, 7, 21, 33])
 def test_equal_columns_have_equal_draws_to_the_last_bit(games: int, width: int) -> None:

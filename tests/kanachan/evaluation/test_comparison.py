@@ -130,7 +130,7 @@ def test_the_command_shows_and_writes_the_differences_from_the_first_network(
         sides = [entry[group][metric]["value"] for entry in (first, second)]
         assert [found["reference"], found["other"]] == pytest.approx(sides)
         assert found["difference"]["value"] == pytest.approx(sides[1] - sides[0])
-        assert set(found["difference"]) == {"value", "low", "high", "decisions"}
+        assert set(found["difference"]) == {"value", "low", "high", "decisions", "games"}
     assert {"agreement/top1", "questions/pon/accuracy"} <= second["comparison"]["differences"].keys()
     assert "agreement/top1" in third["comparison"]["differences"]
     assert "agreement/nll" not in third["comparison"]["differences"]
@@ -143,3 +143,14 @@ def test_the_command_shows_and_writes_the_differences_from_the_first_network(
     is_clear = second["comparison"]["differences"]["agreement/nll"]["excludes_zero"]
     (line,) = [line for line in text.split("C - A")[0].splitlines() if line.startswith("NLL") and " all " in line]
     assert line.endswith("*") == is_clear
+
+
+def test_differences_on_several_shards_are_shown_for_each(
+    shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    a, b = (written(tmp_path / name, seed=seed) for seed, name in enumerate("ab"))
+    others = packed(tmp_path / "others", train=40, test=60)
+    assert main([*map(str, ["--compare", a, b, shards, others]), "--bootstrap", "50"]) == 0
+    text = capsys.readouterr().out
+    for folder in (shards, others):
+        assert f"{folder}\n\nDifferences from A, on the same decisions" in text

@@ -6,7 +6,7 @@ from kanachan.evaluation.bootstrap import FEWEST_GAMES, Estimate
 from kanachan.evaluation.verdicts import verdict_on_gain, verdict_on_imitation, verdict_on_values
 
 MANY = 30
-BETTER, EQUAL, WORSE = (Estimate(value, value - 0.02, value + 0.02, 100) for value in (0.05, 0.0, -0.05))
+BETTER, EQUAL, WORSE = (Estimate(value, value - 0.02, value + 0.02, 100, 10) for value in (0.05, 0.0, -0.05))
 
 
 @pytest.mark.parametrize(
