@@ -21,8 +21,8 @@ def set_up_kernels(*, is_exact: bool) -> None:
     torch.set_float32_matmul_precision("highest" if is_exact else "high")
 
 
-def chosen_device(name: str, *, is_exact: bool = False) -> torch.device:
-    """Returns the device of an option --device, and configures it (`set_up_kernels`; CPUs are always exact). "auto" is
+def chosen_device(name: str, *, is_exact: bool = False, option: str = "--device") -> torch.device:
+    """Returns the device of `option`, and configures it (`set_up_kernels`; CPUs are always exact). "auto" is
     a GPU if torch sees one, else the CPU.
 
     Raises ValueError if the device does not exist, or if "auto" expects a GPU that torch does not see.
@@ -30,15 +30,15 @@ def chosen_device(name: str, *, is_exact: bool = False) -> torch.device:
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
         if name == "cpu":
-            require_no_gpu("--device cpu computes on CPUs")
+            require_no_gpu(f"{option} cpu computes on CPUs")
     try:
         device = torch.device(name)
         if device.type != "cuda":  # a tensor takes GPU memory, which only the process that computes there may
             torch.empty(0, device=device)
     except RuntimeError as error:
-        raise ValueError(f"--device {name}: {str(error).splitlines()[0]}") from None
+        raise ValueError(f"{option} {name}: {str(error).splitlines()[0]}") from None
     if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
-        raise ValueError(f"--device {name}: torch sees {torch.cuda.device_count()} GPUs here")
+        raise ValueError(f"{option} {name}: torch sees {torch.cuda.device_count()} GPUs here")
     set_up_kernels(is_exact=is_exact or device.type != "cuda")
     return device
 

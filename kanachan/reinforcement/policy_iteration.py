@@ -19,6 +19,7 @@ import signal
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -69,10 +70,12 @@ class Iteration:
         self.reward = config.policy.reward or str(self.folder / "reward")
         self._seed = str(config.run.seed + number)
 
+    def has_games(self) -> bool:
+        return (self.games / README_NAME).is_file()  # which is written after all shards
+
     def fits(self) -> Iterator[tuple[str, Phase]]:
         """Yields the phases before the gate, by name."""
-        # the card is written after all shards
-        yield "games", Phase("selfplay", self._selfplay(), (self.games / README_NAME).is_file)
+        yield "games", Phase("selfplay", self._selfplay(), self.has_games)
         if self.fits_reward:
             yield "reward", self._reward_fit()
         file, is_trained = self.folder / "update.yaml", (self.update / WEIGHTS_NAME).is_file
@@ -163,7 +166,8 @@ def run_iterations(config: TrainConfig) -> int:
     if num_done < config.selfplay.iterations:
         # --init may be gone after the first iteration
         newest = policy if num_done == 0 else str(Iteration(config, num_done - 1, policy).result)
-        _require_games(config, newest)
+        if num_done + 1 < config.selfplay.iterations or not Iteration(config, num_done, newest).has_games():
+            _require_games(config, newest)
         _require_update(replace(config, init=newest), devices)
     out.mkdir(parents=True, exist_ok=True)
     config = replace(config, run=replace(config.run, group=wandb_group(config, None)))
@@ -190,24 +194,31 @@ def run_iterations(config: TrainConfig) -> int:
 def _require_games(config: TrainConfig, policy: str) -> None:
     """Raises ValueError if the policy cannot play with these opponents on this device, or if an opponent is the policy
     itself at another temperature, so that the update could not learn from the games."""
-    selfplay = config.selfplay
-    specs, shares = parse_mixture(Iteration(config, 0, policy).players)
-    vocabulary, players = vocabulary_of(policy), tuple(spec.text for spec in specs)
-    SelfPlay(vocabulary=vocabulary, players=players, shares=shares, explore=selfplay.explore)
-    chosen_device(selfplay.device)
-    for spec in specs[1:]:
-        for path in spec.files:
-            require_scoring(read_card(path)["stage"], path)
-            if (num_seats := vocabulary_of(path).num_seats) != vocabulary.num_seats:
-                raise ValueError(
-                    f"selfplay.opponents: {path} is for games of {num_seats} players, and {policy} for games of "
-                    f"{vocabulary.num_seats}"
-                )
-            if spec.temperature not in (None, selfplay.temperature) and weights_hash(path) == weights_hash(policy):
-                raise ValueError(
-                    f"selfplay.opponents: {spec.text} has the weights of the policy, which plays at the temperature "
-                    f"{selfplay.temperature:g} (selfplay.temperature): give it the same, or none"
-                )
+    selfplay, vocabulary = config.selfplay, vocabulary_of(policy)
+    with _naming("selfplay.opponents"):
+        specs, shares = parse_mixture(Iteration(config, 0, policy).players)
+        players = tuple(spec.text for spec in specs)
+        SelfPlay(vocabulary=vocabulary, players=players, shares=shares, explore=selfplay.explore)
+        for spec in specs[1:]:
+            for path in spec.files:
+                require_scoring(read_card(path)["stage"], path)
+                if (num_seats := vocabulary_of(path).num_seats) != vocabulary.num_seats:
+                    raise ValueError(f"{path} is for {num_seats} players, and {policy} for {vocabulary.num_seats}")
+                if spec.temperature not in (None, selfplay.temperature) and weights_hash(path) == weights_hash(policy):
+                    raise ValueError(
+                        f"{spec.text} has the weights of the policy, which plays at the temperature "
+                        f"{selfplay.temperature:g} (selfplay.temperature): give it the same, or none"
+                    )
+    chosen_device(selfplay.device, option="selfplay.device")
+
+
+@contextmanager
+def _naming(setting: str) -> Iterator[None]:
+    """Puts the name of a setting before the message of a ValueError."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"{setting}: {error}") from None
 
 
 def _require_update(config: TrainConfig, devices: Devices) -> None:

@@ -66,7 +66,8 @@ _RESUME_HELP = (
     "folder of a run to resume with its own settings; auto: resume the run in --output, if there is one (give all "
     "settings of its command again). --resume RUN trains a run further, even if it has ended, with other values of "
     f"{', '.join(sorted(LENGTH))}, or, if it has iterations, of {', '.join(LENGTH_OF_ITERATIONS)}. Settings that may "
-    f"always change: {', '.join(sorted(MAY_CHANGE - {'run.out'}))}"
+    f"always change: {', '.join(sorted(MAY_CHANGE - OTHER_WEIGHTS - {'run.out'}))} and, without iterations, "
+    f"{', '.join(sorted(OTHER_WEIGHTS))}"
 )
 _SHORT = {"-o": "--run.out", "--output": "--run.out"}
 """options that all commands have, and their settings here"""
@@ -294,6 +295,8 @@ def _resumed(config: TrainConfig, given: _Given, *, is_named: bool) -> TrainConf
     `is_named`: --resume names the run, so its length may change."""
     saved = saved_config(Path(config.run.out) / CONFIG_NAME)
     # settings that were chosen for the saved run
+    if config.run.group is None:
+        config = replace(config, run=replace(config.run, group=saved.run.group))
     if config.run.precision == "auto":
         config = replace(config, run=replace(config.run, precision=saved.run.precision))
     for name in ("batch", "micro_batch"):

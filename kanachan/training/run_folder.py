@@ -97,7 +97,8 @@ def require_same(was: TrainConfig, now: TrainConfig, may_change: Collection[str]
     if changed:
         listed = ", ".join(f"{key} was {saved[key]}, is {given[key]}" for key in changed)
         advice = "start a new one with another --output"
-        if LENGTH.issuperset(changed) and now.selfplay.games is None:
+        length = LENGTH if now.selfplay.games is None else LENGTH_OF_ITERATIONS
+        if length.issuperset(changed):
             advice = f"to train it further, give --resume {now.run.out} and only the new length"
         raise ValueError(f"a resumed run keeps its settings ({listed}): {advice}")
 

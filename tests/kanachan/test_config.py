@@ -129,6 +129,24 @@ def test_a_resumed_run_keeps_the_precision_that_was_chosen_for_it(
     assert f"run.precision was {chosen}, is {other}" in refusal_of([*again, "--run.precision", other], capsys)
 
 
+def test_a_resumed_run_keeps_its_wandb_group(tmp_path: Path) -> None:
+    out = run_folder(tmp_path / "run", config_of("--run.group", "runs/imitation"))
+    again = ["--stage", "rank", "--data.path", ".", "--run.out", out, "--resume", "auto"]
+    assert requested(again).config.run.group == "runs/imitation"
+
+
+def test_of_iterations_only_their_number_changes_and_only_if_the_run_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = ["--stage", "policy", "--init", "reference", "--selfplay.games", "400"]
+    out = run_folder(tmp_path / "run", requested(given).config)
+    assert requested(["--resume", out, "--selfplay.iterations", "3"]).config.selfplay.iterations == 3
+    again = [*given, "--run.out", out, "--resume", "auto", "--selfplay.iterations", "3"]
+    assert f"give --resume {out} and only the new length" in refusal_of(again, capsys)
+    for setting, value in (("run.passes", "3"), ("policy.magnet", "reference")):
+        assert "start a new one" in refusal_of(["--resume", out, f"--{setting}", value], capsys)
+
+
 @pytest.mark.parametrize(
     ("warmup", "steps", "expected"),
     [(None, 16_000, 200), (None, 1_600, 200), (None, 48, 6), (None, 1, 0), (200, 48, 200), (0, 48, 0), (0.25, 48, 12)],

@@ -79,11 +79,11 @@ def test_settings_that_only_the_updates_use_are_checked_before_the_games(
 @pytest.mark.parametrize(
     ("games", "message"),
     [
-        ({"opponents": ("ruel=0.5",)}, "ruel: no player of this name"),
-        ({"opponents": ("reference/3p=0.5",)}, "reference/3p is for games of 3 players"),
+        ({"opponents": ("ruel=0.5",)}, "selfplay.opponents: ruel: no player of this name"),
+        ({"opponents": ("reference/3p=0.5",)}, "reference/3p is for 3 players"),
         ({"opponents": ("reference/reward=0.5",)}, "reference/reward: a reward predictor"),
         ({"opponents": ("rule=0.5", "WEIGHTS@1=0.2")}, "has the weights of the policy, which plays at .* 0.7"),
-        ({"device": "cuda:99"}, "--device cuda:99: torch sees"),
+        ({"device": "cuda:99"}, "selfplay.device cuda:99: torch sees"),
     ],
 )
 def test_games_that_cannot_be_played_or_learned_from_are_refused_before_anything_is_written(
