@@ -28,7 +28,7 @@ def test_every_unit_has_its_result(ray: Any) -> None:
     assert sorted(RayBackend([PairsOfSquares()], ray, 2).results(range(12), StopRequest())) == SQUARES
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_the_units_of_a_killed_worker_are_done_by_another(
     ray: Any, tmp_path: Path, workers: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
