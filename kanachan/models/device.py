@@ -22,8 +22,8 @@ def set_up_kernels(*, is_exact: bool) -> None:
 
 
 def chosen_device(name: str, *, is_exact: bool = False, option: str = "--device") -> torch.device:
-    """Returns the device of `option`, and configures it (`set_up_kernels`; CPUs are always exact). "auto" is
-    a GPU if torch sees one, else the CPU.
+    """Returns the device of an option or setting, and configures it (`set_up_kernels`; CPUs are always exact). "auto"
+    is a GPU if torch sees one, else the CPU.
 
     Raises ValueError if the device does not exist, or if "auto" expects a GPU that torch does not see.
     """

@@ -19,7 +19,6 @@ import signal
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -192,33 +191,32 @@ def run_iterations(config: TrainConfig) -> int:
 
 
 def _require_games(config: TrainConfig, policy: str) -> None:
-    """Raises ValueError if the policy cannot play with these opponents on this device, or if an opponent is the policy
-    itself at another temperature, so that the update could not learn from the games."""
-    selfplay, vocabulary = config.selfplay, vocabulary_of(policy)
-    with _naming("selfplay.opponents"):
-        specs, shares = parse_mixture(Iteration(config, 0, policy).players)
-        players = tuple(spec.text for spec in specs)
-        SelfPlay(vocabulary=vocabulary, players=players, shares=shares, explore=selfplay.explore)
-        for spec in specs[1:]:
-            for path in spec.files:
-                require_scoring(read_card(path)["stage"], path)
-                if (num_seats := vocabulary_of(path).num_seats) != vocabulary.num_seats:
-                    raise ValueError(f"{path} is for {num_seats} players, and {policy} for {vocabulary.num_seats}")
-                if spec.temperature not in (None, selfplay.temperature) and weights_hash(path) == weights_hash(policy):
-                    raise ValueError(
-                        f"{spec.text} has the weights of the policy, which plays at the temperature "
-                        f"{selfplay.temperature:g} (selfplay.temperature): give it the same, or none"
-                    )
-    chosen_device(selfplay.device, option="selfplay.device")
-
-
-@contextmanager
-def _naming(setting: str) -> Iterator[None]:
-    """Puts the name of a setting before the message of a ValueError."""
+    """Raises ValueError, which names the setting, if the policy cannot play with these opponents on this device, or if
+    the update could not learn from the games."""
     try:
-        yield
+        _require_opponents(config, policy)
     except ValueError as error:
-        raise ValueError(f"{setting}: {error}") from None
+        raise ValueError(f"selfplay.opponents: {error}") from None
+    chosen_device(config.selfplay.device, option="selfplay.device")
+
+
+def _require_opponents(config: TrainConfig, policy: str) -> None:
+    """Raises ValueError if the policy cannot play with the opponents, or if one of them is the policy itself at another
+    temperature, which no update can learn from."""
+    selfplay, vocabulary = config.selfplay, vocabulary_of(policy)
+    specs, shares = parse_mixture(Iteration(config, 0, policy).players)
+    players = tuple(spec.text for spec in specs)
+    SelfPlay(vocabulary=vocabulary, players=players, shares=shares, explore=selfplay.explore)
+    for spec in specs[1:]:
+        for path in spec.files:
+            require_scoring(read_card(path)["stage"], path)
+            if (num_seats := vocabulary_of(path).num_seats) != vocabulary.num_seats:
+                raise ValueError(f"{path} is for {num_seats} players, and {policy} for {vocabulary.num_seats}")
+            if spec.temperature not in (None, selfplay.temperature) and weights_hash(path) == weights_hash(policy):
+                raise ValueError(
+                    f"{spec.text} has the weights of the policy, which plays at the temperature "
+                    f"{selfplay.temperature:g} (selfplay.temperature): give it the same, or none"
+                )
 
 
 def _require_update(config: TrainConfig, devices: Devices) -> None:
