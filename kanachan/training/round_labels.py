@@ -49,13 +49,9 @@ class RoundLabelling:
         self._fingerprint = file_hash(self._name)
 
     def prepare(self, shards: Shards) -> tuple[Shards, Labeller]:
-        """Returns the split and its labels (`ShardSource`)."""
-        return shards, self(shards)
-
-    def __call__(self, shards: Shards) -> Labeller:
-        """Returns the labels of a split: for each decision, the prediction for its seat at the start of the next round
-        or, if this is not known, the outcome of the game. Raises ValueError if the split has no rounds, or the reward
-        predictor does not fit."""
+        """Returns a split and its labels, for `ShardSource`: for each decision, the prediction for its seat at the
+        start of the next round or, if this is not known, the outcome of the game. Raises ValueError if the split has no
+        rounds, or the reward predictor does not fit."""
         objective = objective_class(self._stage)(self._config, shards.vocabulary)
         require_reward_predictor(self._predictor.card, objective, f"the reward predictor {self._name}")
         rounds = open_rounds(shards.folder, shards.split)
@@ -69,7 +65,7 @@ class RoundLabelling:
             label_BL[is_followed_B] = label_NSL[row_B[is_followed_B] + 1, columns.seat[is_followed_B]]
             return label_BL
 
-        return Labeller(self._fingerprint, labels_of)
+        return shards, Labeller(self._fingerprint, labels_of)
 
     def _file(self, rounds: Path, split: str) -> Path:
         """Returns the file of the labels. The file name depends on all inputs of the labels, because an earlier run in

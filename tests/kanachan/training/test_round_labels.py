@@ -50,7 +50,7 @@ def labelling(stage: StageName, reward: Path, folder: Path) -> RoundLabelling:
 def test_a_decision_is_labelled_with_the_outcome_predicted_at_the_start_of_the_next_round(
     rule_games: Path, shards: Shards, columns: Columns, reward: Path, tmp_path: Path
 ) -> None:
-    label_BL = labelling("rank", reward, tmp_path)(shards).labels_of(columns)
+    label_BL = labelling("rank", reward, tmp_path).prepare(shards)[1].labels_of(columns)
     rounds = open_rounds(rule_games, "train")
     predicted_NSO = RewardPredictor.load(reward).of_rounds(rounds).order_log_probability.exp().numpy()
     round_B = RoundIndex(rounds).rows_of(columns, FOUR_PLAYERS)
@@ -67,7 +67,7 @@ def test_after_the_last_round_the_label_is_the_outcome_itself(
     rule_games: Path, shards: Shards, columns: Columns, reward: Path, tmp_path: Path
 ) -> None:
     objective = objective_class("rank")(settings(reward), FOUR_PLAYERS)
-    label_BL = labelling("rank", reward, tmp_path)(shards).labels_of(columns)
+    label_BL = labelling("rank", reward, tmp_path).prepare(shards)[1].labels_of(columns)
     true_BL = objective.label_of_results(Results.of_columns(columns, FOUR_PLAYERS)).numpy()
     rounds = open_rounds(rule_games, "train")
     is_last_B = rounds.is_last[RoundIndex(rounds).rows_of(columns, FOUR_PLAYERS)]
@@ -82,7 +82,7 @@ def test_a_decision_of_an_unknown_round_is_labelled_with_the_outcome(tmp_path: P
     shards = open_shards(folder, "train")
     columns = shards.gather(np.arange(len(shards)))
     objective = objective_class("grading")(settings(reward), FOUR_PLAYERS)
-    label_BL = labelling("grading", reward, tmp_path)(shards).labels_of(columns)
+    label_BL = labelling("grading", reward, tmp_path).prepare(shards)[1].labels_of(columns)
     expected_BL = objective.label_of_results(Results.of_columns(columns, FOUR_PLAYERS)).numpy()
     np.testing.assert_array_equal(label_BL, expected_BL)
 
@@ -123,7 +123,7 @@ def test_labels_are_computed_once_into_a_file_and_again_for_another_predictor(
     made = []
     for seed in (0, 0, 1):
         reward = written_reward(tmp_path / "reward.safetensors", seed=seed)
-        made.append(labelling("rank", reward, tmp_path)(shards).labels_of(columns))
+        made.append(labelling("rank", reward, tmp_path).prepare(shards)[1].labels_of(columns))
         files = {path: path.stat().st_mtime_ns for path in (tmp_path / "labels").glob("train-*.npy")}
         assert len(files) == 1 + seed
     np.testing.assert_array_equal(made[0], made[1])
@@ -141,7 +141,7 @@ def test_a_full_disk_is_an_error_and_the_next_run_removes_what_a_killed_one_left
     resource.setrlimit(resource.RLIMIT_FSIZE, (1_000, limits[1]))
     try:
         with pytest.raises(OSError, match="File too large") as error:
-            labelling("rank", reward, tmp_path)(shards)
+            labelling("rank", reward, tmp_path).prepare(shards)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert str(error.value.filename).endswith(".npy")
@@ -151,9 +151,9 @@ def test_a_full_disk_is_an_error_and_the_next_run_removes_what_a_killed_one_left
 def test_labels_computed_in_parts_equal_labels_computed_at_once(
     shards: Shards, columns: Columns, reward: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    at_once = labelling("grading", reward, tmp_path / "1")(shards).labels_of(columns)
+    at_once = labelling("grading", reward, tmp_path / "1").prepare(shards)[1].labels_of(columns)
     monkeypatch.setattr("kanachan.training.round_labels._ROUNDS_AT_ONCE", 3)
-    in_parts = labelling("grading", reward, tmp_path / "2")(shards).labels_of(columns)
+    in_parts = labelling("grading", reward, tmp_path / "2").prepare(shards)[1].labels_of(columns)
     np.testing.assert_allclose(in_parts, at_once, rtol=1e-5, atol=1e-6)
 
 
