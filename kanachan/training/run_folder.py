@@ -49,15 +49,8 @@ OTHER_WEIGHTS = frozenset(
 MAY_CHANGE = frozenset(
     {
         *("run.out", "run.accelerator", "run.devices", "run.strategy", "run.deepspeed", "run.attention", "run.threads"),
-        *(
-            "run.compile",
-            "run.recompute",
-            "run.checkpoint_minutes",
-            "run.wandb",
-            "run.group",
-            "run.tensorboard",
-            "run.profile",
-        ),
+        *("run.compile", "run.recompute", "run.checkpoint_minutes", "run.profile"),
+        *("run.wandb", "run.group", "run.tensorboard"),
         *("data.path", "data.verify", "data.micro_batch"),
         *("selfplay.backend", "selfplay.address", "selfplay.processes"),
         # the files may have moved; the checkpoint has their hashes
