@@ -256,10 +256,9 @@ class RunConfig:
     """precision of matrix products; weights are stored in fp32. auto is bf16 if the device has units for it, else fp32;
     tf32 is fp32 with 10 bits of mantissa, eight times as precise as bf16, on GPUs with units for it; bf16-residual:
     the encoder's residual stream is in bf16 too, for run.compile on GPUs (not measured yet)"""
-    attention: Literal["auto", "padded", "packed", "flex"] = "auto"
+    attention: Literal["auto", "padded", "packed"] = "auto"
     """attention over decisions of unequal length: padded to grids, or packed, that is concatenated, for the
-    variable-length bf16 kernels of a GPU; auto is packed if these exist. flex: packed, but with FlexAttention, which
-    does not copy the events that decisions share (not measured yet)"""
+    variable-length bf16 kernels of a GPU; auto is packed if these exist"""
     threads: int | None = None
     """CPU threads of matrix products; default: torch's choice"""
     compile: bool = False

@@ -62,8 +62,6 @@ class Encoder(nn.Module):
     frequency_F: Tensor
     recomputes = False
     """whether blocks are recomputed in the backward pass instead of storing their activations"""
-    uses_flex = False
-    """whether concatenated rows use `kanachan.models.flex_attention`"""
     has_bf16_residual = False
     """whether the residual stream is in bf16 instead of fp32"""
 
@@ -90,7 +88,6 @@ class Encoder(nn.Module):
 
     def set_up(self, run: RunConfig) -> None:
         self.recomputes = run.recompute
-        self.uses_flex = run.attention == "flex"
         self.has_bf16_residual = run.precision == "bf16-residual"
 
     def forward(
@@ -215,7 +212,7 @@ class Network(nn.Module):
 
     def encoded(self, batch: Batch) -> Encoded:
         """Computes the first half of `forward`, which is equal for networks with the same encoder."""
-        backend = attention_backend(batch, uses_flex=self.encoder.uses_flex)
+        backend = attention_backend(batch)
         encoded_XD = self.encoder(batch.table_BS, batch.standing_BP2, batch.numeric_BN, backend)
         return Encoded(encoded_XD, backend)
 
@@ -254,12 +251,8 @@ def are_equal(ours: Mapping[str, Tensor], theirs: Mapping[str, Tensor]) -> bool:
     )
 
 
-def attention_backend(batch: Batch, *, uses_flex: bool = False) -> AttentionBackend:
-    """Returns the back end for which the batch was made; for concatenated rows `uses_flex` selects one of two."""
-    if batch.varlen is not None and uses_flex:
-        from kanachan.models.flex_attention import FlexAttention  # slow to import
-
-        return FlexAttention(batch.varlen, batch.candidate_BA, batch.group_B, batch.seen_B)
+def attention_backend(batch: Batch) -> AttentionBackend:
+    """Returns the back end for which the batch was made."""
     if batch.varlen is not None:
         return VarlenAttention(batch.varlen, batch.candidate_BA)
     return PaddedAttention(

@@ -13,24 +13,20 @@ from kanachan.models.transformer import Network
 
 
 def require_compiler(run: RunConfig, *, is_gpu: bool) -> None:
-    """Raises ValueError if a setting needs compilation and the compiler or the headers of Python are missing."""
-    if run.compile:
-        setting, instead = "run.compile", "leave run.compile off"
-    elif run.attention == "flex" and is_gpu:
-        setting, instead = "run.attention flex", "use packed"
-    else:
+    """Raises ValueError if `run.compile` is set and the compiler or the headers of Python are missing."""
+    if not run.compile:
         return
     compiler = os.environ.get("CXX") or ("clang++" if sys.platform == "darwin" else "g++")
     if shutil.which(compiler) is None:
         raise ValueError(
-            f"{setting} needs a C++ compiler, and {compiler} was not found: install one, name yours in the environment "
-            f"variable CXX, or {instead}"
+            f"run.compile needs a C++ compiler, and {compiler} was not found: install one, name yours in the "
+            "environment variable CXX, or leave run.compile off"
         )
     header = Path(sysconfig.get_path("include"), "Python.h")
     if not is_gpu and not header.is_file():  # on a GPU, the launcher of compiled code may be in a cache
         raise ValueError(
-            f"{setting} needs the headers of Python, and {header} does not exist: install them (on Debian and "
-            f"Ubuntu, python3-dev), or {instead}"
+            f"run.compile needs the headers of Python, and {header} does not exist: install them (on Debian and "
+            "Ubuntu, python3-dev), or leave run.compile off"
         )
 
 

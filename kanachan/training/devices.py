@@ -20,7 +20,7 @@ class Devices:
     use_bf16: bool
     """matrix products in bf16; weights are fp32 in any case"""
     use_varlen: bool
-    """concatenated sequences, for `kanachan.models.attention.VarlenAttention` or `kanachan.models.flex_attention`"""
+    """concatenated sequences, for `kanachan.models.attention.VarlenAttention`"""
     world: World
 
     @property
@@ -46,12 +46,12 @@ def devices_of(run: RunConfig) -> Devices:
         require_no_gpu("--run.accelerator cpu trains on CPUs", setting)
     use_bf16 = run.precision.startswith("bf16") or (run.precision == "auto" and _multiplies_bf16(is_gpu))
     has_kernel = is_gpu and use_bf16 and _multiplies_bf16(is_gpu)
-    if run.attention in ("packed", "flex") and is_gpu and not has_kernel:
+    if run.attention == "packed" and is_gpu and not has_kernel:
         raise ValueError(
-            f"--run.attention {run.attention}: the GPU's kernels for it need --run.precision bf16 and a GPU with "
-            "bf16 units, which NVIDIA's GPUs have since 2020 (Ampere)"
+            "--run.attention packed: the GPU's kernels for it need --run.precision bf16 and a GPU with bf16 units, "
+            "which NVIDIA's GPUs have since 2020 (Ampere)"
         )
-    use_varlen = run.attention in ("packed", "flex") or (run.attention == "auto" and has_kernel)
+    use_varlen = run.attention == "packed" or (run.attention == "auto" and has_kernel)
     return Devices(is_gpu, use_bf16, use_varlen, world_of(run, torch.cuda.device_count() if is_gpu else None))
 
 

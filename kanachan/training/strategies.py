@@ -90,7 +90,7 @@ def strategy_of(config: TrainConfig, devices: Devices, num_parameters: int) -> t
             "--run.strategy ddp, or start a run with --optim.optimizer adamw"
         )
     strategy = make_strategy(name, config.run, devices, config.data.sizes[1])
-    attention = "padded" if not devices.use_varlen else "flex" if config.run.attention == "flex" else "packed"
+    attention = "packed" if devices.use_varlen else "padded"
     world = devices.world
     summary = f"{world.size} x {'GPU' if devices.is_gpu else 'CPU'}"
     summary += f" on {world.nodes} machines" if world.nodes > 1 else ""

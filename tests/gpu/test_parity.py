@@ -42,18 +42,17 @@ def batch() -> Batch:
 
 @pytest.mark.parametrize("stage", STAGES)
 @pytest.mark.parametrize(
-    ("use_bf16", "is_packed", "uses_flex"),
-    [(False, False, False), (True, False, False), (True, True, False), (True, True, True)],
-    ids=["fp32", "bf16", "bf16 packed", "bf16 flex"],
+    ("use_bf16", "is_packed"),
+    [(False, False), (True, False), (True, True)],
+    ids=["fp32", "bf16", "bf16 packed"],
 )
 def test_outputs_losses_and_gradients(
-    device: torch.device, stage: StageName, use_bf16: bool, is_packed: bool, uses_flex: bool, batch: Batch
+    device: torch.device, stage: StageName, use_bf16: bool, is_packed: bool, batch: Batch
 ) -> None:
     if device.type == "cpu" and not use_bf16:
         pytest.skip("the CPU in fp32 is what is compared with")
     expected = Trainee(torch.device("cpu"), "tiny", stage, use_bf16=False).measured(batch)
     trainee = Trainee(device, "tiny", stage, use_bf16=use_bf16)
-    trainee.network.encoder.uses_flex = uses_flex
     found = trainee.measured(packed(batch) if is_packed else batch)
     for of_device, exact in zip(found, expected, strict=True):
         assert relative(of_device, exact) < MOST["bf16" if use_bf16 else "fp32"]

@@ -67,14 +67,13 @@ def test_training(
     figure(**{name: logged(run, f"train/{column}")[-1] for name, column in columns.items()})
 
 
-@pytest.mark.parametrize("attention", ["padded", "packed", "flex"])
+@pytest.mark.parametrize("attention", ["padded", "packed"])
 @pytest.mark.parametrize("size", ["small", "base", "large"])
 def test_passes_of_whole_situations(gpu: torch.device, size: str, attention: str, games: Path, figure: Figure) -> None:
     num = 1024
     config = DataConfig(batch=num, micro_batch=num, neighbours=1)
     loader = TrainLoader(open_shards(games, "train"), config, 0, Share(0, 1), varlen=attention != "padded")
     trainee = Trainee(gpu, size, use_bf16=True)
-    trainee.network.encoder.uses_flex = attention == "flex"
     batches = [batch.to(gpu) for batch in islice(loader, 4)]
     with torch.inference_mode():
         for _ in range(2):  # the first warms up
