@@ -1,17 +1,17 @@
-"""Fits the coefficients of the danger estimate to one split, and measures them on another.
+"""Measures the danger estimate of reviews on a test split.
 
 python launch/reports/danger.py WEIGHTS SHARDS [-o FILE]
 
 The weights need the auxiliary heads (`--objective.hidden_hands`, `--objective.round_winner`), the shards need hidden
 hands (`kanachan-annotate --hidden`); both are for four or for three players. A discard has dealt in if it is its seat's
 last decision of a round in which the seat dealt in. Discards after the seat's own riichi are left out, as they are not
-decisions. The coefficients are not fitted to games from which the network has learned, since it is too confident there.
+decisions. The network must not have learned from the games, since it is too confident there. The coefficients of
+`kanachan/inference/danger.py` were fitted to other games; docs/LOG.md names the commit that has the fit.
 
 Shapes: N pairs of discard and seat that could win on it, D discards, W decisions, O outcomes of a round, F features.
 """
 
 import argparse
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,9 +28,6 @@ from kanachan.data.loader import held_out_columns
 from kanachan.inference.danger import (
     CHANCES_KEY,
     COEFFICIENTS,
-    FEATURES,
-    TENPAI_FEATURES,
-    WIN_FEATURES,
     Coefficients,
     danger_inputs,
     events_of,
@@ -40,16 +37,14 @@ from kanachan.inference.policy import Policy
 from kanachan.models.weights import read_weights, write_weights
 from kanachan.objectives.auxiliary import RoundWinner
 
-_TITLES = ("who wins", "tenpai", "dealing in")
 _COPIES = 4
 _CHUNK = 256
 _EDGES = (0.0, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.25, 0.4, 0.6)
 """lower limits of the groups of similar chances"""
-_NEWTON_STEPS = 30
 
 
 class Samples(NamedTuple):
-    """The data to which the three regressions are fitted, and on which they are measured."""
+    """The data on which the three regressions are measured."""
 
     feature_NF: NDArray[np.float64]
     dealt_in_N: NDArray[np.bool_]
@@ -65,12 +60,11 @@ class Samples(NamedTuple):
 def main() -> int:
     parser = argparse.ArgumentParser(
         prog="launch/reports/danger.py",
-        description="Fits the coefficients of the danger estimate (kanachan/inference/danger.py) to discards of the "
-        "validation split, and measures the fit and the coefficients in use on the test split.",
+        description="Measures the danger estimate (kanachan/inference/danger.py) on the discards of a test split.",
     )
     parser.add_argument("weights", help="weights with the auxiliary heads hidden_hands and round_winner")
     parser.add_argument("shards", type=Path, help="folder of shards with hidden hands")
-    parser.add_argument("--decisions", type=int, help="number of decisions of each split (default: all)")
+    parser.add_argument("--decisions", type=int, help="number of decisions (default: all)")
     parser.add_argument("-o", "--output", type=Path, help="weights file to write, with the chances in its card")
     arguments = parser.parse_args()
     return run_cleanly(
@@ -80,32 +74,24 @@ def main() -> int:
 
 
 def report(weights: str, shards: Path, decisions: int | None, output: Path | None = None) -> str:
-    """Formats the fitted coefficients and tables of predicted and observed frequencies; stores these frequencies in the
-    card of `output`.
+    """Formats tables of predicted and observed frequencies, and stores these frequencies in the card of `output`.
 
     Raises:
-        ValueError: the weights lack auxiliary heads, or the shards lack hidden hands or a validation or test split.
+        ValueError: the weights lack auxiliary heads, or the shards lack hidden hands or a test split.
     """
     policy = Policy.load(weights)
     if not predicts_danger(policy):
         raise ValueError(f"{weights}: trained without objective.hidden_hands or objective.round_winner")
-    splits = [held_out_columns(shards, split, policy.vocabulary, hidden=True) for split in ("validation", "test")]
-    fitted_to, test = (samples(policy, columns, decisions) for columns in splits)
-    used = COEFFICIENTS[policy.vocabulary.num_seats]
-    fitted = Coefficients(
-        tuple(fit_winner(fitted_to)),
-        tuple(fit(fitted_to.tenpai_feature_TF, fitted_to.is_tenpai_T)),
-        tuple(fit(fitted_to.feature_NF, fitted_to.dealt_in_N)),
-    )
-    lines = list[str]()
-    for title, names, new, old in zip(_TITLES, (WIN_FEATURES, TENPAI_FEATURES, FEATURES), fitted, used, strict=True):
-        lines += [*_coefficients(title, names, new, old), ""]
+    columns = held_out_columns(shards, "test", policy.vocabulary, hidden=True)
+    test, used = samples(policy, columns, decisions), COEFFICIENTS[policy.vocabulary.num_seats]
     chances = chances_of(test, used)
     if output is not None:
         read = read_weights(weights)
-        split = {"games": len(np.unique(splits[1].game)), "decisions": len(test.winner_W)}
+        split = {"games": len(np.unique(columns.game)), "decisions": len(test.winner_W)}
         write_weights(output, read.tensors, {**read.card, CHANCES_KEY: split | chances})
-    lines += _lines(test, fitted, used)
+    danger_N = predicted(test.feature_NF, np.array(used.deal_in))
+    area, loss = area_under_curve(danger_N, test.dealt_in_N), log_loss(danger_N, test.dealt_in_N)
+    lines = [f"area under the ROC curve of deal-ins {area:.3f}, {loss:.5f} nats"]
     for name, bins in chances.items():
         lines += ["", f"{name:<12}{'predicted %':>12}{'observed %':>12}{'cases':>11}"]
         lines += [f"{100 * p:24.2f}{100 * happened:12.2f}{count:11,}" for _, p, happened, count in bins]
@@ -141,21 +127,6 @@ def _groups(chance: NDArray[np.float64], happened: NDArray[np.bool_]) -> list[tu
         else:
             found.append((lowest, lowest, 0.0, 0))
     return found
-
-
-def _coefficients(title: str, names: Sequence[str], new_F: Sequence[float], used_F: Sequence[float]) -> list[str]:
-    rows = [f"{name:<24}{new:8.2f}{used:8.2f}" for name, new, used in zip(names, new_F, used_F, strict=True)]
-    return [f"{title:<24}{'fitted':>8}{'in use':>8}", *rows]
-
-
-def _lines(test: Samples, fitted: Coefficients, used: Coefficients) -> list[str]:
-    """Formats how well the coefficients predict deal-ins."""
-    lines = []
-    for name, coefficients in (("fitted", fitted), ("in use", used)):
-        danger_N = predicted(test.feature_NF, np.array(coefficients.deal_in))
-        area, loss = area_under_curve(danger_N, test.dealt_in_N), log_loss(danger_N, test.dealt_in_N)
-        lines.append(f"{name}: area under the ROC curve of deal-ins {area:.3f}, {loss:.5f} nats")
-    return lines
 
 
 def samples(policy: Policy, columns: Columns, limit: int | None) -> Samples:
@@ -225,32 +196,6 @@ def _last_of_round(columns: Columns, vocabulary: Vocabulary) -> NDArray[np.bool_
     is_last_B = np.zeros(len(columns), bool)
     is_last_B[order[np.append(key_B[order][1:] != key_B[order][:-1], True)]] = True
     return is_last_B
-
-
-def fit(feature_NF: NDArray[np.float64], is_true_N: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Returns the maximum-likelihood coefficients of the logistic regression, found by Newton's method."""
-    target_N = is_true_N.astype(np.float64)
-    coefficient_F = np.zeros(feature_NF.shape[1])
-    for _ in range(_NEWTON_STEPS):
-        probability_N = predicted(feature_NF, coefficient_F)
-        curvature_FF = feature_NF.T @ (feature_NF * (probability_N * (1 - probability_N))[:, None])
-        ridge_FF = 1e-6 * np.eye(len(coefficient_F))
-        coefficient_F += np.linalg.solve(curvature_FF + ridge_FF, feature_NF.T @ (target_N - probability_N))
-    return coefficient_F
-
-
-def fit_winner(of: Samples) -> NDArray[np.float64]:
-    """Returns the coefficients of the multinomial regression over the winner, found in the same way."""
-    feature_WOF = of.win_feature_WOF.astype(np.float64)
-    coefficient_F = np.eye(feature_WOF.shape[2])[0]  # starts with the unchanged output of the head
-    for _ in range(_NEWTON_STEPS):
-        probability_WO = win_probability(feature_WOF, coefficient_F)
-        mean_WF = np.einsum("wo,wof->wf", probability_WO, feature_WOF)
-        gradient_F = (feature_WOF[np.arange(len(mean_WF)), of.winner_W] - mean_WF).sum(axis=0)
-        second_FF = np.einsum("wo,wof,wog->fg", probability_WO, feature_WOF, feature_WOF, optimize=True)
-        curvature_FF = second_FF - mean_WF.T @ mean_WF
-        coefficient_F = coefficient_F + np.linalg.solve(curvature_FF + 1e-6 * np.eye(len(gradient_F)), gradient_F)
-    return coefficient_F
 
 
 def win_probability(feature_WOF: NDArray[Any], coefficient_F: NDArray[np.float64]) -> NDArray[np.float64]:
