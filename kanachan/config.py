@@ -288,15 +288,12 @@ class RunConfig:
     the folder"""
     tensorboard: bool = False
     """also write the metrics for TensorBoard into the run's folder"""
-    profile: int = 0
-    """number of optimiser steps, after the first five, to measure with torch's profiler, which writes a table of
-    operations and a trace into the run's folder; 0 for none"""
 
     def __post_init__(self) -> None:
         require(self.out != "", "run.out is empty: name a folder, as in --output runs/imitation")
         counts = ("steps", "threads", "validation_interval", "validate_batches", "early_stopping", "devices")
         require_each(self, "run", 1, "log_every", *counts)
-        require_each(self, "run", 0, "checkpoint_minutes", "profile")
+        require_each(self, "run", 0, "checkpoint_minutes")
         require_each(self, "run", None, "passes")
         require(0 <= self.seed < 1 << 32, f"run.seed must be from 0 to {(1 << 32) - 1}, not {self.seed}")
 

@@ -49,7 +49,7 @@ OTHER_WEIGHTS = frozenset(
 MAY_CHANGE = frozenset(
     {
         *("run.out", "run.accelerator", "run.devices", "run.strategy", "run.deepspeed", "run.attention", "run.threads"),
-        *("run.compile", "run.recompute", "run.checkpoint_minutes", "run.profile"),
+        *("run.compile", "run.recompute", "run.checkpoint_minutes"),
         *("run.wandb", "run.group", "run.tensorboard"),
         *("data.path", "data.verify", "data.micro_batch"),
         *("selfplay.backend", "selfplay.address", "selfplay.processes"),

@@ -47,7 +47,6 @@ from kanachan.training.logged_module import LoggedModule
 from kanachan.training.loggers import MetricsFile
 from kanachan.training.metric_names import METRICS_NAME, metrics_text
 from kanachan.training.processes import SameChoices, World, is_launched, placement_of, this_rank
-from kanachan.training.profiling import StepProfiler
 from kanachan.training.progress import Progress
 from kanachan.training.run_folder import BEST_NAME, CHECKPOINTS, CONFIG_NAME, LENGTH, save_config, settings_as_json
 from kanachan.training.run_length import steps_between_validations, steps_of
@@ -172,7 +171,6 @@ class _Run:
         callbacks = [SameChoices(choices), DeterministicSeeding(config.run.seed)]
         callbacks += [Progress(self.steps, self.learner.samples), best]
         callbacks += [EMA(config.optim.average)] if config.optim.average else []
-        callbacks += [StepProfiler(self.out, config.run.profile)] if config.run.profile else []
         checkpoints = CheckpointCallback(
             self.out / CHECKPOINTS,
             minutes=config.run.checkpoint_minutes,
