@@ -80,9 +80,9 @@ class ObjectiveConfig:
     """rank: points of each rank; the score of an action is the expected points (for three players, configs/ sets
     [135,0,-135])"""
     prior: str | None = None
-    """rank and grading: weights of a reward predictor (stage reward) whose log-probabilities are added to the network's
-    outputs. So before the first step, the network predicts the outcome from only the scores and the round. The
-    predictor becomes part of the network's weights"""
+    """rank and grading: weights of a reward predictor (stage reward). The network then predicts the points of the
+    round, and the reward predictor the outcome of the game for each number of points, from the scores and the round. It
+    becomes part of the network's weights. The decoder and the points come from --init, best of stage round_delta"""
     target: Literal["game", "round"] = "game"
     """rank and grading: outcome that a decision is credited with: game, the outcome of the game; or round, the outcome
     that a reward predictor predicts after the round (after the last round, the true outcome). round needs shards with

@@ -48,6 +48,10 @@ class RoundBatch:
     """int64: rank of each seat at the end, 0 is first"""
     grading_NS: Tensor
     """float32: the grading points of the game"""
+    delta_NS: Tensor
+    """float32: the points of each seat in the round"""
+    is_followed_N: Tensor
+    """bool: whether the next row is the next round of the game"""
     num_games: int
     weight: Tensor
     """float32: the number of rounds in the batch, divided by the mean over the micro-batches of the step"""
@@ -59,6 +63,8 @@ class RoundBatch:
             RoundState.of_rounds(chosen),
             torch.from_numpy(chosen.rank.astype(np.int64)),
             torch.from_numpy(chosen.grading_delta.astype(np.float32)),
+            torch.from_numpy(chosen.delta.astype(np.float32)),
+            torch.from_numpy(chosen.is_whole & ~chosen.is_last),
             len(game_G),
             torch.tensor(weight),
         )
@@ -67,5 +73,12 @@ class RoundBatch:
         def moved(tensor: Tensor) -> Tensor:
             return tensor.to(device, non_blocking=non_blocking)
 
-        results = (moved(self.rank_NS), moved(self.grading_NS))
-        return type(self)(self.state.each(moved), *results, self.num_games, moved(self.weight))
+        return type(self)(
+            self.state.each(moved),
+            moved(self.rank_NS),
+            moved(self.grading_NS),
+            moved(self.delta_NS),
+            moved(self.is_followed_N),
+            self.num_games,
+            moved(self.weight),
+        )

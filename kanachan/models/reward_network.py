@@ -1,18 +1,21 @@
 """The network of the reward predictor: predicts the final order of the seats and grading points from a round.
 
+It predicts them at the start of a round, and after a round in which one seat's points are known.
+
 Everything is computed from the view of each seat, counting seats from that seat onwards. Each view yields logits of the
 final order. Renumbered from one common seat, the logits of all views refer to the same orders; their mean is the
 prediction, so the seats never disagree. Each view has its own loss: with few games, the mean then overfits less
 (docs/LOG.md).
 
 Shapes: X any leading dimensions, S seats, F features, W width, O orders of the seats, K outputs of grading points, P
-pairs of seats.
+pairs of seats, H hypotheses about the points of a seat in the round, Y = O + K.
 """
 
 from itertools import combinations, pairwise
 from typing import NamedTuple
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from annotate.vocabulary import NUM_GRADES, Vocabulary
@@ -23,6 +26,7 @@ from kanachan.models.seat_orders import SeatOrders
 _POINTS_PER_UNIT = 10_000.0
 _STICKS_PER_UNIT = 10.0
 _SCALES_OF_LEADS = (1.0, 4.0, 12.0)  # of 10,000 points
+_LOG_POINTS = 1_000.0  # of which a seat's points are a logarithmic feature
 
 
 class RewardOutput(NamedTuple):
@@ -33,11 +37,18 @@ class RewardOutput(NamedTuple):
     grading_XSK: Tensor
     """the seat's grading points: logits of bins"""
 
+    def plus(self, change_XSY: Tensor) -> "RewardOutput":
+        """Returns the outputs after adding a change to all logits."""
+        order_XSO, grading_XSK = change_XSY.tensor_split([self.order_XSO.shape[-1]], dim=-1)
+        return RewardOutput(self.order_XSO + order_XSO, self.grading_XSK + grading_XSK)
+
 
 class RewardNetwork(nn.Module):
     """A small network that predicts from the current round how the game ends."""
 
-    def __init__(self, config: RewardConfig, vocabulary: Vocabulary, num_grading_outputs: int) -> None:
+    def __init__(
+        self, config: RewardConfig, vocabulary: Vocabulary, num_grading_outputs: int, num_points_outputs: int
+    ) -> None:
         super().__init__()
         self.config = config
         self.features = SeatFeatures(vocabulary)
@@ -50,6 +61,9 @@ class RewardNetwork(nn.Module):
         self.head = nn.Linear(config.width, self.orders.num_orders + num_grading_outputs)
         nn.init.zeros_(self.head.weight)
         nn.init.zeros_(self.head.bias)
+        self.after_round = AfterRound(config.width, self.features, self.head.out_features)
+        self.points_logit = nn.Parameter(torch.zeros(num_points_outputs))
+        """logits of bins of a seat's points in a round, over all rounds"""
 
     def forward(self, state: RoundState) -> RewardOutput:
         """Returns the prediction, in which the logits of the orders are the mean over the seats' views."""
@@ -62,6 +76,31 @@ class RewardNetwork(nn.Module):
         output_XSY = self.head(self.trunk(self.features(state))).float()
         order_XSO, grading_XSK = output_XSY.tensor_split([self.orders.num_orders], dim=-1)
         return RewardOutput(order_XSO, grading_XSK)
+
+
+class AfterRound(nn.Module):
+    """Predicts the change of a seat's outputs from the start to the end of a round, given its points in the round."""
+
+    def __init__(self, width: int, features: "SeatFeatures", num_outputs: int) -> None:
+        super().__init__()
+        self._num_seats = features.num_seats
+        num_of_points = 2 + len(_SCALES_OF_LEADS) * (features.num_seats - 1)
+        self.from_state = nn.Linear(features.size, width)
+        self.from_points = nn.Linear(num_of_points, width, bias=False)
+        self.hidden = nn.Linear(width, width)
+        self.head = nn.Linear(width, num_outputs)
+        nn.init.zeros_(self.head.weight)
+        nn.init.zeros_(self.head.bias)
+
+    def forward(self, feature_XF: Tensor, points_XH: Tensor) -> Tensor:
+        """Returns change_XHY for each hypothesis, from the features of the seat's view at the start."""
+        score_XS = feature_XF[..., : self._num_seats]
+        points_XH1 = points_XH[..., None] / _POINTS_PER_UNIT
+        lead_XHS = points_XH1 + (score_XS[..., :1] - score_XS[..., 1:])[..., None, :]
+        log_XH1 = points_XH1.sign() * (points_XH1.abs() * (_POINTS_PER_UNIT / _LOG_POINTS)).log1p() / 4
+        of_points = [points_XH1, log_XH1, *[(scale * lead_XHS).tanh() for scale in _SCALES_OF_LEADS]]
+        hidden_XHW = self.from_state(feature_XF)[..., None, :] + self.from_points(torch.cat(of_points, dim=-1))
+        return self.head(F.gelu(self.hidden(F.gelu(hidden_XHW)))).float()
 
 
 class SeatFeatures(nn.Module):
@@ -83,7 +122,7 @@ class SeatFeatures(nn.Module):
         self.size = self(state).shape[-1]
 
     def forward(self, state: RoundState) -> Tensor:
-        """Returns feature_XSF."""
+        """Returns feature_XSF; the scores of all seats come first."""
         num_seats, seat_S = self.num_seats, self.seat_SS[:, 0]
         score_XSS = state.score_XS[..., self.seat_SS] / _POINTS_PER_UNIT
         ahead_XSS = score_XSS[..., 1:] - score_XSS[..., :1]

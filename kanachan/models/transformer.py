@@ -45,6 +45,9 @@ class Output(NamedTuple):
     """True where there is a candidate, False where there is padding"""
     auxiliary_BO: Tensor | None = None
     """outputs for auxiliary targets, if requested and if the network has any"""
+    points: tuple[Tensor, Tensor] | None = None
+    """with a prior, the logits of the bins of the actor's points in the round, for every candidate [B, A, H] and from
+    the summary [B, H]"""
 
 
 class Encoded(NamedTuple):
@@ -172,8 +175,9 @@ class Network(nn.Module):
     """Encoder, decoder, and the heads of one stage.
 
     Args:
-        prior: module that maps a batch to terms which are added to the outputs of all candidates [B, K] and of the
-            summary [B, K]. With a prior, the network's own outputs are zero before the first step.
+        prior: module that maps a batch and the outputs of the heads to the outputs of all candidates [B, A, K] and of
+            the summary [B, K], and `Output.points`. With a prior, the heads have the same outputs for all inputs before
+            the first step.
     """
 
     def __init__(
@@ -223,13 +227,12 @@ class Network(nn.Module):
         return self._output(batch, candidate_BAK, backend.summary(encoded_XD))
 
     def _output(self, batch: Batch, candidate_BAK: Tensor, summary_BD: Tensor) -> Output:
-        """Adds the outputs from the summary, and in fp32 the outputs of the prior."""
+        """Adds the outputs from the summary, and applies the prior."""
         summary_BK = summary_BD[:, :0] if self.summary_head is None else self.summary_head(summary_BD)
+        points = None
         if self.prior is not None:
-            prior_BK, prior_of_summary_BK = self.prior(batch)
-            candidate_BAK = candidate_BAK.float() + prior_BK[:, None]
-            summary_BK = summary_BK.float() + prior_of_summary_BK
-        return Output(candidate_BAK, summary_BK, batch.candidate_BA != 0)
+            candidate_BAK, summary_BK, points = self.prior(batch, candidate_BAK, summary_BK)
+        return Output(candidate_BAK, summary_BK, batch.candidate_BA != 0, points=points)
 
     def auxiliary(self, encoded: Encoded) -> Tensor | None:
         """Returns the outputs for auxiliary targets [B, O], if there are any."""

@@ -32,7 +32,6 @@ TEACHER_KEY = "teacher"
 _RETIRED = {
     ModelConfig: ("relative_suits",),
     ObjectiveConfig: ("conservative", "keep_decoder"),
-    RewardConfig: ("network", "last_leads", "dropout", "grading"),
 }
 """settings in cards of the package that have only one value now"""
 _Settings = TypeVar("_Settings", ModelConfig, ObjectiveConfig, RewardConfig)
@@ -175,7 +174,7 @@ def reward_settings(card: Mapping[str, Any], path: Path | str) -> RewardConfig:
 
 
 def _settings(kind: type[_Settings], values: Mapping[str, Any], path: Path | str) -> _Settings:
-    values = {name: value for name, value in values.items() if name not in _RETIRED[kind]}
+    values = {name: value for name, value in values.items() if name not in _RETIRED.get(kind, ())}
     unknown = set(values) - {setting.name for setting in fields(kind)}
     if unknown:
         raise ValueError(f"{path}: its card has settings unknown to this program: {', '.join(sorted(unknown))}")

@@ -17,7 +17,7 @@ from kanachan.config import ModelConfig, ObjectiveConfig, StageName
 from kanachan.data.batch import TokenLayout
 from kanachan.models.card import require_encoder_sizes
 from kanachan.models.fewer_blocks import kept_blocks, with_fewer_blocks
-from kanachan.models.transformer import Encoder, Network, are_equal
+from kanachan.models.transformer import Encoder, Network
 from kanachan.models.vocabulary_change import VocabularyChange
 from kanachan.models.weights import PRIOR_KEY, Weights, load_tensors, read_weights
 from kanachan.objectives.objective import Objective
@@ -58,16 +58,16 @@ def build_network(
     """Builds a new network with the heads that the stage's objective needs; torch's seed determines its weights.
     `prior`: the card of the weights `objective.prior`; the weights themselves are not read."""
     target = objective_class(stage)(objective, vocabulary)
-    if objective.prior is None:
-        frozen = None
-    else:
+    frozen, num_points = None, 0
+    if objective.prior is not None:
         assert prior is not None
         frozen = make_prior(prior, target, objective.prior)
+        num_points = frozen.num_points
     network = Network(
         model,
         TokenLayout(vocabulary),
-        target.num_candidate_outputs,
-        target.num_summary_outputs,
+        num_points + target.num_candidate_outputs,
+        num_points + target.num_summary_outputs if target.num_summary_outputs else 0,
         target.auxiliary.num_outputs,
         target.auxiliary.num_outputs_of_kind,
         frozen,
@@ -105,31 +105,45 @@ def vocabulary_change(weights: Weights, vocabulary: Vocabulary) -> VocabularyCha
     return VocabularyChange(weights.vocabulary, vocabulary, actor_first=actor_first)
 
 
-def inherit_decoder(network: Network, weights: Weights, vocabulary: Vocabulary) -> dict[str, str]:
+def predicts_round_points(stage: StageName, objective: ObjectiveConfig) -> bool:
+    """Returns whether the first outputs of a network's heads are logits of the actor's points in the round."""
+    return objective.prior is not None or objective_class(stage).predicts_round_points
+
+
+def inherit_decoder(
+    network: Network, weights: Weights, vocabulary: Vocabulary, *, only_points: bool = False
+) -> dict[str, str]:
     """Copies the decoder and the heads of weights with `has_same_heads` into `network`, as `inherit_encoder` does.
-    Returns the parts that stay unchanged and the reason for each: other shapes (different auxiliary targets or numbers
-    of bins, blocks or seats), or another prior that is added to the head's outputs."""
+    `only_points`: copies of the heads only the outputs of `predicts_round_points`, which both networks have. Returns
+    the parts that stay unchanged and the reason for each: other shapes (different auxiliary targets or numbers of bins,
+    blocks or seats)."""
     change, fresh = vocabulary_change(weights, vocabulary), {}
-    has_other_prior = not are_equal(
-        _part(weights, "prior"), {} if network.prior is None else network.prior.state_dict()
-    )
     for part, module in network.named_children():
         if part in ("encoder", "prior"):
             continue
-        tensors = change.tensors(_part(weights, part), module.state_dict())
-        if {n: t.shape for n, t in tensors.items()} != {n: t.shape for n, t in module.state_dict().items()}:
+        current = module.state_dict()
+        tensors = change.tensors(_part(weights, part), current)
+        if only_points and part in ("head", "summary_head"):
+            tensors = {
+                n: torch.cat((t[: Prior.num_points], current[n][Prior.num_points :])) for n, t in tensors.items()
+            }
+        if {n: t.shape for n, t in tensors.items()} != {n: t.shape for n, t in current.items()}:
             fresh[part] = "other shapes"
-        elif has_other_prior and part in ("head", "summary_head"):
-            fresh[part] = "another prior"
         else:
             load_tensors(module, tensors, weights.path)
     return fresh
 
 
 def load_prior(network: Network, weights: Weights) -> None:
-    """Copies the weights of a reward predictor into the prior of `network`, which was made from their card."""
-    assert isinstance(network.prior, Prior)
-    load_tensors(network.prior.network, weights.tensors, weights.path)
+    """Copies the weights of a reward predictor into the prior of `network`, which was made from their card, and its
+    distribution of a seat's points into the biases of the heads."""
+    prior = network.prior
+    assert isinstance(prior, Prior)
+    load_tensors(prior.network, weights.tensors, weights.path)
+    with torch.no_grad():
+        for head in (network.head, network.summary_head):
+            if head is not None:
+                head.bias[: prior.num_points] = prior.network.points_logit
 
 
 def _part(weights: Weights, name: str) -> dict[str, Tensor]:

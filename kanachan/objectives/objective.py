@@ -17,7 +17,8 @@ from kanachan.config import ObjectiveConfig, StageName
 from kanachan.data.batch import Batch
 from kanachan.models.transformer import Output
 from kanachan.objectives.auxiliary import AUXILIARY_TARGETS, AuxiliaryTargets
-from kanachan.objectives.targets import Results
+from kanachan.objectives.hl_gauss import HLGauss
+from kanachan.objectives.targets import Results, round_delta
 
 PER_CANDIDATE = "decisions × candidates"
 """sizes of a prediction with one number for each candidate"""
@@ -62,6 +63,9 @@ class Objective(nn.Module, ABC):
     """settings of ObjectiveConfig that have an effect, besides the settings of auxiliary targets"""
     has_value: bool = True
     """whether `value`, `situation_value` and `target` exist"""
+    predicts_round_points: bool = False
+    """whether the outputs are logits of the bins of the actor's points in the round, with which stages with a prior
+    start"""
     has_point_table: bool = False
     """whether the target follows from the final rank; an evaluation then compares its prediction with rank
     probabilities of another network times the mean grading points of each rank"""
@@ -86,6 +90,7 @@ class Objective(nn.Module, ABC):
         self.config = config
         self.vocabulary = vocabulary
         self.auxiliary = AuxiliaryTargets(config, vocabulary)
+        self.round_bins = HLGauss.of_round_points()
 
     @abstractmethod
     def loss(self, output: Output, batch: Batch) -> dict[str, Tensor]:
@@ -123,9 +128,9 @@ class Objective(nn.Module, ABC):
         raise NotImplementedError(f"stage {self.stage} predicts no value")
 
     def prior_outputs(self, order_BO: Tensor, grading_BK: Tensor, seat_B: Tensor) -> tuple[Tensor, Tensor]:
-        """Returns the terms added to the outputs of every candidate [B, K] and of the summary [B, K], so that outputs
-        of zero predict the same as a reward predictor. Arguments: its log probabilities of the orders counted from the
-        actor, and its outputs for the actor's grading points."""
+        """Returns the log probabilities of the stage's outcomes that a reward predictor predicts, in the form of the
+        outputs of every candidate [B, K] and of the summary [B, K]. Arguments: its log probabilities of the orders
+        counted from the actor, and its outputs for the actor's grading points."""
         raise NotImplementedError(f"stage {self.stage} has no prior")
 
     def label_of_prediction(self, order_XO: Tensor, grading_XK: Tensor) -> Tensor:
@@ -165,14 +170,27 @@ class Objective(nn.Module, ABC):
 
     def _value_loss(self, output: Output, batch: Batch, target: Tensor, target_before: Tensor) -> dict[str, Tensor]:
         """Returns the loss and its parts: `cross_entropy` given the action taken, and `baseline`, the cross-entropy
-        before the action, if its weight in the settings is not zero."""
-        loss = F.cross_entropy(of_chosen(output.candidate_BAK, batch.chosen_B).float(), target)
+        before the action, if its weight in the settings is not zero. With a prior, the loss includes the same loss of
+        the points of the round, with the part `round_points`."""
+        loss, parts = self._both_losses(output.candidate_BAK, output.summary_BK, batch, target, target_before)
+        if output.points is not None:
+            results = Results.of_batch(batch, self.vocabulary)
+            target_BK = self.round_bins.smooth(round_delta(results))
+            points, of_points = self._both_losses(*output.points, batch, target_BK, target_BK)
+            loss = loss + points
+            parts["round_points"] = of_points["cross_entropy"]
+        return {"loss": loss, **parts}
+
+    def _both_losses(
+        self, candidate_BAK: Tensor, summary_BK: Tensor, batch: Batch, target: Tensor, target_before: Tensor
+    ) -> tuple[Tensor, dict[str, Tensor]]:
+        loss = F.cross_entropy(of_chosen(candidate_BAK, batch.chosen_B).float(), target)
         parts = {"cross_entropy": loss.detach()}
         if self.config.baseline:
-            baseline = F.cross_entropy(output.summary_BK.float(), target_before)
+            baseline = F.cross_entropy(summary_BK.float(), target_before)
             loss = loss + self.config.baseline * baseline
             parts["baseline"] = baseline.detach()
-        return {"loss": loss, **parts}
+        return loss, parts
 
     def _require_summary(self) -> None:
         if not self.num_summary_outputs:

@@ -1,9 +1,11 @@
-"""A frozen reward predictor as the prior of a stage: a prediction only from the scores and the round.
+"""A frozen reward predictor between the heads and the outputs of a stage.
 
-The prediction is added to the outputs of the network, which are zero before the first step. The stage thus starts as
-good as the reward predictor, and learns the contribution of tiles and events.
+The heads predict the actor's points in the round, as in stage round delta, and the reward predictor, which sees no
+tiles, predicts the outcome of the game for each number of points. The outputs are the logarithm of the mixture, plus a
+correction that is zero before the first step. So a stage starts with all that round delta knows about the round, and
+with all that scores tell about the game.
 
-Shapes: B decisions, S seats, K outputs of a head.
+Shapes: B decisions, S seats, A candidates, H bins of points, K outputs of the stage, Y = H + K outputs of a head.
 """
 
 from collections.abc import Mapping
@@ -14,16 +16,22 @@ from torch import Tensor, nn
 
 from kanachan.data.batch import Batch, TokenLayout
 from kanachan.data.round_state import RoundState
-from kanachan.models.reward_network import RewardNetwork
+from kanachan.models.reward_network import RewardNetwork, RewardOutput
 from kanachan.models.weights import reward_settings
+from kanachan.objectives.hl_gauss import HLGauss
 from kanachan.objectives.objective import Objective
 from kanachan.objectives.reward import build_reward_predictor
 from kanachan.objectives.stages import REWARD
 
+_LEAST = 1e-12  # probability; the logarithm of 0 has no gradient
+
 
 class Prior(nn.Module):
-    """Computes the terms added to the outputs of a network: the predictions of a frozen reward predictor in fp32,
-    converted by the objective."""
+    """Converts the outputs of the heads to the outputs of the stage: those of a mixture of the predictions of a frozen
+    reward predictor, in fp32."""
+
+    num_points = HLGauss.COUNT
+    """the first outputs of a head: logits of the bins of the actor's points in the round"""
 
     def __init__(self, network: RewardNetwork, objective: Objective) -> None:
         super().__init__()
@@ -35,20 +43,41 @@ class Prior(nn.Module):
         """Does nothing, because predictions are the same in training."""
         return self
 
-    def forward(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Returns the terms added to the outputs of every candidate [B, K] and of the summary [B, K]."""
+    def forward(
+        self, batch: Batch, candidate_BAY: Tensor, summary_BY: Tensor
+    ) -> tuple[Tensor, Tensor, tuple[Tensor, Tensor]]:
+        """Returns the outputs of every candidate [B, A, K] and of the summary [B, K], and the logits of the points."""
+        points = candidate_BAY[..., : self.num_points].float(), summary_BY[..., : self.num_points].float()
         device = batch.numeric_BN.device.type
         if not torch.is_autocast_enabled(device):
-            return self._outputs(batch)
+            return *self._outputs(batch, candidate_BAY, summary_BY), points
         with torch.autocast(device, enabled=False):
-            return self._outputs(batch)
+            return *self._outputs(batch, candidate_BAY, summary_BY), points
 
-    def _outputs(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        order_BSO, grading_BSK = self.network(RoundState.of_batch(batch, self._layout))
+    def _outputs(self, batch: Batch, candidate_BAY: Tensor, summary_BY: Tensor) -> tuple[Tensor, Tensor]:
+        state = RoundState.of_batch(batch, self._layout)
         actor_B = self._layout.table_value(batch.table_BS, "seat")
         row_B = torch.arange(len(actor_B), device=actor_B.device)
-        order_BO = order_BSO[row_B, actor_B].log_softmax(dim=1)
-        return self._objective.prior_outputs(order_BO, grading_BSK[row_B, actor_B], batch.seat_B)
+        start = RewardOutput(*(output[row_B, actor_B, None] for output in self.network(state)))
+        points_BH = self._objective.round_bins.points_K.expand(len(actor_B), -1)
+        change_BHY = self.network.after_round(self.network.features(state)[row_B, actor_B], points_BH)
+        order_BHO, grading_BHK = start.plus(change_BHY)
+        of_candidates, of_summary = self._objective.prior_outputs(
+            order_BHO.flatten(0, 1).log_softmax(dim=1),
+            grading_BHK.flatten(0, 1),
+            batch.seat_B.repeat_interleave(self.num_points),
+        )
+        shape = (len(actor_B), self.num_points)
+        candidate_BAK = self._mixture(candidate_BAY, of_candidates.view(*shape, -1))
+        if summary_BY.shape[1] == 0:
+            return candidate_BAK, summary_BY
+        return candidate_BAK, self._mixture(summary_BY[:, None], of_summary.view(*shape, -1))[:, 0]
+
+    def _mixture(self, output_BAY: Tensor, log_BHK: Tensor) -> Tensor:
+        """Returns the outputs [B, A, K] for the log probabilities of the outcomes given the points."""
+        points_BAH, correction_BAK = output_BAY.float().tensor_split([self.num_points], dim=2)
+        probability_BAK = points_BAH.softmax(dim=2) @ log_BHK.exp()
+        return probability_BAK.clamp(min=_LEAST).log() + correction_BAK
 
 
 def make_prior(card: Mapping[str, Any], objective: Objective, name: str) -> Prior:

@@ -5,6 +5,7 @@ Shapes: N rounds, X any leading dimensions, S seats, O orders of the seats, K bi
 
 from typing import NamedTuple
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
@@ -12,7 +13,7 @@ from annotate.vocabulary import Vocabulary
 from kanachan.config import RewardConfig
 from kanachan.data.round_batch import RoundBatch
 from kanachan.models.reward_network import RewardNetwork, RewardOutput
-from kanachan.objectives.value import Grading, HLGauss
+from kanachan.objectives.hl_gauss import HLGauss
 
 _GRADING_WEIGHT = 0.3  # weight of the loss of the grading points; the loss of the order of the seats has weight 1
 
@@ -31,12 +32,14 @@ class Outcome(NamedTuple):
 class RewardObjective(nn.Module):
     """Cross-entropy of the order of the seats, and the loss of each seat's grading points as in stage grading.
 
-    It is a module without parameters, so that its tables move with the network.
+    After a round, given a seat's points in it, the targets are the predictions at the start of the next round, or after
+    the last round, the outcome. It is a module without parameters, so that its tables move with the network.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self.bins = HLGauss(Grading.unit, Grading.reach)
+        self.bins = HLGauss.of_grading_points()
+        self.round_bins = HLGauss.of_round_points()
 
     def loss(self, output: RewardOutput, batch: RoundBatch, orders_of: RewardNetwork) -> dict[str, Tensor]:
         """Returns the loss of views or of predictions, and its parts: `cross_entropy` of the orders, numbered as in
@@ -47,11 +50,38 @@ class RewardObjective(nn.Module):
         parts = {"cross_entropy": cross_entropy.detach(), "grading_points": grading.detach()}
         return {"loss": cross_entropy + _GRADING_WEIGHT * grading, **parts}
 
+    def loss_after_round(self, network: RewardNetwork, batch: RoundBatch) -> dict[str, Tensor]:
+        """Returns the loss of `network.after_round` and of `network.points_logit`, and its parts: `after_round`, the
+        divergence of the orders from their targets, `grading_after_round`, and `round_points`. All are means over the
+        rounds."""
+        with torch.no_grad():
+            start = network(batch.state)
+        change_NSY = network.after_round(network.features(batch.state), batch.delta_NS[..., None])[..., 0, :]
+        output = start.plus(change_NSY)
+        is_followed_N11 = batch.is_followed_N[:, None, None]
+        order_NSO = F.one_hot(true_orders(network, batch.rank_NS), network.orders.num_orders).float()
+        order_NSO = start.order_XSO.softmax(-1).roll(-1, 0).where(is_followed_N11, order_NSO)
+        grading_NSK = self.bins.smooth(batch.grading_NS.flatten()).view_as(start.grading_XSK)
+        grading_NSK = start.grading_XSK.softmax(-1).roll(-1, 0).where(is_followed_N11, grading_NSK)
+        orders, grading = _divergence(output.order_XSO, order_NSO), _divergence(output.grading_XSK, grading_NSK)
+        points_MK = self.round_bins.smooth(batch.delta_NS.flatten())
+        points = _divergence(network.points_logit.expand_as(points_MK), points_MK)
+        parts = {"after_round": orders, "grading_after_round": grading, "round_points": points}
+        parts = {name: part.detach() for name, part in parts.items()}
+        return {"loss": orders + _GRADING_WEIGHT * grading + points, **parts}
+
     def outcome(self, output: RewardOutput) -> Outcome:
         """Returns the prediction for every seat [X, S, …]."""
         log_XSO, grading_XSK = output.order_XSO.log_softmax(dim=-1), output.grading_XSK
         points_XS = (grading_XSK.softmax(dim=-1) * self.bins.points_K).sum(dim=-1)
         return Outcome(log_XSO, points_XS, grading_XSK)
+
+
+def _divergence(logit_XK: Tensor, target_XK: Tensor) -> Tensor:
+    """Returns the mean Kullback-Leibler divergence of predictions from their targets; unlike their cross-entropy, it
+    does not depend on the entropy of targets that change in training."""
+    divergence_XK = F.kl_div(logit_XK.log_softmax(dim=-1), target_XK, reduction="none")
+    return divergence_XK.sum(dim=-1).mean()
 
 
 def true_orders(network: RewardNetwork, rank_XS: Tensor) -> Tensor:
@@ -62,4 +92,4 @@ def true_orders(network: RewardNetwork, rank_XS: Tensor) -> Tensor:
 
 def build_reward_predictor(reward: RewardConfig, vocabulary: Vocabulary) -> tuple[RewardNetwork, RewardObjective]:
     """Builds a new network and its objective; torch's seed determines its weights."""
-    return RewardNetwork(reward, vocabulary, HLGauss.COUNT), RewardObjective()
+    return RewardNetwork(reward, vocabulary, HLGauss.COUNT, HLGauss.COUNT), RewardObjective()

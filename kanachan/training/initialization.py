@@ -17,6 +17,7 @@ from kanachan.objectives.networks import (
     inherit_decoder,
     inherit_encoder,
     load_prior,
+    predicts_round_points,
     vocabulary_change,
 )
 from kanachan.objectives.objective import Objective
@@ -51,8 +52,9 @@ def initial_network(config: TrainConfig, vocabulary: Vocabulary, *, inherits: bo
         return InitialNetwork(network, objective, Ancestry(games=games), prior, origin)
     weights = read_weights(config.init)
     inherit_encoder(network.encoder, config.model, weights, vocabulary)
-    takes_decoder = has_same_heads(weights.stage, config.stage)
-    fresh = inherit_decoder(network, weights, vocabulary) if takes_decoder else {}
+    takes_heads = has_same_heads(weights.stage, config.stage)
+    takes_decoder = takes_heads or all(predicts_round_points(each.stage, each.objective) for each in (weights, config))
+    fresh = inherit_decoder(network, weights, vocabulary, only_points=not takes_heads) if takes_decoder else {}
     has_decoder = takes_decoder and "decoder" not in fresh
     lineage, change = inherited_lineage(weights, vocabulary, has_decoder=has_decoder)
     blocks = ""

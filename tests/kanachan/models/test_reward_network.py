@@ -17,7 +17,7 @@ GAMES = RoundState.of_rounds(ROUNDS.take(ROUNDS.game == ROUNDS.game[0])).each(la
 
 def network() -> RewardNetwork:
     torch.manual_seed(0)
-    made = RewardNetwork(RewardConfig(width=8), FOUR_PLAYERS, 5)
+    made = RewardNetwork(RewardConfig(width=8), FOUR_PLAYERS, 5, 7)
     torch.nn.init.normal_(made.head.weight, std=0.3)  # it is zero before training
     return made.eval()
 
@@ -29,6 +29,20 @@ def test_the_seats_agree_on_the_order() -> None:
     from_first_XSO = made.orders.seen_from_first(order_XSO)
     assert torch.equal(from_first_XSO, from_first_XSO[..., :1, :].expand_as(from_first_XSO))
     assert not torch.equal(order_XSO, made.views(GAMES).order_XSO)
+
+
+@torch.no_grad()
+def test_points_of_a_round_change_only_the_outputs_of_their_hypothesis() -> None:
+    made = network()
+    feature_XSF = made.features(GAMES)
+    points_XSH = torch.tensor([-8000.0, 0.0, 12_000.0]).expand(*feature_XSF.shape[:-1], 3)
+    assert not made.after_round(feature_XSF, points_XSH).any()  # before training
+    torch.nn.init.normal_(made.after_round.head.weight)
+    together_XSHY = made.after_round(feature_XSF, points_XSH)
+    for hypothesis in range(3):
+        alone_XSY = made.after_round(feature_XSF, points_XSH[..., hypothesis, None])[..., 0, :]
+        torch.testing.assert_close(together_XSHY[..., hypothesis, :], alone_XSY)
+    assert not torch.allclose(together_XSHY[..., 0, :], together_XSHY[..., 2, :])
 
 
 def state(score: list[int], **of_table: int) -> RoundState:

@@ -34,11 +34,11 @@ def policy(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 @pytest.mark.parametrize("use_bf16", [False, True], ids=["fp32", "bf16"])
-def test_the_prior_is_added_to_cached_networks_in_play(policy: Policy, use_bf16: bool) -> None:
+def test_cached_networks_in_play_have_the_prior(policy: Policy, use_bf16: bool) -> None:
     observations = [annotation.observation for annotation in ANNOTATIONS]
     cached = CachedPolicy(policy, use_bf16=use_bf16).evaluate(observations, list(range(len(observations))))
     for ours, theirs in zip(cached, policy.evaluate(observations), strict=True):
-        np.testing.assert_allclose(ours.score, theirs.score, atol=3 if use_bf16 else 1e-2)
+        np.testing.assert_allclose(ours.score, theirs.score, atol=6 if use_bf16 else 1e-2)
 
 
 def test_the_graph_of_the_onnx_file_contains_the_prior(policy: Policy) -> None:

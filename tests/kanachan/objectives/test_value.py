@@ -8,8 +8,9 @@ import torch
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.config import ObjectiveConfig
 from kanachan.data.batch import Batch
+from kanachan.objectives.hl_gauss import HLGauss
 from kanachan.objectives.networks import objective_class
-from kanachan.objectives.value import HLGauss, ValueObjective
+from kanachan.objectives.value import ValueObjective
 
 
 def test_the_round_delta_is_the_actors(batch: Batch) -> None:
@@ -41,6 +42,6 @@ def test_targets_beyond_the_reach_fall_into_the_edge_bins() -> None:
 def test_a_perfect_prediction_gives_back_the_target_up_to_the_stated_bias(stage: str, share: float) -> None:
     objective = objective_class(stage)(ObjectiveConfig(), FOUR_PLAYERS)
     assert isinstance(objective, ValueObjective)
-    target = objective.unit * torch.linspace(-9, 9, 997)
+    target = objective.bins.unit * torch.linspace(-9, 9, 997)
     error = (objective.bins.smooth(target) @ objective.bins.points_K - target).abs()
-    assert (error <= share * (target.abs() + objective.unit)).all()
+    assert (error <= share * (target.abs() + objective.bins.unit)).all()

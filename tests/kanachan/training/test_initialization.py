@@ -10,6 +10,7 @@ import torch
 from annotate.vocabulary import FOUR_PLAYERS, THREE_PLAYERS, Vocabulary
 from kanachan.config import MODEL_SIZES, DataConfig, ModelConfig, ObjectiveConfig, StageName, TrainConfig
 from kanachan.models.weights import read_weights
+from kanachan.objectives.prior import Prior
 from kanachan.training.initialization import InitialNetwork, initial_network
 from tests.support.tiny_rewards import written_reward
 from tests.support.tiny_weights import written
@@ -72,15 +73,32 @@ def test_without_the_prior_of_the_weights_the_heads_are_new(tmp_path: Path) -> N
     init = written(tmp_path / "rank", "rank", prior=str(written_reward(tmp_path / "reward.safetensors")))
     made = initial("rank", init)
     assert inherited(made, init) == {"encoder", "decoder"}
-    assert made.origin.endswith("new with another prior: head, summary_head")
+    assert made.origin.endswith("new with other shapes: head, summary_head")
 
 
-def test_with_another_prior_the_head_is_zero_so_that_the_network_starts_like_the_prior(tmp_path: Path) -> None:
+def test_a_stage_with_a_prior_keeps_decoder_and_head_if_the_prior_is_trained_again(tmp_path: Path) -> None:
     priors = [str(written_reward(tmp_path / f"{seed}.safetensors", seed=seed)) for seed in range(2)]
-    for init in (written(tmp_path / "old", "rank"), written(tmp_path / "new", "rank", prior=priors[0])):
-        made = initial("rank", init, prior=priors[1])
-        assert inherited(made, init) & {"encoder", "decoder", "head", "prior"} == {"encoder", "decoder"}
-        assert not made.network.head.weight.any()
+    init = written(tmp_path / "rank", "rank", prior=priors[0])
+    made = initial("rank", init, prior=priors[1])
+    assert inherited(made, init) == {"encoder", "decoder", "head", "summary_head"}
+
+
+@pytest.mark.parametrize(
+    ("earlier", "stage"), [("round_delta", "rank"), ("round_delta", "grading"), ("rank", "grading")]
+)
+def test_a_stage_with_a_prior_keeps_the_decoder_and_the_points_of_the_round(
+    earlier: StageName, stage: StageName, tmp_path: Path
+) -> None:
+    prior = str(written_reward(tmp_path / "reward.safetensors"))
+    init = written(tmp_path, earlier, **({} if earlier == "round_delta" else {"prior": prior}))
+    made, theirs, count = initial(stage, init, prior=prior), read_weights(init).tensors, Prior.num_points
+    assert inherited(made, init) & {"encoder", "decoder"} == {"encoder", "decoder"}
+    for part, head in (("head", made.network.head), ("summary_head", made.network.summary_head)):
+        assert head is not None
+        assert torch.equal(head.weight[:count], theirs[f"{part}.weight"][:count])
+        assert torch.equal(head.bias[:count], theirs[f"{part}.bias"][:count])
+        assert not head.weight[count:].any() and not head.bias[count:].any()
+    assert made.origin == f"encoder and decoder from {init}"
 
 
 def test_a_shallower_network_starts_with_blocks_of_a_deeper_one_and_reports_which(tmp_path: Path) -> None:

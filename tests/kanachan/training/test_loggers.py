@@ -101,7 +101,8 @@ def weights_artifacts(out: Path) -> list[dict[str, Any]]:
 def expected(stage: StageName) -> set[str]:
     """Every curve of a stage."""
     is_imitation = stage == "imitation"
-    parts = (*BOTH, *(() if is_imitation else OF_VALUES))
+    has_prior = stage in ("rank", "grading")
+    parts = (*BOTH, *(() if is_imitation else OF_VALUES), *(("round_points",) if has_prior else ()))
     names = {f"{split}/{part}" for split in ("train", "validation") for part in parts}
     names |= {f"train/{cost}" for cost in COSTS}
     names |= {"train/samples", "train/learning_rate", "train/skipped_steps", "validation/top1", "validation/rows"}
