@@ -121,7 +121,9 @@ def load_tensors(module: nn.Module, tensors: Mapping[str, Tensor], path: Path) -
     try:
         module.load_state_dict(dict(tensors), strict=True)
     except RuntimeError as error:
-        raise ValueError(f"{path}: the tensors do not fit its card: {' '.join(str(error).split())}") from error
+        raise ValueError(
+            f"{path}: the tensors do not fit its card, or are of an earlier version: {' '.join(str(error).split())}"
+        ) from error
 
 
 def interpolated(old: Weights, new: Weights, share: float) -> Mapping[str, Tensor]:

@@ -82,7 +82,10 @@ def load_network(path: str | Path, device: torch.device | str = "cpu") -> Loaded
     prior = weights.card.get(PRIOR_KEY)
     if weights.objective.prior is not None and prior is None:
         raise ValueError(f"{weights.path}: its card does not describe its prior, {weights.objective.prior}")
-    network, objective = build_network(weights.stage, weights.model, weights.objective, weights.vocabulary, prior)
+    try:
+        network, objective = build_network(weights.stage, weights.model, weights.objective, weights.vocabulary, prior)
+    except ValueError as error:
+        raise ValueError(f"{weights.path}: {error}") from None
     load_tensors(network, weights.tensors, weights.path)
     return Loaded(network.to(device).eval(), objective.to(device).eval(), weights.card)
 
@@ -105,9 +108,9 @@ def vocabulary_change(weights: Weights, vocabulary: Vocabulary) -> VocabularyCha
     return VocabularyChange(weights.vocabulary, vocabulary, actor_first=actor_first)
 
 
-def predicts_round_points(stage: StageName, objective: ObjectiveConfig) -> bool:
-    """Returns whether the first outputs of a network's heads are logits of the actor's points in the round."""
-    return objective.prior is not None or objective_class(stage).predicts_round_points
+def predicts_round_points(weights: Weights) -> bool:
+    """Returns whether the first outputs of the heads are logits of the actor's points in the round."""
+    return "prior.network.points_logit" in weights.tensors or objective_class(weights.stage).predicts_round_points
 
 
 def inherit_decoder(
@@ -116,7 +119,7 @@ def inherit_decoder(
     """Copies the decoder and the heads of weights with `has_same_heads` into `network`, as `inherit_encoder` does.
     `only_points`: copies of the heads only the outputs of `predicts_round_points`, which both networks have. Returns
     the parts that stay unchanged and the reason for each: other shapes (different auxiliary targets or numbers of bins,
-    blocks or seats)."""
+    blocks or seats), for the head also of the decoder."""
     change, fresh = vocabulary_change(weights, vocabulary), {}
     for part, module in network.named_children():
         if part in ("encoder", "prior"):
@@ -127,7 +130,8 @@ def inherit_decoder(
             tensors = {
                 n: torch.cat((t[: Prior.num_points], current[n][Prior.num_points :])) for n, t in tensors.items()
             }
-        if {n: t.shape for n, t in tensors.items()} != {n: t.shape for n, t in current.items()}:
+        has_same_shapes = {n: t.shape for n, t in tensors.items()} == {n: t.shape for n, t in current.items()}
+        if not has_same_shapes or (part == "head" and "decoder" in fresh):
             fresh[part] = "other shapes"
         else:
             load_tensors(module, tensors, weights.path)

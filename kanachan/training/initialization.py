@@ -52,9 +52,11 @@ def initial_network(config: TrainConfig, vocabulary: Vocabulary, *, inherits: bo
         return InitialNetwork(network, objective, Ancestry(games=games), prior, origin)
     weights = read_weights(config.init)
     inherit_encoder(network.encoder, config.model, weights, vocabulary)
+    has_points = predicts_round_points(weights) and (network.prior is not None or objective.predicts_round_points)
     takes_heads = has_same_heads(weights.stage, config.stage)
-    takes_decoder = takes_heads or all(predicts_round_points(each.stage, each.objective) for each in (weights, config))
-    fresh = inherit_decoder(network, weights, vocabulary, only_points=not takes_heads) if takes_decoder else {}
+    takes_decoder = takes_heads or has_points
+    only_points = has_points and not (takes_heads and weights.vocabulary is vocabulary)
+    fresh = inherit_decoder(network, weights, vocabulary, only_points=only_points) if takes_decoder else {}
     has_decoder = takes_decoder and "decoder" not in fresh
     lineage, change = inherited_lineage(weights, vocabulary, has_decoder=has_decoder)
     blocks = ""

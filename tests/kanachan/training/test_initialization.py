@@ -9,7 +9,7 @@ import torch
 
 from annotate.vocabulary import FOUR_PLAYERS, THREE_PLAYERS, Vocabulary
 from kanachan.config import MODEL_SIZES, DataConfig, ModelConfig, ObjectiveConfig, StageName, TrainConfig
-from kanachan.models.weights import read_weights
+from kanachan.models.weights import read_weights, write_weights
 from kanachan.objectives.prior import Prior
 from kanachan.training.initialization import InitialNetwork, initial_network
 from tests.support.tiny_rewards import written_reward
@@ -99,6 +99,36 @@ def test_a_stage_with_a_prior_keeps_the_decoder_and_the_points_of_the_round(
         assert torch.equal(head.bias[:count], theirs[f"{part}.bias"][:count])
         assert not head.weight[count:].any() and not head.bias[count:].any()
     assert made.origin == f"encoder and decoder from {init}"
+
+
+def test_rank_of_three_players_keeps_the_points_of_rank_of_four(tmp_path: Path) -> None:
+    priors = {
+        v: str(written_reward(tmp_path / f"{v.name}.safetensors", vocabulary=v)) for v in (FOUR_PLAYERS, THREE_PLAYERS)
+    }
+    init = written(tmp_path, "rank", prior=priors[FOUR_PLAYERS])
+    made = initial("rank", init, THREE_PLAYERS, prior=priors[THREE_PLAYERS], rank_points=(135.0, 0.0, -135.0))
+    count = Prior.num_points
+    assert torch.equal(made.network.head.weight[:count], read_weights(init).tensors["head.weight"][:count])
+    assert len(made.network.head.weight) == count + 3 and not made.network.head.weight[count:].any()
+
+
+def test_heads_of_weights_with_a_prior_that_predicted_no_points_are_not_taken_for_points(tmp_path: Path) -> None:
+    prior = str(written_reward(tmp_path / "reward.safetensors"))
+    init = read_weights(written(tmp_path, "grading", prior=prior))
+    earlier = {
+        n: t[Prior.num_points :] if "head" in n else t for n, t in init.tensors.items() if "points_logit" not in n
+    }
+    write_weights(init.path, earlier, init.card)
+    made = initial("rank", init.path, prior=prior)
+    assert inherited(made, init.path) == {"encoder"} and made.origin == f"encoder from {init.path}"
+
+
+def test_the_head_is_new_if_the_decoder_is(tmp_path: Path) -> None:
+    prior = str(written_reward(tmp_path / "reward.safetensors"))
+    init = written(tmp_path, "round_delta")
+    made = initial("rank", init, model=replace(TINY, decoder_layers=2), prior=prior)
+    assert made.origin == f"encoder from {init}, new with other shapes: decoder, head"
+    assert not made.network.head.weight.any()
 
 
 def test_a_shallower_network_starts_with_blocks_of_a_deeper_one_and_reports_which(tmp_path: Path) -> None:
