@@ -179,7 +179,10 @@ def _settings(kind: type[_Settings], values: Mapping[str, Any], path: Path | str
     values = {name: value for name, value in values.items() if name not in _RETIRED.get(kind, ())}
     unknown = set(values) - {setting.name for setting in fields(kind)}
     if unknown:
-        raise ValueError(f"{path}: its card has settings unknown to this program: {', '.join(sorted(unknown))}")
+        raise ValueError(
+            f"{path}: its card has settings unknown to this program: {', '.join(sorted(unknown))}; weights of another "
+            "version are used by that version, or trained again"
+        )
     return kind(**values)
 
 
