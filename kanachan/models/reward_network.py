@@ -66,8 +66,10 @@ class RewardNetwork(nn.Module):
         """logits of bins of a seat's points in a round, over all rounds"""
 
     def forward(self, state: RoundState) -> RewardOutput:
+        return self.averaged(self.views(state))
+
+    def averaged(self, of_view: RewardOutput) -> RewardOutput:
         """Returns the prediction, in which the logits of the orders are the mean over the seats' views."""
-        of_view = self.views(state)
         order_XO = self.orders.seen_from_first(of_view.order_XSO).mean(dim=-2)
         return of_view._replace(order_XSO=self.orders.seen_from(order_XO))
 

@@ -5,7 +5,6 @@ Shapes: N rounds, X any leading dimensions, S seats, O orders of the seats, K bi
 
 from typing import NamedTuple
 
-import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
@@ -50,12 +49,11 @@ class RewardObjective(nn.Module):
         parts = {"cross_entropy": cross_entropy.detach(), "grading_points": grading.detach()}
         return {"loss": cross_entropy + _GRADING_WEIGHT * grading, **parts}
 
-    def loss_after_round(self, network: RewardNetwork, batch: RoundBatch) -> dict[str, Tensor]:
+    def loss_after_round(self, network: RewardNetwork, start: RewardOutput, batch: RoundBatch) -> dict[str, Tensor]:
         """Returns the loss of `network.after_round` and of `network.points_logit`, and its parts: `after_round`, the
         divergence of the orders from their targets, `grading_after_round`, and `round_points`. All are means over the
-        rounds."""
-        with torch.no_grad():
-            start = network(batch.state)
+        rounds. `start`: the network's predictions, which this loss does not train."""
+        start = RewardOutput(*map(Tensor.detach, start))
         change_NSY = network.after_round(network.features(batch.state), batch.delta_NS[..., None])[..., 0, :]
         output = start.plus(change_NSY)
         is_followed_N11 = batch.is_followed_N[:, None, None]

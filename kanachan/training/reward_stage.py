@@ -4,7 +4,7 @@ from torch import Tensor
 
 from kanachan.config import OptimConfig, TrainConfig
 from kanachan.data.round_batch import RoundBatch
-from kanachan.models.reward_network import RewardNetwork
+from kanachan.models.reward_network import RewardNetwork, RewardOutput
 from kanachan.objectives.reward import RewardObjective, build_reward_predictor
 from kanachan.training.data_source import DataSource
 from kanachan.training.devices import Devices
@@ -46,7 +46,8 @@ class RewardModule(LoggedModule):
         self._sums = DistributedSums()
 
     def training_step(self, batch: RoundBatch, batch_idx: int) -> Tensor:
-        parts = self._with_round(self.objective.loss(self.network.views(batch.state), batch, self.network), batch)
+        views = self.network.views(batch.state)
+        parts = self._losses(views, self.network.averaged(views), batch)
         # a mean over all rounds of the step, however it is divided into micro-batches
         parts = {name: part * batch.weight for name, part in parts.items()}
         self.add_losses(parts, batch.num_games)
@@ -54,16 +55,17 @@ class RewardModule(LoggedModule):
 
     def validation_step(self, batch: RoundBatch, batch_idx: int) -> None:
         output = self.network(batch.state)
-        parts = self._with_round(self.objective.loss(output, batch, self.network), batch)
+        parts = self._losses(output, output, batch)
         target_NS = batch.grading_NS
         means = {PREFIX + name: mean for name, mean in parts.items()}
         error_NS = target_NS - self.objective.outcome(output).grading_points
         means |= moments(target_NS.mean(), target_NS.square().mean(), error_NS.square().mean())
         self._sums.add_means(means, weight=len(target_NS))
 
-    def _with_round(self, parts: dict[str, Tensor], batch: RoundBatch) -> dict[str, Tensor]:
-        """Adds the loss and the parts of the prediction after the round."""
-        after = self.objective.loss_after_round(self.network, batch)
+    def _losses(self, output: RewardOutput, start: RewardOutput, batch: RoundBatch) -> dict[str, Tensor]:
+        """Returns the loss and its parts, of an output at the start and of the predictions after the round."""
+        parts = self.objective.loss(output, batch, self.network)
+        after = self.objective.loss_after_round(self.network, start, batch)
         return {**parts, **after, "loss": parts["loss"] + after["loss"]}
 
     def on_validation_epoch_end(self) -> None:

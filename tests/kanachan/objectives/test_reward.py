@@ -42,11 +42,14 @@ def test_a_rounds_target_is_the_prediction_at_the_next_round_or_else_the_outcome
                 order = network.orders.number(batch.rank_NS[row].roll(-seat)[None])
                 target_O = F.one_hot(order, 24)[0].float()
             losses.append(torch.special.xlogy(target_O, target_O).sum() - (target_O * log_O).sum())
-    torch.testing.assert_close(objective.loss_after_round(network, batch)["after_round"], torch.stack(losses).mean())
+    torch.testing.assert_close(
+        objective.loss_after_round(network, start, batch)["after_round"], torch.stack(losses).mean()
+    )
 
 
 def test_the_loss_after_a_round_does_not_train_the_prediction_at_its_start() -> None:
     network, objective = build_reward_predictor(RewardConfig(width=8), FOUR_PLAYERS)
-    objective.loss_after_round(network, batch_of_games())["loss"].backward()
+    batch = batch_of_games()
+    objective.loss_after_round(network, network(batch.state), batch)["loss"].backward()
     trained = {name.split(".")[0] for name, parameter in network.named_parameters() if parameter.grad is not None}
     assert trained == {"after_round", "points_logit"}
