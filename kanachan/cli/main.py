@@ -18,7 +18,6 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
     },
     "training": {
         "train": "train one stage of the curriculum",
-        "curves": "draw the curves of runs",
         "evaluate": "measure networks on held-out games",
         "calibrate": "fit the temperature of a network",
     },

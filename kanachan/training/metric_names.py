@@ -1,61 +1,12 @@
-"""The columns of metrics.csv in words, and the panels in which their curves are shown.
+"""The metrics of a validation in words.
 
-Columns never change their names, because old runs and dashboards use them; the readable names are made here.
+The columns of metrics.csv never change their names, because old runs and dashboards use them.
 """
 
 from collections.abc import Mapping
 
 METRICS_NAME = "metrics.csv"
 AXIS = "train/samples"
-
-PANELS: dict[str, tuple[str, ...] | str] = {
-    "loss": ("train/loss", "validation/loss"),
-    "cross-entropy": ("train/cross_entropy", "validation/cross_entropy"),
-    "accuracy: top choice is the action taken": ("validation/top1",),
-    "explained variance of the value": ("validation/explained_variance",),
-    "value of the situation only: loss": ("train/baseline", "validation/baseline"),
-    "calibration error": ("calibration/error",),
-    "divergence from --init, nats": ("train/divergence", "validation/divergence"),
-    "divergence from policy.magnet, nats": ("train/magnet_divergence", "validation/magnet_divergence"),
-    "entropy, nats": ("train/entropy", "validation/entropy"),
-    "weight of the entropy": ("train/entropy_weight",),
-    "probability of the action, divided by its probability in the games": ("train/importance", "validation/importance"),
-    "share of the decisions that are clipped": ("train/clipped", "validation/clipped"),
-    "policy gradient, without its other terms": ("train/gradient", "validation/gradient"),
-    "mean advantage": ("train/advantage", "validation/advantage"),
-    "covariance of advantage and change of log probability": ("validation/covariance",),
-    "divergence from objective.teacher, nats": ("train/teacher_divergence",),
-    "decisions per second": ("train/samples_per_second",),
-    "tokens per second": ("train/tokens_per_second",),
-    "operations per second": ("train/flops_per_second",),
-    "share of the peak": ("train/share_of_peak",),
-    "share of time without a batch": ("train/data_wait",),
-    "memory, GB": ("train/memory_peak_gb",),
-    "gain of the whole update, estimated": (
-        "iteration/gain_of_update",
-        "iteration/gain_of_update_low",
-        "iteration/gain_of_update_high",
-    ),
-    "gain of the share that was taken": ("iteration/gain_taken",),
-    "share of the update that was taken": ("iteration/share_taken",),
-    "divergence of the update, nats a decision": ("iteration/divergence_of_update",),
-    "games per second": ("iteration/games_per_second",),
-    "seconds of a phase": r"^iteration/seconds_\w+$",
-    "the update": r"^iteration/update_\w+$",
-    "norm of the gradient": ("train/gradient_norm", "train/gradient_norm_encoder", "train/gradient_norm_decoder"),
-    "steps skipped because the gradient was not finite": ("train/skipped_steps",),
-    "learning rate": ("train/learning_rate",),
-    "learning rate of the encoder, where it differs": ("train/encoder_learning_rate",),
-    "decisions of a validation": ("validation/rows",),
-}
-"""titles of panels and their columns: names, or a regular expression for names that depend on the run"""
-BY_STAGE = (
-    "loss",
-    "cross-entropy",
-    "value of the situation only: loss",
-    "calibration error",
-)
-"""panels whose unit depends on the stage"""
 
 _LOSS = "loss"
 _SHARES = {"top1": "accuracy", "explained_variance": "explained variance"}

@@ -49,7 +49,6 @@ CASES = [
     ("train --stage rank --data.path shards --init shards", IS_SHARDS),
     ("train --stage rank --data.path shards --init cut.safetensors", "cut.safetensors: not a complete weights"),
     ("train --stage rank --data.path shards --config nope", MISSING),
-    ("curves nope -o out.png", MISSING),
     ("evaluate nope shards", MISSING),
     ("evaluate reference nope", MISSING),
     ("evaluate reference empty", NO_SHARDS),
