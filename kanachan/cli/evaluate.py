@@ -148,14 +148,13 @@ def _evaluate(arguments: argparse.Namespace, folders: Sequence[str]) -> None:
 def _measured(subjects: list[Subject], folder: str, arguments: argparse.Namespace, baseline: str) -> Measured:
     """Measures all networks on the decisions of a folder of shards or file of lines."""
     from kanachan.evaluation.comparison import compared
-    from kanachan.evaluation.evaluator import evaluated, mixture_of
+    from kanachan.evaluation.evaluator import evaluated
     from kanachan.models.learned_games import LearnedGames, learned_text
 
     learned = {s: LearnedGames.of_card(s.policy.card, s.path) for s in subjects if s.policy is not None}
     without = list(learned.values()) if arguments.unseen else []
     held_out, predictions = _predictions(subjects, folder, arguments, baseline, without)
-    mixture = mixture_of(predictions.values(), held_out)
-    evaluations = {s: evaluated(s.objective, predictions[s], held_out, mixture) for s in predictions}
+    evaluations = {s: evaluated(s.objective, predictions[s], held_out) for s in predictions}
     comparisons = {
         s: compared(predictions[subjects[0]], predictions[s], held_out.game_B, held_out.starts, held_out.replicates)
         for s in predictions

@@ -3,18 +3,15 @@
 Shapes: B decisions, A candidates, R ranks, O orders of the seats, K outputs of a head.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
-from annotate.vocabulary import NUM_GRADES, Vocabulary
 from kanachan.config import StageName
-from kanachan.data.columns import Columns, token_value
-from kanachan.data.round_state import grades
+from kanachan.data.columns import Columns
 from kanachan.evaluation.baselines import actor_orders
 from kanachan.evaluation.bootstrap import Estimate, Floats, cluster_bootstrap, ratio_statistic
 from kanachan.evaluation.calibration import Bin, reliability, reliability_of_ranks
@@ -27,7 +24,7 @@ from kanachan.inference.policy import Policy
 from kanachan.models.seat_orders import SeatOrders
 from kanachan.objectives.objective import Objective
 from kanachan.objectives.rank import Rank
-from kanachan.objectives.targets import Results, final_rank, grading_delta
+from kanachan.objectives.targets import Results, final_rank
 
 _RANKS = "rank_probability/action"
 
@@ -55,7 +52,7 @@ class Evaluation:
     """imitation: `kanachan.evaluation.separate_questions.question_metrics`"""
     values: dict[str, dict[str, Estimate]] = field(default_factory=dict)
     """by predictor: `action` (given the action taken), `situation` (before it), `scores` (the baseline that sees only
-    scores and round), `mixture` (grading: the rank network's probabilities and the points of each rank)"""
+    scores and round)"""
     log_likelihood: dict[str, dict[str, Estimate]] = field(default_factory=dict)
     """log-likelihoods by predictor: `rank`, `order`, and of the order at the starts of rounds (`order/start`) and of
     last rounds (`order/last`)"""
@@ -90,46 +87,12 @@ def predictions_of(policy: Policy, columns: Columns, progress: Callable[[int], o
     return Predictions(concatenated(decisions), joined, concatenated(answers) if answers else None)
 
 
-def mixture_of(predictions: Iterable[Predictions], held_out: HeldOut) -> Floats | None:
-    """Computes the expected grading points [B] from the rank probabilities of the first network that predicts ranks and
-    the mean points of each rank. Returns None without such a network or a train split."""
-    of_ranks = [of_network.numbers[_RANKS] for of_network in predictions if _RANKS in of_network.numbers]
-    if not of_ranks or held_out.train is None:
-        return None
-    return (of_ranks[0] * points_of_ranks(held_out.train, held_out.columns, held_out.vocabulary)).sum(axis=1)
-
-
-def points_of_ranks(train: Columns, columns: Columns, vocabulary: Vocabulary) -> Floats:
-    """Returns the actor's grading points for each rank [B, R]: means over `train` by room, style and own grade, which
-    determine the points (on Mahjong Soul, the score also has a small effect). The means are thus the part of the
-    platform's table that occurs in `train`, for any platform. Seats must not be canonicalised."""
-    results = Results.of_columns(train, vocabulary)
-    rank_B, delta_B = final_rank(results).numpy(), grading_delta(results).numpy()
-    sparse, num_ranks = vocabulary.sparse, vocabulary.num_seats
-    shape = (sparse["room"].size * sparse["style"].size * NUM_GRADES, num_ranks)
-    cell_B = _case(train, vocabulary) * num_ranks + rank_B
-    count = np.bincount(cell_B, minlength=shape[0] * shape[1]).reshape(shape)
-    total = np.bincount(cell_B, delta_B, shape[0] * shape[1]).reshape(shape)
-    # A case without any game that ended with this rank gets the mean over all cases.
-    overall_R = total.sum(axis=0) / np.maximum(count.sum(axis=0), 1)
-    return np.where(count, total / np.maximum(count, 1), overall_R)[_case(columns, vocabulary)]
-
-
-def _case(columns: Columns, vocabulary: Vocabulary) -> NDArray[np.int64]:
-    """Returns a number [B] of each combination of room, style and own grade."""
-    room_B, style_B = (token_value(columns.sparse, vocabulary, block) for block in ("room", "style"))
-    own_grade_B = grades(columns, vocabulary)[np.arange(len(columns)), columns.seat]
-    return (room_B * vocabulary.sparse["style"].size + style_B) * NUM_GRADES + own_grade_B
-
-
-def evaluated(
-    objective: Objective, predictions: Predictions, held_out: HeldOut, mixture_B: Floats | None
-) -> Evaluation:
-    """Computes the metrics of a network's predictions. `mixture_B`: the result of `mixture_of`."""
+def evaluated(objective: Objective, predictions: Predictions, held_out: HeldOut) -> Evaluation:
+    """Computes the metrics of a network's predictions."""
     if isinstance(objective, Rank):
         metrics = _of_ranks(objective, predictions.numbers, held_out)
     elif objective.has_value:
-        metrics = _of_points(objective, predictions.numbers, held_out, mixture_B)
+        metrics = _of_points(objective, predictions.numbers, held_out)
     else:
         metrics = _of_choices(predictions, held_out)
     return Evaluation(
@@ -165,7 +128,7 @@ def _of_ranks(objective: Rank, numbers: dict[str, Floats], held_out: HeldOut) ->
     log_likelihood, less_scores = _log_likelihood(held_out, numbers, rank_BR, order_BO)
     less_chance = less_chance_of_ranks(log_likelihood["rank"]["action"], orders.num_seats)
     return {
-        "values": _values(held_out, numbers, {"scores": rank_BR @ objective.points_R.double().cpu().numpy()}),
+        "values": _values(held_out, numbers, rank_BR @ objective.points_R.double().cpu().numpy()),
         "log_likelihood": log_likelihood,
         "less_scores": less_scores,
         "reliability": _point_reliability(held_out, numbers) | _rank_reliability(held_out, numbers, rank_BR),
@@ -173,14 +136,9 @@ def _of_ranks(objective: Rank, numbers: dict[str, Floats], held_out: HeldOut) ->
     }
 
 
-def _of_points(
-    objective: Objective, numbers: dict[str, Floats], held_out: HeldOut, mixture_B: Floats | None
-) -> dict[str, Any]:
+def _of_points(objective: Objective, numbers: dict[str, Floats], held_out: HeldOut) -> dict[str, Any]:
     """Computes the metrics of points, which are judged by their squared error."""
-    of_others = {"scores": held_out.mean_by_scores(objective)}
-    if objective.has_point_table:
-        of_others["mixture"] = mixture_B
-    values = _values(held_out, numbers, of_others)
+    values = _values(held_out, numbers, held_out.mean_by_scores(objective))
     skill, less_chance = values["action"].get("skill"), values["action"]["explained_variance"]
     return {
         "values": values,
@@ -189,13 +147,11 @@ def _of_points(
     }
 
 
-def _values(
-    held_out: HeldOut, numbers: dict[str, Floats], of_others: Mapping[str, Floats | None]
-) -> dict[str, dict[str, Estimate]]:
-    """Computes how well the network and others predict the target; among the others is the baseline `scores`."""
-    predicted_B = {"action": numbers["action"], "situation": numbers.get("situation"), **of_others}
+def _values(held_out: HeldOut, numbers: dict[str, Floats], baseline_B: Floats | None) -> dict[str, dict[str, Estimate]]:
+    """Computes how well the network and the baseline, `scores`, predict the target."""
+    predicted_B = {"action": numbers["action"], "situation": numbers.get("situation"), "scores": baseline_B}
     return {
-        name: _value_estimates(held_out, value_B, numbers["target"], of_others["scores"])
+        name: _value_estimates(held_out, value_B, numbers["target"], baseline_B)
         for name, value_B in predicted_B.items()
         if value_B is not None
     }

@@ -17,8 +17,8 @@ WIDTH = 100
 _GAP = "  "
 MISSING = "-"
 PREDICTORS = {"action": "action taken", "situation": "situation only"}
-_OF_ALL = {"mixture": "ranks and their points", "scores": "scores and round only"}
-"""predictors that are the same for all networks of the stage"""
+_SCORES = "scores and round only"
+"""the predictor that is the same for all networks of the stage"""
 _LIKELIHOOD_TITLES = {
     "rank": "rank (1 of {num_ranks})",
     "order": "order (1 of {num_orders})",
@@ -200,9 +200,8 @@ def _value_table(evaluations: _Lettered) -> str:
             if predictor in evaluation.values
         ]
     first = next(iter(evaluations.values()))
-    rows += [
-        [label, *_value_cells(first, predictor)] for predictor, label in _OF_ALL.items() if predictor in first.values
-    ]
+    if "scores" in first.values:
+        rows.append([_SCORES, *_value_cells(first, "scores")])
     rows.append(["chance (the mean of all)", f"{0:.1f}", MISSING, MISSING])
     return table(header, rows)
 
@@ -231,7 +230,7 @@ def _likelihood_tables(evaluations: _Lettered, num_seats: int) -> list[str]:
             ]
         first = next(iter(evaluations.values()))
         if "scores" in first.log_likelihood["rank"]:
-            rows.append([_OF_ALL["scores"], *_likelihood_cells(first, "scores", whats)])
+            rows.append([_SCORES, *_likelihood_cells(first, "scores", whats)])
             rows += [
                 [f"{letter} {label}, minus scores".lstrip(), *_less_scores_cells(evaluation, predictor, whats)]
                 for letter, evaluation in evaluations.items()

@@ -66,9 +66,6 @@ class Objective(nn.Module, ABC):
     predicts_round_points: bool = False
     """whether the outputs are logits of the bins of the actor's points in the round, with which stages with a prior
     start"""
-    has_point_table: bool = False
-    """whether the target follows from the final rank; an evaluation then compares its prediction with rank
-    probabilities of another network times the mean grading points of each rank"""
     temperatures: tuple[str, ...] = ()
     """names that `calibratable` may return; without any, the stage predicts nothing that can be calibrated"""
     scale: float = 1.0

@@ -67,7 +67,6 @@ class Grading(ValueObjective):
     quantity = "grading points"
     meaning = "expected grading points"
     prediction_fields = {"scores": PredictionField(PER_CANDIDATE, meaning)}
-    has_point_table = True
     uses = ValueObjective.uses | {"prior", "target", "reward"}
     make_bins = HLGauss.of_grading_points
     scale = 100.0

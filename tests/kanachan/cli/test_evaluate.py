@@ -20,7 +20,6 @@ from kanachan.config import StageName
 from kanachan.data.batch import batch_of_annotations
 from kanachan.data.columns import columns_of_annotations
 from kanachan.evaluation.baselines import predicted_from_scores
-from kanachan.evaluation.evaluator import points_of_ranks
 from kanachan.inference.policy import Policy
 from kanachan.inference.reward_predictor import RewardPredictor
 from kanachan.objectives.stages import STAGES
@@ -146,21 +145,6 @@ def test_networks_and_scores_are_compared_on_the_same_decisions(entries: dict[St
             assert less["decisions"] == apart[predictor]["decisions"]
             assert less["low"] <= less["value"] <= less["high"]
     assert all(not entries[stage]["less_scores"] for stage in STAGES if stage != "rank")
-
-
-def test_grading_is_compared_with_the_points_expected_from_the_ranks(
-    weights: dict[StageName, Path], entries: dict[StageName, dict[str, Any]]
-) -> None:
-    points_BR = points_of_ranks(columns_of_annotations(TRAIN, V), columns_of_annotations(TEST, V), V)
-    errors = []
-    for i, prediction in enumerate(Policy.load(weights["rank"]).predictions(TEST)):
-        assert prediction.rank_probability is not None
-        probability_R = prediction.rank_probability[TEST[i].chosen]
-        expected = sum(p * points for p, points in zip(probability_R, points_BR[i], strict=True))
-        errors.append(abs(expected - target_of(TEST[i], "grading")))
-    mixture = entries["grading"]["values"]["mixture"]
-    assert mixture["mean_absolute_error"]["value"] == pytest.approx(sum(errors) / NUM_TEST, rel=1e-4)
-    assert all("mixture" not in entries[stage]["values"] for stage in ("round_delta", "rank"))
 
 
 @pytest.mark.parametrize("kind", ["shards", "lines"])
