@@ -95,13 +95,14 @@ def _converted(game: Game, file: str, conversion: Conversion, encode: Encode) ->
     """Returns the encoded annotations of a game, empty if it is skipped, and its report."""
     if conversion.num_players not in (None, game.vocabulary.num_seats):
         return b"", Report(notes=Counter([_OTHER_PLAYERS]))
-    if game.rounds and game.final_scores is None and not conversion.keeps_incomplete:
-        report = Report(games=1, notes=Counter([INCOMPLETE]))
-        report.leave_out(f"{file}: the whole game {game.id}: {game.incomplete}")
-        return b"", report
     seats = game.origin.seats_of(conversion.by) if conversion.by else None
     if seats == ():
         return b"", Report(notes=Counter([_NOT_BY if game.origin.has_names else _NO_NAMES]))
+    by = Counter([name for name in conversion.by if game.origin.seats_of((name,))])
+    if game.rounds and game.final_scores is None and not conversion.keeps_incomplete:
+        report = Report(games=1, notes=Counter([INCOMPLETE]), by=by)
+        report.leave_out(f"{file}: the whole game {game.id}: {game.incomplete}")
+        return b"", report
     grades_by_seat(conversion.grades, game.vocabulary.num_seats)  # raises ValueError if the option is wrong
     try:
         result = annotate_game(game, conversion.room, conversion.grades, conversion.writes_hidden, seats)
@@ -112,7 +113,7 @@ def _converted(game: Game, file: str, conversion: Conversion, encode: Encode) ->
         return b"", report
     report = Report(games=1, rounds=result.num_rounds, unknown=result.num_unknown, notes=Counter(result.notes))
     report.automatic, report.others = result.automatic, result.num_others
-    report.by = Counter([name for name in conversion.by if game.origin.seats_of((name,))])
+    report.by = by
     for text in result.left_out:
         report.leave_out(f"{file}: {text}", is_fault=text in result.faults)
     report.count(result.annotations, game.vocabulary)

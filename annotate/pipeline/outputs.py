@@ -19,6 +19,7 @@ from annotate.runtime.journal import RESTART
 Encode = Callable[[Sequence[Annotation], GameSummary | None], bytes]
 """encodes the annotations of one game, and its rounds, for `Output.write`; must be picklable, as other processes call
 it"""
+_SECONDS_BETWEEN_SAVES = 2.0
 
 
 class Output(ABC):
@@ -86,7 +87,7 @@ class TextOutput(Output):
     """A file of annotation lines, compressed according to its suffix. Each game is a frame or gzip member, so that all
     processes compress, and the file may be cut after any game."""
 
-    seconds_between_saves = 2.0
+    seconds_between_saves = _SECONDS_BETWEEN_SAVES
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -122,10 +123,11 @@ class TextOutput(Output):
         return {"size": self._file.tell()}
 
     def publish(self, saved: dict[str, Any]) -> None:
-        if not self._temporary.exists():  # an interrupted call has already moved it
+        if not self._temporary.exists() and self._path.exists():  # an interrupted call has already moved it
             return
+        self.close()
+        self.begin(saved)
         if saved["size"] == 0:
-            self.begin(saved)
             self.write(self.encode([], None))
         self.close()
         self._temporary.replace(self._path)
@@ -145,6 +147,7 @@ class StandardOutput(Output):
 
     name = "standard output"
     encode = staticmethod(encode_text)
+    seconds_between_saves = _SECONDS_BETWEEN_SAVES
 
     def write(self, data: bytes) -> None:
         sys.stdout.write(data.decode())

@@ -102,9 +102,10 @@ class _Run:
         assert self._saved is not None
         self._output.publish(self._saved)
         self._print_report()
+        where = "in any of the records" if self._conversion.shard.of == 1 else "in this share of the records"
         for name in self._conversion.by:
             if name not in self._report.by:
-                print(f"kanachan-annotate: warning: no player named {name} in any of the records", file=sys.stderr)
+                print(f"kanachan-annotate: warning: no player named {name} {where}", file=sys.stderr)
         self._discard()
         return self._report
 

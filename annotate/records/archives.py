@@ -92,29 +92,45 @@ class _DamagedTar(Exception):
     pass
 
 
+class _Tar(tarfile.TarFile):
+    """An archive that is read on after its end, as archives may be concatenated."""
+
+    has_ended = False
+    """whether the last block that was read marks the end of an archive"""
+
+
 class _Header(tarfile.TarInfo):
     """A member's header. A damaged one raises here; tarfile would treat it as the end of the archive."""
 
     @classmethod
     def fromtarfile(cls, archive: tarfile.TarFile) -> Self:
+        assert isinstance(archive, _Tar)
         try:
-            return super().fromtarfile(archive)
+            header = super().fromtarfile(archive)
         except tarfile.EOFHeaderError:  # type: ignore[attr-defined]
+            archive.has_ended = True
             raise
         except tarfile.HeaderError as error:
+            if archive.has_ended and isinstance(error, tarfile.EmptyHeaderError):  # type: ignore[attr-defined]
+                raise
             raise _DamagedTar("a member's header is damaged or missing") from error
+        archive.has_ended = False
+        return header
 
 
 def _of_tar(raw: IO[bytes], is_wanted: Callable[[str], bool]) -> Iterator[Member]:
     where, position = "at its start", 0
     try:
-        with tarfile.open(fileobj=decompressing(raw), mode="r|", tarinfo=_Header) as archive:
+        with _Tar.open(fileobj=decompressing(raw), mode="r|", tarinfo=_Header, ignore_zeros=True) as archive:
             while (info := archive.next()) is not None:
                 archive.members.clear()  # type: ignore[attr-defined]  # tarfile would store all of them
                 size, position = raw.tell() - position, raw.tell()
                 if info.size < 0:
                     raise _DamagedTar(f"by its header {info.name} has {info.size:,} bytes")
-                if not info.isfile() or not is_wanted(info.name):
+                if info.isdir() or not is_wanted(info.name):
+                    continue
+                if not info.isfile():
+                    yield Member(info.name, b"", size, "not a regular file; links in an archive are not followed")
                     continue
                 if info.size > LARGEST_MEMBER:
                     yield Member(info.name, b"", size, _too_large(info.size))

@@ -31,7 +31,7 @@ from annotate.records.mjai.dialects import is_mjai
 from annotate.records.mjai.reader import mjai_games
 from annotate.records.strict_json import parse_json
 from annotate.records.tenhou.json_reader import TENHOU_JSON_MEMBERS, tenhou_json_games
-from annotate.records.tenhou.xml_reader import read_tenhou_xml
+from annotate.records.tenhou.xml_reader import END_OF_LOG, read_tenhou_xml
 from annotate.runtime.files import DECOMPRESSION_ERRORS, compression_of, decompressing
 
 ACCEPTED = (
@@ -39,7 +39,7 @@ ACCEPTED = (
     "plain, gzip or zstd"
 )
 LARGEST_RECORD = 256 << 20
-"""largest decompressed size of a record, in bytes"""
+"""largest size of a record, in bytes, decompressed"""
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -187,14 +187,14 @@ def _decompressed(raw: IO[bytes]) -> bytes:
         raise ValueError("an archive where a record is expected: archives in archives are not read, unpack them first")
     compression = compression_of(raw.read(4))
     raw.seek(0)
-    if compression is None:
-        return raw.read().removeprefix(_BYTE_ORDER_MARK)
-    stream, data = decompressing(raw), bytearray()
+    stream, data = decompressing(raw) if compression else raw, bytearray()
     try:
         while piece := stream.read(1 << 20):
             data += piece
             if len(data) > LARGEST_RECORD:
-                raise ValueError(f"more than {LARGEST_RECORD >> 20} MiB when decompressed: split it")
+                raise ValueError(
+                    f"more than {LARGEST_RECORD >> 20} MiB{' when decompressed' if compression else ''}: split it"
+                )
     except EOFError:
         raise ValueError(f"the {compression} file is cut off: get it again") from None
     except DECOMPRESSION_ERRORS as error:
@@ -230,7 +230,9 @@ def _games(data: bytes, name: str, second_file: SecondFile) -> Iterable[Game | U
     if start.startswith(b"<"):
         if not start.startswith((b"<mjloggm", b"<?xml", b"<!--")):
             raise ValueError(f"not a game record: XML or HTML without <mjloggm>; accepted are {ACCEPTED}")
-        return [read_tenhou_xml(data.lstrip(), name)]
+        game, rest = read_tenhou_xml(data.lstrip(), name), data.partition(END_OF_LOG)[2]
+        is_several = rest.lstrip().startswith((b"{", b"["))
+        return [game, *([Unreadable("JSON after the XML of a game: store it in its own file")] if is_several else [])]
     try:
         text = data.decode()
     except UnicodeDecodeError:

@@ -93,32 +93,35 @@ def annotate_game(
     if writes_hidden and any(recorded.wall is None for recorded in game.rounds):
         report.notes.append("wall unknown: the hidden field holds hands alone")
     writer = ObservationEncoder(game.vocabulary, room, game.style, tuple(grades), writes_hidden, seats)
-    scores, grading_deltas = _end_of_game(game, report, room, grades)
-    end_of_game = game_part(scores, grading_deltas)
-    rounds: list[RoundSummary] = []
+    found: list[tuple[int, Replayed]] = []
     course = RoundSequence(game.rounds, game.style, {lost.place for lost in game.lost})
     for place, recorded in enumerate(game.rounds):
         try:
             with course.through(place):
                 replayed = _replay_under_any(recorded, game.rules, writer)
+            found.append((place, replayed))
         except Disagreement as error:
             report.left_out.append(f"{recorded.name}: {error}")
-            continue
         except Exception as error:  # a fault of this program costs only its round
             report.faults.append(f"{recorded.name}: {fault_of_ours(error)}")
             report.left_out.append(report.faults[-1])
-            continue
-        rounds.append(round_summary(recorded.events[0], replayed.results[0][1:]))
+    if not found:
+        return report
+    last_place, _ = found[-1]
+    scores, grading_deltas = _end_of_game(game, report, room, grades, last_place)
+    end_of_game = game_part(scores, grading_deltas)
+    rounds: list[RoundSummary] = []
+    for place, replayed in found:
+        rounds.append(round_summary(game.rounds[place].events[0], replayed.results[0][1:]))
         decisions = replayed.play.decisions
         annotations = [annotation_of(game.id, decision, replayed.results, end_of_game) for decision in decisions]
         report.rounds.append(ReplayedRound(place, annotations, replayed.wins))
         report.num_unknown += replayed.play.num_unknown
         report.automatic += replayed.play.automatic
         report.num_others += replayed.play.num_others
-    if not rounds:
-        return report
     try:
-        course.end(game.final_scores or final_scores(game.rounds[-1].events))
+        if game.final_scores is not None:
+            course.end(scores)
     except Disagreement as error:
         left_out = [*report.left_out, f"the whole game: {error}"]
         return ReplayResult(game.id, left_out=left_out, faults=report.faults, notes=list(game.notes))
@@ -133,13 +136,14 @@ def fault_of_ours(error: Exception) -> str:
 
 
 def _end_of_game(
-    game: Game, report: ReplayResult, room: int, grades: Sequence[int]
+    game: Game, report: ReplayResult, room: int, grades: Sequence[int], last_place: int
 ) -> tuple[Sequence[int], Sequence[int]]:
-    """Returns the final scores and the changes of grading points, by seat; adds notes on assumptions to `report`."""
+    """Returns the final scores and the changes of grading points, by seat; adds notes on assumptions to `report`.
+    `last_place`: index of the last round that was replayed."""
     scores = game.final_scores
     if scores is None:
         report.notes.append("end of the game missing: ranks and scores are those after its last whole round")
-        return final_scores(game.rounds[-1].events), [0] * game.vocabulary.num_seats
+        return final_scores(game.rounds[last_place].events), [0] * game.vocabulary.num_seats
     deltas = game.grading_deltas
     if deltas is None:
         is_known = has_mjsoul_points(room, game.style, game.vocabulary.num_seats)

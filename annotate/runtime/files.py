@@ -81,10 +81,15 @@ def name_where_disk_is_full(error: OSError, path: str) -> None:
 
 
 def require_folder(name: str | Path) -> None:
-    """Raises ValueError if the name is empty, or if the folder cannot be made because a file is in its place."""
+    """Raises ValueError if the name is empty or not UTF-8, or if the folder cannot be made because a file is in its
+    place."""
     if not str(name):
         raise ValueError("the name of the folder to write is empty")
     path = Path(name)
+    try:
+        str(path.absolute()).encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"{path.absolute()}: not UTF-8: choose a folder whose path is") from None
     file = next((path for path in (path, *path.parents) if path.exists() and not path.is_dir()), None)
     if file is not None:
         raise ValueError(f"{file}: a file; name an existing or a new folder")

@@ -75,6 +75,8 @@ def _run(arguments: argparse.Namespace) -> int:
         raise ValueError("--split needs --unpack; to name files as a split use --train, --validation, --test")
     if any(named.values()) and arguments.keep_splits:
         raise ValueError("--keep-splits keeps those of folders, but --train, --validation, --test set other splits")
+    if any(named.values()) and packing_of(arguments).fractions != Packing().fractions:
+        raise ValueError("--fractions has no effect with --train, --validation, --test; leave it out")
     if any(named.values()) and arguments.annotations:
         raise ValueError("files are either split by game, or named as splits: name all of them, or none")
     sources = named if any(named.values()) else tuple(arguments.annotations)

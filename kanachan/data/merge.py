@@ -41,7 +41,7 @@ class Merge:
         """counts of the packed data; counts of rounds only after `write`"""
 
     def write(self, folder: Path, sources: object, splits: object, more: Mapping[str, Any]) -> list[str]:
-        """Writes all shards and their card to `folder`, or one empty shard if there are no rows; returns the names of
+        """Writes all shards, or one empty shard if there are no rows, and their card to `folder`; returns the names of
         the written files. The other arguments belong to the description of the data's origin in every shard."""
         made = {
             "sources": sources,
@@ -56,7 +56,8 @@ class Merge:
             paths = self._write_all(folder, made)
         else:
             rows = pa.RecordBatch.from_pylist([], schema=schema(self._vocabulary))
-            paths = [write_shard(folder, SPLITS[0], 0, 1, rows, self._vocabulary, made)]
+            shards = [write_shard(folder, SPLITS[0], 0, 1, rows, self._vocabulary, made)]
+            paths = [*shards, self._write_card(folder, [Table("default", "", shards, {SPLITS[0]: 0})], made)]
         return [str(path.relative_to(folder)) for path in paths]
 
     def _write_all(self, folder: Path, made: dict[str, Any]) -> list[Path]:
@@ -65,9 +66,12 @@ class Merge:
         tables = [Table("default", "", shards, self.tally.rows)]
         if rounds:
             tables.append(Table(ROUNDS, f"{ROUNDS}/", rounds, self.tally.rounds))
+        return [*shards, *rounds, self._write_card(folder, tables, made)]
+
+    def _write_card(self, folder: Path, tables: Sequence[Table], made: dict[str, Any]) -> Path:
         card = folder / README_NAME
-        card.write_text(dataset_card(tables, self._vocabulary, made), encoding="utf-8")
-        return [*shards, *rounds, card]
+        card.write_text(dataset_card(tables, self._vocabulary, made), encoding="utf-8", errors="replace")
+        return card
 
     def _write_split(self, split: str, folder: Path, made: dict[str, Any]) -> list[Path]:
         num_shards = sum(1 for _ in self._ranges(split, self.tally.rows[split]))

@@ -21,9 +21,10 @@ from annotate.runtime.files import check_output, locking, require_exists, requir
 from annotate.runtime.signals import noting_stop_signals
 from annotate.vocabulary import Vocabulary, vocabulary_of_seats
 from kanachan.config import SPLITS
-from kanachan.data.columns import Columns, annotations_of_columns, game_key
+from kanachan.data.columns import Columns, annotations_of_columns, game_key, splitmix64
 from kanachan.data.merge import Merge
 from kanachan.data.pack_options import UNFINISHED, Packing, Tally
+from kanachan.data.round_columns import RoundColumns
 from kanachan.data.round_shards import open_rounds
 from kanachan.data.shard_file import open_shard_file
 from kanachan.data.shard_folder import ROUNDS, SELF_PLAY, names_in, require_no_shards, splits_in
@@ -70,6 +71,7 @@ def pack(
         vocabulary, splits = _write_runs(sources, runs, packing, keeps_splits)
         runs.games = splits.count()
         merge = Merge(runs, vocabulary, packing)
+        merge.tally.differing = splits.num_differing
         made = list(map(_made, paths)) if all(map(os.path.isdir, paths)) else []
         if isinstance(sources, dict):
             new = merge.write(temporary, {split: list(files) for split, files in sources.items()}, "by file", _by(made))
@@ -174,13 +176,25 @@ def _splits_of(game_B: NDArray[np.uint64], split: str, packing: Packing) -> NDAr
 
 
 def _add_rounds(path: str, split: str, runs: Runs, packing: Packing, splits: "_Splits", keeps_splits: bool) -> None:
-    """Adds the rounds in a folder of shards, except for games whose rounds were added before."""
+    """Adds the rounds in a folder of shards, except for games whose rounds were added before; counts games that had
+    other rounds before."""
     for its_split in splits_in(Path(path) / ROUNDS):
         rounds = open_rounds(path, its_split, verify=True)
-        rounds = rounds.take(~np.isin(rounds.game, splits.with_rounds))
-        splits.with_rounds = np.union1d(splits.with_rounds, rounds.game)
+        of_game, known = _hashes(rounds), splits.rounds
+        splits.num_differing += sum(found != known.get(game, found) for game, found in of_game.items())
+        rounds = rounds.take(~np.isin(rounds.game, np.fromiter(known, np.uint64)))
+        splits.rounds = of_game | known
         split_N = _splits_of(rounds.game, its_split if keeps_splits else split, packing)
         runs.add_rounds(rounds, split_N, vocabulary_of_seats(rounds.num_seats))
+
+
+def _hashes(rounds: RoundColumns) -> dict[int, int]:
+    """Returns a hash of the rounds of each game."""
+    games, starts = np.unique(rounds.game, return_index=True)
+    hash_N = np.zeros(len(rounds), np.uint64)
+    for numbers in np.concatenate([rounds.number[:, None], rounds.score, rounds.delta], axis=1).T:
+        hash_N = splitmix64(hash_N + numbers.astype(np.uint64))
+    return dict(zip(games.tolist(), np.add.reduceat(hash_N, starts).tolist(), strict=True))
 
 
 def _require_finished(folder: Path) -> None:
@@ -230,8 +244,10 @@ def _rows_of(
 class _Splits:
     def __init__(self) -> None:
         self._split_of_game: dict[int, int] = {}
-        self.with_rounds = np.zeros(0, np.uint64)
-        """games whose rounds were added"""
+        self.rounds: dict[int, int] = {}
+        """hash of the rounds of each game whose rounds were added"""
+        self.num_differing = 0
+        """number of games of which several folders have different rounds"""
 
     def note(self, path: str, game_B: NDArray[np.uint64], split_B: NDArray[np.intp], ids: Mapping[int, str]) -> None:
         """Records the splits of games; raises ValueError if a game is also in another split."""

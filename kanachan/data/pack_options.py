@@ -41,6 +41,8 @@ class Tally:
     """rows that were skipped because an equal row was packed before; not included in `rows`"""
     games: Counter[str] = field(default_factory=Counter)
     rounds: Counter[str] = field(default_factory=Counter)
+    differing: int = 0
+    """games of which several folders have different rounds; the first folder's are kept"""
 
     def report(self, program: str, folder: Path) -> None:
         """Prints a table, and warnings to standard error."""
@@ -57,6 +59,13 @@ class Tally:
         if repeated:
             print(
                 f"{program}: warning: {repeated:,} decisions are repetitions and were skipped (a game given twice?)",
+                file=sys.stderr,
+            )
+        if self.differing:
+            print(
+                f"{program}: warning: {self.differing:,} games have other rounds in one folder than in another (two "
+                "copies of a game, or two games with one id): the first rounds are kept, but the decisions of both; "
+                "annotate the records again without one of them",
                 file=sys.stderr,
             )
         print(f"{'split':<12}{'decisions':>14}{'games':>12}{'rounds':>12}")

@@ -24,7 +24,7 @@ from annotate.vocabulary import Vocabulary, vocabulary_named
 from kanachan.data.columns import Columns, Ragged, spans, token_value
 from kanachan.data.dataset_card import README_NAME, may_replace
 from kanachan.data.shard_file import MappedFile, array_of, open_shard_files, write_shard_file
-from kanachan.data.shard_folder import shards_of
+from kanachan.data.shard_folder import ROUNDS, shards_of
 
 RAGGED = ("sparse", "progression", "actions")
 PLAIN = ("game", "chosen", "numeric", "results")
@@ -82,6 +82,8 @@ def publish_shards(temporary: Path, new: Iterable[str], old: Iterable[str], fold
             path.replace(folder / name)
     for name in {*old} - {*new}:
         (folder / name).unlink(missing_ok=True)
+    if (folder / ROUNDS).is_dir() and not any((folder / ROUNDS).iterdir()):
+        (folder / ROUNDS).rmdir()
 
 
 def open_shards(

@@ -4,6 +4,7 @@ Rejects every line that `annotate.annotation.parse_line` rejects, with the same 
 have the hidden field, or none; its hands are stored, its wall is not.
 """
 
+import io
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -33,8 +34,8 @@ class _Refused(Exception):
 
 
 def read_blocks(path: str, progress: Callable[[int], object]) -> Iterator[tuple[int, bytes]]:
-    """Reads a text file (gzip, zstd or plain) or a plain pipe ("-" is standard input), some megabytes at a time. Yields
-    the number of the first line, from 1, and whole lines, each ended by a line feed. Calls `progress` with the number
+    """Reads a text file or a pipe ("-" is standard input), gzip, zstd or plain, some megabytes at a time. Yields the
+    number of the first line, from 1, and whole lines, each ended by a line feed. Calls `progress` with the number
     of bytes read from the file since the last call. Raises ValueError if a file is missing, cut off or detectably
     damaged, or has no line breaks."""
     if path != "-":
@@ -42,12 +43,9 @@ def read_blocks(path: str, progress: Callable[[int], object]) -> Iterator[tuple[
     if os.path.isdir(path):
         raise ValueError(f"{path}: a folder; annotations are expected: kanachan-pack --unpack makes them from shards")
     is_file = path != "-" and os.path.isfile(path)
-    # OSFile reads no pipes
-    raw = pa.OSFile(path) if is_file else pa.PythonFile(sys.stdin.buffer if path == "-" else open(path, "rb"), "r")
-    compression = None
-    if is_file:
-        with open(path, "rb") as file:
-            compression = compression_of(file.read(4))
+    file = io.BufferedReader(sys.stdin.buffer) if path == "-" else open(path, "rb")  # type: ignore[arg-type, type-var]
+    compression = compression_of(file.peek(4)[:4])
+    raw = pa.PythonFile(file, "r")
     stream = pa.CompressedInputStream(raw, compression) if compression else raw
     line, rest, reported = 1, b"", 0
     with closing(raw):

@@ -51,7 +51,7 @@ class _Reader:
             events = events_of_line(line)
         except ValueError as error:
             # a file that is still being written, or was cut off, ends in the middle of a line
-            self._is_cut_off = is_unended and self._draft is not None
+            self._is_cut_off = is_unended and self._draft is not None and self._draft.end is None
             if not self._is_cut_off:
                 if self._draft is not None:
                     self._draft.finish_draw()

@@ -53,14 +53,14 @@ _CONNECTIONS, _ENDS = ("UN", "BYE"), ("AGARI", "RYUUKYOKU")
 """elements that are read even if their round is lost: connections and final scores"""
 _RESUMED = re.compile(rf"<(?:{'|'.join(('INIT', *_CONNECTIONS, *_ENDS))})\b".encode())
 """elements at which reading resumes after malformed XML"""
-_ROOT = b"<mjloggm>"
+_ROOT, END_OF_LOG = b"<mjloggm>", b"</mjloggm>"
 
 
 def read_tenhou_xml(data: bytes, name: str) -> Game:
     """Reads one uncompressed mjlog document. The game's id is Tenhou's log name in the file's name, else a checksum of
     the content, so that no two games share an id. Raises ValueError if it is malformed or the game is not supported.
     """
-    before, end, rest = data.partition(b"</mjloggm>")
+    before, end, rest = data.partition(END_OF_LOG)
     if b"<mjloggm" in rest:
         raise ValueError("several games: one in each file is expected, or in each member of an archive")
     reader = _Reader(before + end)  # without data after the game, such as NULs

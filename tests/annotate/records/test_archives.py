@@ -104,15 +104,23 @@ def test_a_name_is_never_used_as_a_path_and_always_printable(tmp_path: Path) -> 
         assert names == ["!../../etc/a.json", "!/b.json", "!c\ufffd\ufffd.json"]
 
 
-def test_links_and_folders_in_a_tar_are_no_records(tmp_path: Path) -> None:
+def test_links_and_devices_in_a_tar_are_reported_and_never_followed(tmp_path: Path) -> None:
     path = tmp_path / "archive.tar"
     with tarfile.open(path, "w") as archive:
-        for kind in (tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.DIRTYPE, tarfile.CHRTYPE, tarfile.FIFOTYPE):
+        for kind in (tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.FIFOTYPE, tarfile.DIRTYPE):
             info = tarfile.TarInfo("link.json")
             info.type, info.linkname = kind, "/etc/passwd"
             archive.addfile(info)
-    ((name, problem),) = names_and_problems(path)
-    assert name == "" and problem is not None and "no file in this archive" in problem
+    found = names_and_problems(path)
+    assert [name for name, _ in found] == ["!link.json"] * 4
+    assert all(problem is not None and "not a regular file" in problem for _, problem in found)
+
+
+@pytest.mark.parametrize("compress", [bytes, gzip.compress, zstandard.compress])
+def test_concatenated_tars_are_read_to_the_end(compress: Callable[[bytes], bytes], tmp_path: Path) -> None:
+    path = tmp_path / "archive.tar"
+    path.write_bytes(b"".join(compress(tar_bytes({name: MJAI})) for name in NAMES))
+    assert names_and_problems(path) == [(f"!{name}", None) for name in NAMES]
 
 
 @pytest.fixture(scope="module")

@@ -177,6 +177,12 @@ def test_a_file_cut_off_within_a_line_keeps_whole_rounds() -> None:
     assert (len(game.rounds), game.incomplete) == (1, "the file is cut off; the record stops in East 2-0")
 
 
+def test_a_cut_off_line_after_the_end_of_a_game_is_reported() -> None:
+    whole = text(START_GAME, start_kyoku(), DRAW, END_KYOKU, {"type": "end_game"}, START_GAME)
+    game, problem = mjai_games(whole[:-9], "file")
+    assert isinstance(game, Game) and isinstance(problem, Unreadable) and problem.problem.startswith("line 6: ")
+
+
 def test_a_last_round_that_might_lack_a_second_winner_is_not_kept() -> None:
     assert all_readable(mjai_games(text(START_GAME, start_kyoku(), RON), "file"))[0].rounds == ()
     assert len(all_readable(mjai_games(text(START_GAME, start_kyoku(), DRAW), "file"))[0].rounds) == 1

@@ -62,6 +62,7 @@ def test_mjai_lines_that_mention_a_word_of_mahjong_soul_are_mjai(tmp_path: Path)
         (b'{"head": {"accounts": []}}', "the game itself (data) is missing"),
         (b'{"head": {"accounts": []', "JSON, perhaps of Mahjong Soul, cut off or damaged: "),
         (b'{"head": {"accounts": []}}\n' * 2, "of several games: store each in its own file"),
+        (MJLOG.read_bytes() + b'\n{"type": "start_game"}\n', "JSON after the XML of a game: store it in its own file"),
         (gzip.compress(MJAI.read_bytes(), mtime=0)[:-12], "the gzip file is cut off"),
         (gzip.compress(MJAI.read_bytes(), mtime=0)[:-8] + bytes(8), "the gzip file is damaged"),
         (gzip.compress(gzip.compress(MJAI.read_bytes())), "compressed twice: decompress it once and run again"),

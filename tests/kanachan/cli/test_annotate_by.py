@@ -83,6 +83,21 @@ def test_the_report_counts_the_choices_and_games_left_out(
     assert "warning: no player named 誰9 in any of the records" in report
 
 
+def test_incomplete_games_count_for_their_players_alone(
+    tmp_path: Path, written: Written, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written(record(tmp_path, FOUR_PLAYERS), "--by", "誰1")
+    for seed, name in ((2, b"\\u8ab01"), (3, b"nobody")):
+        whole = WRITERS["mjai"](simulated(seed, style=0)).replace(b"\\u8ab01", name)
+        (tmp_path / f"{seed}.json").write_bytes(b"".join(whole.splitlines(keepends=True)[:-9]))
+    capsys.readouterr()
+    written(str(tmp_path), "--by", "誰1")
+    report = capsys.readouterr().err
+    assert "games of 誰1 2\n" in report
+    assert "1 games: left out, as their end is not recorded" in report
+    assert "1 games: skipped, as no player has a name of --by" in report
+
+
 def test_explain_counts_only_the_decisions_that_are_written(
     tmp_path: Path, written: Written, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -62,6 +62,7 @@ REFUSALS = [
     ("pack lines.txt -o ''", "the name of the folder to write is empty"),
     ("pack lines.txt -o lines.txt --force", "lines.txt: a file; name an existing or a new folder"),
     ("pack shards -o out --keep-splits --fractions 0.5,0.5,0", "--fractions has no effect with --keep-splits"),
+    ("pack --train lines.txt -o out --fractions 0.5,0.5,0", "--fractions has no effect with --train"),
     ("pack --unpack shards -o out.txt --seed 5", "have no effect with --unpack"),
     ("simulate -o '' -n 1", "the name of the folder to write is empty"),
     ("simulate -o text.txt -n 1", "text.txt: a file; name an existing or a new folder"),

@@ -1,6 +1,7 @@
 import gzip
 import io
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -81,6 +82,16 @@ def test_compressed_files_and_other_line_breaks_are_read(tmp_path: Path) -> None
     for name in ("a.gz", "a.zst", "a.txt"):
         main([str(tmp_path / name), "-o", str(tmp_path / "shards"), "--force"])
         assert sorted(unpacked(tmp_path / "shards")) == sorted(map(with_key, ANNOTATIONS))
+
+
+@pytest.mark.parametrize("compress", [bytes, gzip.compress, zstandard.compress])
+def test_standard_input_may_be_compressed(
+    compress: Callable[[bytes], bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "".join(f"{format_line(a)}\n" for a in ANNOTATIONS).encode()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(compress(text))))
+    assert main(["-", "-o", str(tmp_path / "shards")]) == 0
+    assert sorted(unpacked(tmp_path / "shards")) == sorted(map(with_key, ANNOTATIONS))
 
 
 @pytest.mark.parametrize("name", ["a.txt", "a.gz", "a.zst", "-"])

@@ -1,5 +1,6 @@
 """Shards have the rounds of the records, whatever is merged."""
 
+import gzip
 from pathlib import Path
 
 import numpy as np
@@ -80,6 +81,21 @@ def test_rounds_of_merged_folders_are_copied_and_once_if_a_game_is_in_two_folder
     expected = annotated(tmp_path / "expected", records, *([] if keeps else options))
     for split in splits_in(expected):
         assert rounds_in(tmp_path / "found", split) == rounds_in(expected, split)
+
+
+def test_games_with_other_rounds_in_another_folder_are_counted(
+    records: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cut = tmp_path / "cut.jsonl"
+    cut.write_bytes(b"".join(gzip.decompress(records[0].read_bytes()).splitlines(keepends=True)[:-60]))
+    whole = annotated(tmp_path / "whole", records[:3])
+    parts = [str(whole), str(annotated(tmp_path / "part", [cut, records[1]], "--keep-incomplete")), str(whole)]
+    capsys.readouterr()
+    assert pack.main([*parts, "-o", str(tmp_path / "found"), "--keep-splits"]) == 0
+    assert "warning: 1 games have other rounds in one folder than in another" in capsys.readouterr().err
+    assert [rounds_in(tmp_path / "found", split) for split in splits_in(whole)] == [
+        rounds_in(whole, split) for split in splits_in(whole)
+    ]
 
 
 def test_shards_of_lines_have_no_rounds_and_opening_them_says_how_to_make_some(

@@ -145,6 +145,13 @@ def test_merged_parts_of_a_cluster_equal_the_shards_of_one_process(
     assert content(tmp_path / "shards") == content(packed)
 
 
+def test_a_part_without_decisions_replaces_shards_and_their_card(games: Path, tmp_path: Path) -> None:
+    for records, more in ((games, ()), (games / "bad.json", ("--force", "--shard", "1/2"))):
+        assert main([str(records), "--pack", str(tmp_path / "shards"), "-j", "1", *OPTIONS, *more]) == 0
+    assert sorted(path.name for path in (tmp_path / "shards").iterdir()) == ["README.md", "train-00000.arrow"]
+    assert "| train | 0 | 0 | 0 |" in (tmp_path / "shards" / "README.md").read_text()
+
+
 def test_games_that_are_in_several_parts_count_once(
     parts: list[str], packed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
