@@ -13,6 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from annotate.game.record import STICK
 from annotate.vocabulary import NUM_GRADES, Vocabulary
 from kanachan.data.batch import Batch, TokenLayout
 from kanachan.data.columns import ObservationColumns, token_value
@@ -59,9 +60,9 @@ class RoundState(NamedTuple):
         )
 
     @classmethod
-    def of_batch(cls, batch: Batch, layout: TokenLayout) -> "RoundState":
-        """Returns the states at decisions [B], with the seats of the record, whether or not the batch has rotated
-        them."""
+    def at_start_of(cls, batch: Batch, layout: TokenLayout) -> "RoundState":
+        """Returns the states at the starts of the rounds of decisions [B], with the seats of the record, whether or not
+        the batch has rotated them: before anyone paid for a riichi in the round."""
         names, num_seats = layout.vocabulary.numeric, layout.vocabulary.num_seats
         # the token of the deciding seat is never rotated
         shift_B = layout.table_value(batch.table_BS, "seat") - batch.seat_B
@@ -69,13 +70,14 @@ class RoundState(NamedTuple):
         number_BN = batch.numeric_BN.round().long()
         # no indexing by a list, which is copied to a GPU only after the GPU has finished all its work
         score_BS = torch.stack([number_BN[:, names.index(f"score_{seat}")] for seat in range(num_seats)], dim=1)
+        paid_BS = _riichi_paid(batch, layout)
         return cls(
-            score_XS=score_BS.gather(1, place_BS),
+            score_XS=(score_BS + STICK * paid_BS).gather(1, place_BS),
             grade_XS=layout.grades(batch.standing_BP2).gather(1, place_BS),
             wind_X=layout.table_value(batch.table_BS, "wind"),
             dealer_X=(layout.table_value(batch.table_BS, "round") + shift_B) % num_seats,
             honba_X=number_BN[:, names.index("honba")],
-            deposits_X=number_BN[:, names.index("deposits")],
+            deposits_X=number_BN[:, names.index("deposits")] - paid_BS.sum(dim=1),
             room_X=layout.table_value(batch.table_BS, "room"),
             style_X=layout.table_value(batch.table_BS, "style"),
         )
@@ -86,6 +88,23 @@ class RoundState(NamedTuple):
 
     def each(self, change: Callable[[Tensor], Tensor]) -> "RoundState":
         return RoundState(*map(change, self))
+
+
+def _riichi_paid(batch: Batch, layout: TokenLayout) -> Tensor:
+    """Returns whether each seat of the batch has paid for a riichi in the round [B, S]."""
+    discard, num_seats = layout.vocabulary.progression["discard"], layout.vocabulary.num_seats
+    offset_GE = batch.event_GE - (layout.event_first + discard.first)
+    is_riichi_GE = (offset_GE >= 0) & (offset_GE < discard.size) & (offset_GE % 2 == 1)  # the last factor of a discard
+    seat_S = torch.arange(num_seats, device=offset_GE.device)
+    declares_GES = is_riichi_GE[..., None] & (offset_GE[..., None] // (discard.size // num_seats) == seat_S)
+    num_events = offset_GE.shape[1]
+    place_GES = torch.arange(num_events, device=offset_GE.device)[:, None].where(declares_GES, num_events)
+    drawn = layout.vocabulary.sparse["drawn"]
+    offset_BT = batch.tile_BT - (layout.sparse_first + drawn.first)
+    has_drawn_B = ((offset_BT >= 0) & (offset_BT < drawn.size)).any(dim=1)
+    # while a seat may win on the last discard, a riichi with it is not paid
+    num_past_B = batch.seen_B - 1 + has_drawn_B.long()
+    return place_GES.amin(dim=1)[batch.group_B] < num_past_B[:, None]
 
 
 def grades(columns: ObservationColumns, vocabulary: Vocabulary) -> NDArray[np.int64]:

@@ -55,7 +55,7 @@ class Prior(nn.Module):
             return *self._outputs(batch, candidate_BAY, summary_BY), points
 
     def _outputs(self, batch: Batch, candidate_BAY: Tensor, summary_BY: Tensor) -> tuple[Tensor, Tensor]:
-        state = RoundState.of_batch(batch, self._layout)
+        state = RoundState.at_start_of(batch, self._layout)
         actor_B = self._layout.table_value(batch.table_BS, "seat")
         row_B = torch.arange(len(actor_B), device=actor_B.device)
         start = RewardOutput(*(output[row_B, actor_B, None] for output in self.network(state)))

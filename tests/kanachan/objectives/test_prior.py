@@ -4,15 +4,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.config import MODEL_SIZES, DataConfig, ObjectiveConfig, StageName, TrainConfig
-from kanachan.data.batch import Batch, TokenLayout, batch_of_annotations
+from kanachan.data.batch import Batch, TokenLayout, batch_of_annotations, batch_of_columns
 from kanachan.data.columns import columns_of_annotations
+from kanachan.data.round_columns import RoundIndex
+from kanachan.data.round_shards import open_rounds
 from kanachan.data.round_state import RoundState
+from kanachan.data.shards import open_shards
 from kanachan.inference.policy import Policy
 from kanachan.inference.reward_predictor import RewardPredictor
 from kanachan.models.transformer import Output
@@ -27,10 +31,23 @@ ANNOTATIONS = random_annotations(60, seed=3)
 COLUMNS = columns_of_annotations(ANNOTATIONS, FOUR_PLAYERS)
 
 
+def state_at_start() -> RoundState:
+    """The states without the sticks that were paid in the round, decision by decision."""
+    state = RoundState.of_observations(COLUMNS, FOUR_PLAYERS)
+    for row, annotation in enumerate(ANNOTATIONS):
+        has_drawn = any(FOUR_PLAYERS.sparse.block_of(token).name == "drawn" for token in annotation.sparse)
+        past = annotation.progression if has_drawn else annotation.progression[:-1]
+        events = [values for _, values in map(FOUR_PLAYERS.progression.describe, past)]
+        for seat in {values["seat"] for values in events if values.get("riichi")}:
+            state.score_XS[row, seat] += 1000
+            state.deposits_X[row] -= 1
+    return state
+
+
 def after_round(reward: Path, points_H: Tensor) -> Outcome:
     """The plain version: predictions for the deciding seats after rounds with the given points [B, H, …]."""
     predictor = RewardPredictor.load(reward)
-    network, state = predictor.network, RoundState.of_observations(COLUMNS, FOUR_PLAYERS)
+    network, state = predictor.network, state_at_start()
     row_B, seat_B = torch.arange(len(COLUMNS)), torch.from_numpy(COLUMNS.seat)
     outcomes = []
     for points in points_H:
@@ -81,10 +98,17 @@ def batch_of(actor_first: bool) -> Batch:
 
 
 @pytest.mark.parametrize("actor_first", [False, True], ids=["seats as recorded", "actor first"])
-def test_a_batch_has_the_round_states_of_its_decisions(actor_first: bool) -> None:
-    found = RoundState.of_batch(batch_of(actor_first), TokenLayout(FOUR_PLAYERS))
+def test_a_batch_has_the_starts_of_the_rounds_of_its_decisions(actor_first: bool, rule_games: Path) -> None:
+    shards, rounds = open_shards(rule_games, "train"), open_rounds(rule_games, "train")
+    columns = shards.gather(np.arange(len(shards)))
+    row_B = RoundIndex(rounds).rows_of(columns, FOUR_PLAYERS)
+    batch = batch_of_columns(columns, FOUR_PLAYERS, actor_first=actor_first)
+    assert (columns.numeric[:, FOUR_PLAYERS.numeric.index("deposits")] != rounds.deposits[row_B]).sum() > 100
     for name, ours, theirs in zip(
-        RoundState._fields, found, RoundState.of_observations(COLUMNS, FOUR_PLAYERS), strict=True
+        RoundState._fields,
+        RoundState.at_start_of(batch, TokenLayout(FOUR_PLAYERS)),
+        RoundState.of_rounds(rounds).at(torch.from_numpy(row_B)),
+        strict=True,
     ):
         assert torch.equal(ours, theirs), name
 
