@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from annotate.game.origin import Player, printable
 from annotate.game.record import Game
 from annotate.records.addresses import ReplayAddress, is_address, is_record_address, parse_address, seat_in
-from annotate.records.finding import IN_ARCHIVE, archive_of
+from annotate.records.finding import IN_ARCHIVE, archive_of, is_record_name
 from annotate.records.reading import Record, find_records, read_record, records_of, stem
 from annotate.replay.replay import annotate_game
 from annotate.runtime.arguments import CommandParser, add_force_option
@@ -106,6 +106,9 @@ def _review(arguments: argparse.Namespace) -> None:
         _locate(arguments, address)
     if arguments.output is None:
         arguments.output = _default_output(arguments.record, address)
+    for path in arguments.weights:
+        if is_record_name(path) and Path(path).is_file():
+            raise ValueError(f"{path}: one record is reviewed at a time; after it, weights are expected")
     require_policies(*arguments.weights)
     _check_outputs(arguments)
     game, record = _game(arguments.record, arguments.game)

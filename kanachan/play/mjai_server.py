@@ -4,8 +4,15 @@ import json
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TextIO
 
-from annotate.game.record import Event
-from annotate.records.mjai.dialects import ERROR, HELLO, NO_MOVES, Completion, events_of_line, require_red_fives
+from annotate.game.record import ENDS, Event
+from annotate.records.mjai.dialects import (
+    ERROR,
+    HELLO,
+    NO_MOVES,
+    Completion,
+    events_of_line,
+    require_red_fives,
+)
 from annotate.records.mjai.events import require_seats, seen_event
 
 if TYPE_CHECKING:
@@ -57,13 +64,22 @@ class Bot:
         elif kind == "start_kyoku":
             if not self._is_in_game:
                 raise ValueError("before any start_game")
-            self._player.start_round(seen_event(event, self._player.num_seats, self._completion))
+            self._player.start_round(self._seen(event))
         elif kind not in NO_MOVES:
-            if not self._player.is_in_round:
+            is_in_round = self._player.is_in_round
+            seen = self._seen(event)  # after an error too: the next round may start with the scores that follow
+            if not is_in_round:
                 raise ValueError("outside of a round, or after an error in it: start_kyoku or start_game expected")
-            seen = seen_event(event, self._player.num_seats, self._completion)
             return self._player.follow(seen, is_last and event.get("can_act") is not False)
         return None
+
+    def _seen(self, event: Event) -> Event:
+        try:
+            return seen_event(event, self._player.num_seats, self._completion)
+        except ValueError:
+            if event["type"] in ("reach_accepted", *ENDS):
+                self._completion.scores = None  # the next round must state them
+            raise
 
     def _start_game(self, event: Event) -> None:
         self._player.leave_round()

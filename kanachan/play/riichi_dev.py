@@ -37,6 +37,8 @@ class Arena:
         """the last event as text: a frame that is sent twice counts as one event"""
         self._answer: Event = {}
         """the bot's answer to the last event"""
+        self._drawn: object = None
+        """the last tile drawn"""
         self._sent: tuple[Any, str] = (None, "")
         """the last request's id, and the answer to that request"""
         self.num_events = 0
@@ -69,6 +71,7 @@ class Arena:
         self.num_events += 1
         if event.get("type") == "start_game":  # the numbers of its requests start again
             self._sent = (None, "")
+        self._drawn = event.get("pai") if event.get("type") == "tsumo" else self._drawn
         self._answer = self._bot.answer(json.dumps(event))
         if self._answer["type"] == "error":
             _report(f"{self._answer['message']}; until the next round, tiles are discarded as drawn")
@@ -83,14 +86,14 @@ class Arena:
         if not isinstance(options, list) or not options or not all(isinstance(each, dict) for each in options):
             _report(f"{REQUEST} {number} without {_OPTIONS}; it is not answered")
             return None
-        text = json.dumps({**chosen_option(self._answer, options), _ID: number}, separators=(",", ":"))
+        text = json.dumps({**chosen_option(self._answer, options, self._drawn), _ID: number}, separators=(",", ":"))
         self._sent = (number, text)
         return text
 
 
-def chosen_option(answer: Event, options: Sequence[Event]) -> Event:
+def chosen_option(answer: Event, options: Sequence[Event], drawn: object = None) -> Event:
     """Returns the server's option that matches the bot's answer. If there is none, returns the most probable candidate
-    of the answer that matches an option, else a pass, else the discard of the tile just drawn."""
+    of the answer that matches an option, else a pass, else the discard of the tile just drawn (`drawn`)."""
     meta = answer.get("meta", {})
     candidates, probability = meta.get("candidates", []), meta.get("probabilities") or meta.get("expected_points", [])
     ranked = sorted(zip(probability, range(len(candidates)), strict=True), reverse=True)
@@ -99,7 +102,10 @@ def chosen_option(answer: Event, options: Sequence[Event]) -> Event:
             if _is_same(wanted, option):  # an option may lack the actor, and whether the tile was just drawn
                 return {**{name: wanted[name] for name in ("actor", "tsumogiri") if name in wanted}, **option}
     order = ("none", "pass", "dahai")
-    return min(options, key=lambda o: (*(o.get("type") != name for name in order), not o.get("tsumogiri", False)))
+    return min(
+        options,
+        key=lambda o: (*(o.get("type") != name for name in order), not o.get("tsumogiri", o.get("pai") == drawn)),
+    )
 
 
 def _is_same(wanted: Event, option: Event) -> bool:

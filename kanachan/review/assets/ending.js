@@ -5,7 +5,10 @@ function decisionAtEnd(decision, { after, end }) {
   const table = structuredClone(decision.table);
   for (const event of after) {
     if (event.type === 'draw') table.left -= 1;
-    else if (event.type === 'discard') table.rivers[event.seat].push({ ...event, called: false });
+    else if (event.type === 'riichi') {
+      table.scores[event.seat] -= 1000;
+      table.deposits += 1;
+    } else if (event.type === 'discard') table.rivers[event.seat].push({ ...event, called: false });
     else if (event.source !== undefined && CALLS.includes(event.type)) table.rivers[event.source].at(-1).called = true;
   }
   table.hand = end.hands[table.seat].tiles;

@@ -92,10 +92,10 @@ function playersTable(model) {
     const differing = review.decisions.filter((decision) => isDifferent(decision, model)).length;
     return html('tr', { class: review.seat === data.seat ? 'current' : null },
       html('th', { scope: 'row' }, html('button', { class: 'link', 'data-focus': review.seat, onclick: () => switchTo(review.seat) }, seatName(review.seat))),
-      html('td', {}, rating === null ? '' : rating.toFixed(1)),
+      hasProbabilities(model) ? html('td', {}, rating === null ? '' : rating.toFixed(1)) : null,
       html('td', {}, t('figure.of', { number: differing, all: review.decisions.length })));
   });
-  const names = ['ending.player', 'figure.rating', 'figure.differing'];
+  const names = ['ending.player', hasProbabilities(model) ? 'figure.rating' : null, 'figure.differing'].filter(Boolean);
   return [html('thead', {}, html('tr', {}, names.map((name) => html('th', {}, t(name))))), html('tbody', {}, rows)];
 }
 

@@ -29,7 +29,7 @@ function hasProbabilities(model) {
 }
 
 function colourOf(model) {
-  return `model-${model % 6}`;
+  return `model-${model % 9}`;
 }
 
 // A network's name, by its prediction, in the language of the page.

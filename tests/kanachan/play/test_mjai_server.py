@@ -161,7 +161,7 @@ def bit_of(event: Event) -> int:
         ('{"type":"start_kyoku"}', "missing"),
         ('{"type":"start_game","names":["a","b","c"]}', "a game of 3 players: these weights play games of 4"),
         ('{"type":"start_game","id":3}', "seat 0"),
-        ('{"type":"what"}', "outside of a round"),
+        ('{"type":"what"}', "an unknown type of event"),
         ("\udcff", "not JSON"),
     ],
 )
@@ -186,6 +186,18 @@ def test_after_an_error_all_lines_are_refused_until_the_next_round(
     found = [answer["type"] for answer in answers(bot, received)]
     assert "error" not in found[:3] and set(found[3:]) == {"error"}
     assert "error" not in {answer["type"] for answer in answers(bot, [hidden_from(0, event) for event in second])}
+
+
+def test_after_an_error_the_scores_of_the_next_round_follow_from_the_payments(
+    weights: dict[StageName, Path], rounds: list[list[Event]]
+) -> None:
+    seen = []
+    for wrong in ([], [rounds[0][1]]):
+        bot = bot_of(weights["imitation"], 0)
+        bot._player.start_round = lambda start: seen.append(start["scores"])  # type: ignore[method-assign]
+        lines = [START, *(hidden_from(0, event) for event in [*rounds[0][:2], *wrong, *rounds[0][2:], rounds[1][0]])]
+        answers(bot, [{name: value for name, value in line.items() if name != "scores"} for line in lines])
+    assert seen == [rounds[0][0]["scores"], rounds[1][0]["scores"]] * 2
 
 
 @pytest.mark.records

@@ -223,3 +223,8 @@ def test_the_answer_is_always_one_of_the_options(
     answer: dict[str, Any], options: list[dict[str, Any]], expected: int
 ) -> None:
     assert options[expected].items() <= chosen_option(answer, options).items()
+
+
+def test_without_an_answer_the_drawn_tile_is_discarded_even_if_no_option_says_which_it_is() -> None:
+    options = [{"type": "dahai", "pai": pai} for pai in ("1m", "9p", "E")]
+    assert chosen_option({"type": "error", "message": ""}, options, "9p") == options[1]
