@@ -46,6 +46,9 @@ class RewardOutput(NamedTuple):
 class RewardNetwork(nn.Module):
     """A small network that predicts from the current round how the game ends."""
 
+    points_logit: Tensor
+    """log probabilities of bins of a seat's points in a round, over all rounds that it learned from"""
+
     def __init__(
         self, config: RewardConfig, vocabulary: Vocabulary, num_grading_outputs: int, num_points_outputs: int
     ) -> None:
@@ -62,8 +65,7 @@ class RewardNetwork(nn.Module):
         nn.init.zeros_(self.head.weight)
         nn.init.zeros_(self.head.bias)
         self.after_round = AfterRound(config.width, self.features, self.head.out_features)
-        self.points_logit = nn.Parameter(torch.zeros(num_points_outputs))
-        """logits of bins of a seat's points in a round, over all rounds"""
+        self.register_buffer("points_logit", torch.zeros(num_points_outputs))
 
     def forward(self, state: RoundState) -> RewardOutput:
         return self.averaged(self.views(state))

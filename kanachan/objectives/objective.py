@@ -168,7 +168,7 @@ class Objective(nn.Module, ABC):
     def _value_loss(self, output: Output, batch: Batch, target: Tensor, target_before: Tensor) -> dict[str, Tensor]:
         """Returns the loss and its parts: `cross_entropy` given the action taken, and `baseline`, the cross-entropy
         before the action, if its weight in the settings is not zero. With a prior, the loss includes the same loss of
-        the points of the round, with the part `round_points`."""
+        the points of the round, with the parts `round_points` and `round_points_baseline`."""
         loss, parts = self._both_losses(output.candidate_BAK, output.summary_BK, batch, target, target_before)
         if output.points is not None:
             results = Results.of_batch(batch, self.vocabulary)
@@ -176,6 +176,8 @@ class Objective(nn.Module, ABC):
             points, of_points = self._both_losses(*output.points, batch, target_BK, target_BK)
             loss = loss + points
             parts["round_points"] = of_points["cross_entropy"]
+            if "baseline" in of_points:
+                parts["round_points_baseline"] = of_points["baseline"]
         return {"loss": loss, **parts}
 
     def _both_losses(

@@ -5,7 +5,10 @@ Shapes: N rounds, X any leading dimensions, S seats, O orders of the seats, K bi
 
 from typing import NamedTuple
 
+import numpy as np
+import torch
 import torch.nn.functional as F
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from annotate.vocabulary import Vocabulary
@@ -15,6 +18,7 @@ from kanachan.models.reward_network import RewardNetwork, RewardOutput
 from kanachan.objectives.hl_gauss import HLGauss
 
 _GRADING_WEIGHT = 0.3  # weight of the loss of the grading points; the loss of the order of the seats has weight 1
+_LEAST = 1e-9  # probability of points that do not occur
 
 
 class Outcome(NamedTuple):
@@ -50,9 +54,9 @@ class RewardObjective(nn.Module):
         return {"loss": cross_entropy + _GRADING_WEIGHT * grading, **parts}
 
     def loss_after_round(self, network: RewardNetwork, start: RewardOutput, batch: RoundBatch) -> dict[str, Tensor]:
-        """Returns the loss of `network.after_round` and of `network.points_logit`, and its parts: `after_round`, the
-        divergence of the orders from their targets, `grading_after_round`, and `round_points`. All are means over the
-        rounds. `start`: the network's predictions, which this loss does not train."""
+        """Returns the loss of `network.after_round`, and its parts: `after_round`, the divergence of the orders from
+        their targets, and `grading_after_round`. All are means over the rounds. `start`: the network's predictions,
+        which this loss does not train."""
         start = RewardOutput(*map(Tensor.detach, start))
         change_NSY = network.after_round(network.features(batch.state), batch.delta_NS[..., None])[..., 0, :]
         output = start.plus(change_NSY)
@@ -62,11 +66,15 @@ class RewardObjective(nn.Module):
         grading_NSK = self.bins.smooth(batch.grading_NS.flatten()).view_as(start.grading_XSK)
         grading_NSK = start.grading_XSK.softmax(-1).roll(-1, 0).where(is_followed_N11, grading_NSK)
         orders, grading = _divergence(output.order_XSO, order_NSO), _divergence(output.grading_XSK, grading_NSK)
-        points_MK = self.round_bins.smooth(batch.delta_NS.flatten())
-        points = _divergence(network.points_logit.expand_as(points_MK), points_MK)
-        parts = {"after_round": orders, "grading_after_round": grading, "round_points": points}
-        parts = {name: part.detach() for name, part in parts.items()}
-        return {"loss": orders + _GRADING_WEIGHT * grading + points, **parts}
+        parts = {"after_round": orders.detach(), "grading_after_round": grading.detach()}
+        return {"loss": orders + _GRADING_WEIGHT * grading, **parts}
+
+    def points_logit(self, points_N: NDArray[np.int32]) -> Tensor:
+        """Returns the log probabilities [K] of the bins of points in a round."""
+        value_U, count_U = np.unique(points_N, return_counts=True)
+        mass_UK = self.round_bins.smooth(torch.from_numpy(value_U).float()).double()
+        mass_K = (torch.from_numpy(count_U)[:, None] * mass_UK).sum(dim=0)
+        return (mass_K / mass_K.sum()).clamp(min=_LEAST).log().float()
 
     def outcome(self, output: RewardOutput) -> Outcome:
         """Returns the prediction for every seat [X, S, …]."""

@@ -22,9 +22,9 @@ from kanachan.objectives.stages import REWARD, STAGES, trained_stages
 from kanachan.training.request_checks import (
     require_effect,
     require_init,
+    require_other_networks,
     require_policy,
     require_source,
-    require_teacher,
     sizes_of_init,
     warnings_of,
     with_possible_target,
@@ -224,7 +224,7 @@ def _requested(given: _Given) -> Request:
             raise ValueError(f"{out} already holds a run: continue it with --resume {out}, or choose another --output")
         return Request(_resumed(config, given, is_named=saved_file is not None), resume=True)
     require_init(config)
-    require_teacher(config)
+    require_other_networks(config)
     require_policy(config)
     return Request(config, resume=False, warnings=tuple(warnings_of(config, given.files)))
 

@@ -17,6 +17,7 @@ _PARTS = {
     "round_winner": "winner of the round",
     "grading_points": "grading points",
     "round_points": "points of the round",
+    "round_points_baseline": "points of the round, before the action",
     "after_round": "order after the round",
     "grading_after_round": "grading points after the round",
     "gradient": "policy gradient",

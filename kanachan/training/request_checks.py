@@ -15,6 +15,7 @@ from kanachan.objectives.stages import POLICY, REWARD, STAGES, previous_stage, r
 _PLAYING = ("imitation", POLICY)
 """stages whose networks predict action probabilities"""
 _NO_PROBABILITIES = "which has no probabilities of actions"
+_NO_OUTCOMES = "which predicts no outcomes of games"
 _LEAST_GAMES = 64
 """games an iteration of which 70 % fill a batch of stage reward"""
 _ALL = None
@@ -129,12 +130,14 @@ def require_init(config: TrainConfig) -> None:
         )
 
 
-def require_teacher(config: TrainConfig) -> None:
-    """Raises ValueError if the network of objective.teacher does not predict action probabilities."""
-    teacher = config.objective.teacher
-    if teacher is None or config.stage != _PLAYING[0]:  # other stages report that it has no effect
-        return
-    _require_stage("objective.teacher", teacher, _PLAYING, _NO_PROBABILITIES)
+def require_other_networks(config: TrainConfig) -> None:
+    """Raises ValueError if the network of objective.teacher does not predict action probabilities, or if those of
+    objective.prior and objective.reward do not predict outcomes of games."""
+    objective = config.objective
+    if config.stage == _PLAYING[0]:  # other stages report that it has no effect
+        _require_stage("objective.teacher", objective.teacher, _PLAYING, _NO_PROBABILITIES)
+    for setting, path in (("objective.prior", objective.prior), ("objective.reward", objective.reward)):
+        _require_stage(setting, path, (REWARD,), _NO_OUTCOMES)
 
 
 def require_policy(config: TrainConfig) -> None:
@@ -145,7 +148,7 @@ def require_policy(config: TrainConfig) -> None:
     num_seats, policy = vocabulary_of(config.init).num_seats, config.policy
     if policy.utility == "ranks" and len(policy.points) != num_seats:
         raise ValueError(f"policy.points={list(policy.points)}: {num_seats} points are needed, one for each rank")
-    _require_stage("policy.reward", policy.reward, (REWARD,), "which predicts no outcomes of games")
+    _require_stage("policy.reward", policy.reward, (REWARD,), _NO_OUTCOMES)
     _require_stage("policy.magnet", policy.magnet, _PLAYING, _NO_PROBABILITIES)
     for setting, path in (("policy.reward", policy.reward), ("policy.magnet", policy.magnet)):
         if path is not None and (theirs := vocabulary_of(path).num_seats) != num_seats:

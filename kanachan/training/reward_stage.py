@@ -20,7 +20,9 @@ def open_data(config: TrainConfig, devices: Devices) -> DataSource:
 
 
 def make_learner(config: TrainConfig, devices: Devices, data: DataSource, steps: int, *, is_resumed: bool) -> Learner:
+    assert isinstance(data, RoundSource)
     network, objective = build_reward_predictor(config.reward, data.vocabulary)
+    network.points_logit.copy_(objective.points_logit(data.train_points))
     module = RewardModule(network, objective, config.optim, steps, config.run.log_every)
     return Learner(module, "network from scratch", samples="games")
 

@@ -57,6 +57,11 @@ class RoundSource:
         is_own = SELF_PLAY in self._shard["made"]
         return keys_of_games([] if is_own else [self._rounds["train"].game])
 
+    @property
+    def train_points(self) -> NDArray[np.int32]:
+        """The points of the seats in all rounds to train on [N, S]."""
+        return self._rounds["train"].delta
+
     def train_batches(self, share: Share) -> "RoundLoader":
         identity = {"rows": len(self._rounds["train"]), "checksum": self._checksum}
         return RoundLoader(self._rounds["train"], self._games["train"], self.config, self.seed, share, identity)

@@ -74,7 +74,10 @@ REFUSALS = [
     ("pack empty -o out", "holds no shards"),
     ("pack lines.txt three.txt -o out", "three.txt:1: "),
     ("pack lines.txt hidden.txt -o out", "hidden.txt: hidden hands here, but none before"),
-    (f"{TRAIN} grading --data.path shards --objective.prior rank", "--objective.prior null trains without one"),
+    (
+        f"{TRAIN} grading --data.path shards --objective.prior rank",
+        "which predicts no outcomes of games",
+    ),
     (f"{TRAIN} imitation --data.path shards --objective.hidden_hands 1", "train-00000.arrow: holds no hidden hands"),
     (f"{TRAIN} rank --data.path shards --optim.optimizer muon --run.strategy zero1", "use --run.strategy ddp, or"),
     (f"{TRAIN} rank --data.path shards --optim.average 0.9 --run.strategy zero3", "optim.average needs whole weights"),

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.config import RewardConfig
 from kanachan.data.round_batch import Games, RoundBatch
-from kanachan.objectives.reward import build_reward_predictor
+from kanachan.objectives.reward import RewardObjective, build_reward_predictor
 from tests.support.random_rounds import random_rounds
 
 ROUNDS = random_rounds(games=3, seed=0)
@@ -52,4 +52,11 @@ def test_the_loss_after_a_round_does_not_train_the_prediction_at_its_start() -> 
     batch = batch_of_games()
     objective.loss_after_round(network, network(batch.state), batch)["loss"].backward()
     trained = {name.split(".")[0] for name, parameter in network.named_parameters() if parameter.grad is not None}
-    assert trained == {"after_round", "points_logit"}
+    assert trained == {"after_round"}
+
+
+def test_the_points_of_all_rounds_are_their_mean_smoothed_counts() -> None:
+    objective = RewardObjective()
+    points = np.array([[8000, -8000, 0, 0], [1000, 1000, -1000, -1000], [0, 0, 0, 0]], np.int32)
+    plain_K = objective.round_bins.smooth(torch.from_numpy(points.ravel()).float()).mean(dim=0)
+    torch.testing.assert_close(objective.points_logit(points).exp(), plain_K, rtol=1e-4, atol=1e-6)

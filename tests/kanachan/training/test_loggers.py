@@ -27,6 +27,7 @@ LENGTH = ("--run.steps", "4", "--run.validation_interval", "64", "--run.checkpoi
 WHOLE = ("--data.validation_batch", "64", "--run.validate_batches", "null")
 BOTH = ("loss", "cross_entropy")
 OF_VALUES = ("baseline",)
+OF_PRIORS = ("round_points", "round_points_baseline")
 KINDS = tuple(kind for kind in ALL_KINDS if kind != "kita")
 COSTS = ("samples_per_second", "tokens_per_second", "flops_per_second", "data_wait", "memory_peak_gb")
 
@@ -102,7 +103,7 @@ def expected(stage: StageName) -> set[str]:
     """Every curve of a stage."""
     is_imitation = stage == "imitation"
     has_prior = stage in ("rank", "grading")
-    parts = (*BOTH, *(() if is_imitation else OF_VALUES), *(("round_points",) if has_prior else ()))
+    parts = (*BOTH, *(() if is_imitation else OF_VALUES), *(OF_PRIORS if has_prior else ()))
     names = {f"{split}/{part}" for split in ("train", "validation") for part in parts}
     names |= {f"train/{cost}" for cost in COSTS}
     names |= {"train/samples", "train/learning_rate", "train/skipped_steps", "validation/top1", "validation/rows"}
