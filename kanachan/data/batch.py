@@ -142,6 +142,8 @@ class Batch:
     """targets, never inputs; None in live play"""
     varlen: VarlenLayout | None = None
     """the layout of the concatenated rows, if there is one (`with_varlen_layout`)"""
+    paid_BS: Tensor | None = None
+    """bool: whether each seat has paid for a riichi in the round; None: as the events tell (`riichi_paid`)"""
 
     def __len__(self) -> int:
         return len(self.table_BS)

@@ -70,7 +70,7 @@ class RoundState(NamedTuple):
         number_BN = batch.numeric_BN.round().long()
         # no indexing by a list, which is copied to a GPU only after the GPU has finished all its work
         score_BS = torch.stack([number_BN[:, names.index(f"score_{seat}")] for seat in range(num_seats)], dim=1)
-        paid_BS = _riichi_paid(batch, layout)
+        paid_BS = riichi_paid(batch, layout) if batch.paid_BS is None else batch.paid_BS
         return cls(
             score_XS=(score_BS + STICK * paid_BS).gather(1, place_BS),
             grade_XS=layout.grades(batch.standing_BP2).gather(1, place_BS),
@@ -90,8 +90,8 @@ class RoundState(NamedTuple):
         return RoundState(*map(change, self))
 
 
-def _riichi_paid(batch: Batch, layout: TokenLayout) -> Tensor:
-    """Returns whether each seat of the batch has paid for a riichi in the round [B, S]."""
+def riichi_paid(batch: Batch, layout: TokenLayout) -> Tensor:
+    """Returns whether each seat of a batch with all events has paid for a riichi in the round [B, S]."""
     discard, num_seats = layout.vocabulary.progression["discard"], layout.vocabulary.num_seats
     offset_GE = batch.event_GE - (layout.event_first + discard.first)
     is_riichi_GE = (offset_GE >= 0) & (offset_GE < discard.size) & (offset_GE % 2 == 1)  # the last factor of a discard

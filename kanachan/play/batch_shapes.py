@@ -13,10 +13,12 @@ import torch
 from numpy.typing import NDArray
 
 from annotate.annotation import Observation
-from kanachan.data.batch import padded
+from kanachan.data.batch import collate, padded
 from kanachan.data.columns import columns_of_observations
+from kanachan.data.round_state import riichi_paid
 from kanachan.inference.policy import Policy
 from kanachan.models.kv_cache import IncrementalBatch
+from kanachan.models.weights import PRIOR_KEY
 
 _MOST_TILES = 19  # 14 in the hand, 5 indicators
 _MOST_CANDIDATES = 64
@@ -72,6 +74,10 @@ def batches_of_shape(rows: Sequence[CachedRow], shape: Shape, policy: Policy) ->
     new_B, start_B = columns.progression.lengths, np.array([row.start for row in rows])
     event_BE = padded(columns.progression.values.astype(np.int32) + layout.event_first, new_B, shape.new)
     candidate_BA = padded(columns.actions.values.astype(np.int32) + 1, columns.actions.lengths, shape.candidates)
+    paid_BS: NDArray[np.bool_] | None = None
+    if PRIOR_KEY in policy.card:  # the new events alone do not tell
+        whole = policy.ordered(columns_of_observations([row.observation for row in rows], policy.vocabulary))
+        paid_BS = riichi_paid(collate(whole, layout), layout).numpy()
     slot_B, numeric_BN = np.array([row.slot for row in rows]), columns.numeric.astype(np.float32)
     for first in range(0, len(rows), shape.rows):
 
@@ -88,6 +94,7 @@ def batches_of_shape(rows: Sequence[CachedRow], shape: Shape, policy: Policy) ->
             seen_B=part(start_B + new_B),
             candidate_BA=part(candidate_BA),
             seat_B=part(columns.seat),
+            paid_BS=None if paid_BS is None else part(paid_BS),
             slot_B=part(slot_B),
             start_B=part(start_B),
             num_seen=shape.seen,

@@ -23,6 +23,7 @@ from kanachan.play.match import GameResult, Match, default_format
 from kanachan.play.policy_agent import PolicyAgent
 from kanachan.play.rollout import BatchedGames
 from tests.support.matches import Requests, Watched, mjai
+from tests.support.tiny_rewards import written_reward
 from tests.support.tiny_weights import written
 
 INT8 = ("int8",) if find_spec("onnxruntime") else ()  # the extra `onnx`
@@ -54,7 +55,14 @@ def _names(folder: Path, vocabulary: Vocabulary) -> Names:
         "absolute seats": str(written(folder / "absolute", actor_first=False, vocabulary=vocabulary)),
         "mjai": mjai(),
         "int8": f"{imitation}:int8",
+        "grading": str(
+            written(folder / "grading", "grading", vocabulary=vocabulary, prior=str(_reward(folder, vocabulary)))
+        ),
     }
+
+
+def _reward(folder: Path, vocabulary: Vocabulary) -> Path:
+    return written_reward(folder / "reward.safetensors", vocabulary=vocabulary)
 
 
 def played(
@@ -152,6 +160,7 @@ def plain_policy(name: str) -> Policy:
         ("greedy", V, False, 1e-4, 1e-5),
         ("greedy", V, True, 0.5, 0.05),
         ("greedy", V3, False, 1e-4, 1e-5),
+        ("grading", V, False, 0.02, 0.002),
         *((kind, vocabulary, False, 0.05, 0.005) for kind in INT8 for vocabulary in (V, V3)),
     ],
 )
