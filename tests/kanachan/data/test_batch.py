@@ -10,7 +10,7 @@ from tests.support.random_annotations import altered, random_annotations
 
 V = FOUR_PLAYERS
 LAYOUT = TokenLayout(V)
-INPUTS = [name for name in Batch.__slots__ if name not in ("varlen", "labels")]
+INPUTS = [name for name in Batch.__slots__ if name not in ("varlen", "labels", "paid_BS")]
 
 
 def slow_row(annotation: Annotation) -> dict[str, list]:
