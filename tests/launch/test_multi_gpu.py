@@ -89,6 +89,7 @@ def test_a_run_is_restarted_when_one_of_its_processes_was_killed(machine: Path, 
     assert (run / "weights.safetensors").is_file()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="only Linux lists processes in /proc")
 def test_the_other_processes_end_with_the_first_one(machine: Path, shards: Path) -> None:
     run = machine / "run"
