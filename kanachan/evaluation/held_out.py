@@ -65,7 +65,7 @@ class HeldOut:
 
     def mean_by_scores(self, objective: Objective) -> Floats | None:
         """Returns the baseline's prediction [B] of the target of a stage with points; None without a baseline."""
-        if objective.stage == "grading":
+        if "prior" in objective.uses:  # a reward predictor predicts the target
             return self._outcome.grading_points.double().numpy()
         if self.train is None:
             return None
