@@ -29,7 +29,7 @@ from tests.support.tiny_weights import written
 
 NUM_TRAIN, NUM_TEST = 150, 90
 TRAIN, TEST = random_annotations(NUM_TRAIN, seed=0), random_annotations(NUM_TEST, seed=2)
-DRAWS = ["--bootstrap", "20"]
+DRAWS = ["--bootstrap", "200"]
 VALUE_STAGES: tuple[StageName, ...] = ("round_delta", "rank", "grading")
 
 
