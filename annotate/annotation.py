@@ -13,6 +13,8 @@ from annotate.vocabulary import TABLE, VOCABULARIES, Vocabulary
 FIELDS = ("game", "sparse", "numeric", "progression", "actions", "chosen", "results")
 HIDDEN = "hidden"
 _ALL_FIELDS = (*FIELDS, HIDDEN)
+_MOST_ACTIONS = 256
+_LARGEST = 2**31 - 1
 
 
 class Observation(NamedTuple):
@@ -113,6 +115,7 @@ def check(annotation: Annotation, vocabulary: Vocabulary) -> None:
             f"field 5 (chosen) is {annotation.chosen}, outside the {len(observation.actions)} possible actions"
         )
     _check_length(6, "results", annotation.results, len(vocabulary.results))
+    _check_numbers(6, "results", annotation.results)
     _check_results(annotation.results, vocabulary)
     if annotation.hidden is not None:
         _check_hidden(annotation.hidden, vocabulary)
@@ -124,6 +127,7 @@ def check_observation(observation: Observation, vocabulary: Vocabulary) -> None:
     _check_tokens(3, "progression", observation.progression, vocabulary.progression.size)
     _check_tokens(4, "actions", observation.actions, vocabulary.action.size)
     _check_length(2, "numeric", observation.numeric, len(vocabulary.numeric))
+    _check_numbers(2, "numeric", observation.numeric)
     if any(a >= b for a, b in pairwise(observation.sparse)):
         raise ValueError("field 1 (sparse) is not strictly ascending: a token is repeated or out of order")
     _check_places(observation.sparse, vocabulary)
@@ -135,8 +139,10 @@ def check_observation(observation: Observation, vocabulary: Vocabulary) -> None:
         )
     if any(a >= b for a, b in pairwise(observation.actions)):
         raise ValueError("field 4 (actions) is not strictly ascending")
-    if len(observation.actions) < 2:
-        raise ValueError(f"field 4 (actions) has {len(observation.actions)} elements: a decision needs at least 2")
+    if not 2 <= len(observation.actions) <= _MOST_ACTIONS:
+        raise ValueError(
+            f"field 4 (actions) has {len(observation.actions)} elements: a decision has 2 to {_MOST_ACTIONS}"
+        )
 
 
 def _check_places(sparse: tuple[int, ...], vocabulary: Vocabulary) -> None:
@@ -177,6 +183,12 @@ def _check_tokens(number: int, name: str, tokens: tuple[int, ...], size: int) ->
     for position, token in enumerate(tokens):
         if not 0 <= token < size:
             raise ValueError(f"field {number} ({name}), element {position}: {token} is not in 0 ... {size - 1}")
+
+
+def _check_numbers(number: int, name: str, values: tuple[int, ...]) -> None:
+    for position, value in enumerate(values):
+        if not -_LARGEST - 1 <= value <= _LARGEST:
+            raise ValueError(f"field {number} ({name}), element {position}: {value} is beyond 32 bits")
 
 
 def _check_length(number: int, name: str, values: tuple[int, ...], length: int) -> None:

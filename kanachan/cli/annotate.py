@@ -25,8 +25,10 @@ from annotate.runtime.terminal import require_positive, run_cleanly
 from annotate.vocabulary import NUMS_OF_SEATS, Vocabulary, vocabulary_of_seats
 from annotate.words import describe
 from kanachan.cli.options import add_assumptions
-from kanachan.data.pack_options import UNFINISHED, Packing, add_options, packing_of
+from kanachan.data.pack_options import Packing, add_options, packing_of
 
+JOURNAL = ".kanachan-annotate.part/journal"
+"""in a folder of shards"""
 _MOST_SOURCES = 20
 _LONGEST_LINE = 1 << 20  # of annotations, in characters; a record may be one line of any length
 
@@ -52,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             options.shard,
             options.keep_incomplete,
             options.players,
-            by=options.by,
+            by=tuple(options.by),
         )
         if options.pack is None and packing_of(options) != Packing():
             raise ValueError("--fractions, --rows-per-shard and --seed have an effect only with --pack; leave them out")
@@ -82,6 +84,8 @@ def _explain(conversion: Conversion, number: int) -> str:
         raise ValueError("--explain needs one file, or one member of an archive, such as archive.zip!folder/game.xml")
     record = records[0]
     if record.data is None and _holds_annotations(record.name):
+        if conversion != Conversion(conversion.paths, conversion.room, conversion.grades):
+            raise ValueError(f"{record.name}: holds annotations, on which options about records have no effect")
         with reading_text(record.name) as text:
             return _described(record.name, text, number)
     _, games, report = annotate_record(record, conversion, encode_text)
@@ -243,7 +247,7 @@ def _shards(options: argparse.Namespace) -> tuple[Output, Vocabulary]:
     vocabulary = _vocabulary(options)
     output = ShardOutput(
         folder,
-        UNFINISHED,
+        JOURNAL,
         packing,
         sources,
         vocabulary,

@@ -20,7 +20,7 @@ from kanachan.data.dataset_card import README_NAME, Table, dataset_card
 from kanachan.data.pack_options import Packing, Tally
 from kanachan.data.round_columns import concatenated
 from kanachan.data.round_shards import rounds_of_rows, write_rounds
-from kanachan.data.shard_folder import ROUNDS
+from kanachan.data.shard_folder import MOST_SHARDS, ROUNDS
 from kanachan.data.shards import schema, write_shard
 from kanachan.data.sorted_runs import Runs
 
@@ -75,6 +75,10 @@ class Merge:
 
     def _write_split(self, split: str, folder: Path, made: dict[str, Any]) -> list[Path]:
         num_shards = sum(1 for _ in self._ranges(split, self.tally.rows[split]))
+        if num_shards > MOST_SHARDS:
+            raise ValueError(
+                f"--rows-per-shard {self._rows_per_shard}: {num_shards:,} shards of a split; give more rows"
+            )
         ranges = self._ranges(split, self.tally.rows[split])
         paths = []
         bar = tqdm(ranges, total=num_shards, desc=f"writing {split}", unit="shard", disable=None)

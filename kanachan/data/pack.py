@@ -6,8 +6,9 @@
 import os
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -16,18 +17,18 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from annotate.annotation import format_line
+from annotate.annotation import FIELDS, HIDDEN, format_line
 from annotate.runtime.files import check_output, locking, require_exists, require_folder, writing_text
 from annotate.runtime.signals import noting_stop_signals
 from annotate.vocabulary import Vocabulary, vocabulary_of_seats
 from kanachan.config import SPLITS
 from kanachan.data.columns import Columns, annotations_of_columns, game_key, splitmix64
 from kanachan.data.merge import Merge
-from kanachan.data.pack_options import UNFINISHED, Packing, Tally
+from kanachan.data.pack_options import Packing, Tally
 from kanachan.data.round_columns import RoundColumns
 from kanachan.data.round_shards import open_rounds
 from kanachan.data.shard_file import open_shard_file
-from kanachan.data.shard_folder import ROUNDS, SELF_PLAY, names_in, require_no_shards, splits_in
+from kanachan.data.shard_folder import ROUNDS, SELF_PLAY, names_in, require_finished, require_no_shards, splits_in
 from kanachan.data.shards import LOG_PROBABILITY, open_shards, publish_shards
 from kanachan.data.sorted_runs import Runs, keyed, splits_of_games
 from kanachan.data.text import mixed_hidden, parse_block, read_blocks, vocabulary_of_block
@@ -63,15 +64,19 @@ def pack(
             raise ValueError(f"{path}: not a folder of shards, but --keep-splits needs one")
     if list(paths).count("-") > 1:
         raise ValueError("-: standard input can be read only once")
-    _require_finished(folder)
+    require_finished(folder)
     if not force:
         require_no_shards(folder)
     old = names_in(folder)
+    has_hidden = [_has(path, HIDDEN) for path in paths]
+    optional = (HIDDEN,) * all(has_hidden) + (LOG_PROBABILITY,) * all(_has(path, LOG_PROBABILITY) for path in paths)
     with _temporary_folder(folder) as temporary, closing(Runs(temporary, packing.rows_per_shard)) as runs:
-        vocabulary, splits = _write_runs(sources, runs, packing, keeps_splits)
+        vocabulary, splits = _write_runs(sources, runs, packing, keeps_splits, optional)
         runs.games = splits.count()
         merge = Merge(runs, vocabulary, packing)
         merge.tally.differing = splits.num_differing
+        if any(has_hidden) and not all(has_hidden):
+            merge.tally.unhidden = paths[has_hidden.index(False)]
         made = list(map(_made, paths)) if all(map(os.path.isdir, paths)) else []
         if isinstance(sources, dict):
             new = merge.write(temporary, {split: list(files) for split, files in sources.items()}, "by file", _by(made))
@@ -120,7 +125,11 @@ def _temporary_folder(folder: Path) -> Iterator[Path]:
 
 
 def _write_runs(
-    sources: Sequence[str] | dict[str, tuple[str, ...]], runs: Runs, packing: Packing, keeps_splits: bool
+    sources: Sequence[str] | dict[str, tuple[str, ...]],
+    runs: Runs,
+    packing: Packing,
+    keeps_splits: bool,
+    optional: Collection[str],
 ) -> tuple[Vocabulary, "_Splits"]:
     named = sources if isinstance(sources, dict) else {"": tuple(sources)}
     paths = [(split, path) for split in named for path in named[split]]
@@ -128,12 +137,11 @@ def _write_runs(
     splits = _Splits()
     vocabulary: Vocabulary | None = None
     hidden: bool | None = None
-    behaviour = all(_has_behaviour(path) for _, path in paths)
     with tqdm(total=num_bytes or None, unit="B", unit_scale=True, desc="reading", disable=None) as bar:
         for split, path in paths:
             if os.path.isdir(path):
                 _add_rounds(path, split, runs, packing, splits, keeps_splits)
-            for its_vocabulary, columns, ids, its_split in _rows_of(path, vocabulary, bar.update, behaviour=behaviour):
+            for its_vocabulary, columns, ids, its_split in _rows_of(path, vocabulary, bar.update, optional):
                 split = its_split if keeps_splits else split
                 vocabulary = its_vocabulary
                 if hidden is None:
@@ -197,13 +205,6 @@ def _hashes(rounds: RoundColumns) -> dict[int, int]:
     return dict(zip(games.tolist(), np.add.reduceat(hash_N, starts).tolist(), strict=True))
 
 
-def _require_finished(folder: Path) -> None:
-    if (folder / UNFINISHED).exists():
-        raise ValueError(
-            f"{folder}: a run of kanachan-annotate into this folder is not finished: repeat its command first"
-        )
-
-
 def _size(path: str) -> int:
     if path == "-":
         return 0
@@ -211,28 +212,37 @@ def _size(path: str) -> int:
     return sum(map(os.path.getsize, files))
 
 
-def _has_behaviour(path: str) -> bool:
-    files = list(chain.from_iterable(splits_in(path).values())) if os.path.isdir(path) else []
-    return bool(files) and all(LOG_PROBABILITY in open_shard_file(file)[1].schema.names for file in files)
+def _has(path: str, column: str) -> bool:
+    """Returns whether all decisions of a file or folder have an optional column. Standard input, which is not read
+    here, may have hidden hands."""
+    if os.path.isdir(path):
+        opened = [open_shard_file(file)[1] for file in chain.from_iterable(splits_in(path).values())]
+        return all(column in rows.schema.names for rows in opened if rows.num_rows)
+    if path == "-" or column != HIDDEN:
+        return column == HIDDEN
+    _, block = next(read_blocks(path, lambda _: None), (0, b""))
+    return block.partition(b"\n")[0].count(b"\t") >= len(FIELDS)
 
 
 def _rows_of(
-    path: str, vocabulary: Vocabulary | None, progress: Callable[[int], object], *, behaviour: bool
+    path: str, vocabulary: Vocabulary | None, progress: Callable[[int], object], optional: Collection[str]
 ) -> Iterator[tuple[Vocabulary, Columns, dict[int, str], str]]:
-    """Yields from a file of annotations or a folder of shards: the vocabulary (equal to `vocabulary` if given), rows,
-    the ids of their games by key, and the split of shards."""
+    """Yields from a file of annotations or a folder of shards: the vocabulary (equal to `vocabulary` if given), rows
+    with these optional columns, the ids of their games by key, and the split of shards."""
     if not os.path.isdir(path):
         for line, block in read_blocks(path, progress):
             vocabulary = vocabulary or vocabulary_of_block(path, line, block)
             columns, games = parse_block(path, line, block, vocabulary)
+            columns = columns if HIDDEN in optional else replace(columns, hidden=None)
             yield vocabulary, columns, {game_key(game): game for game in games}, ""
         return
-    _require_finished(Path(path))
+    require_finished(Path(path))
     present = splits_in(path)
     if not present:
         raise ValueError(f"{path}: holds no shards; kanachan-annotate makes annotations from game records")
     for split in present:
-        shards = open_shards(path, split, verify=True, hidden=None, behaviour=behaviour)
+        hidden = None if HIDDEN in optional else False  # an empty shard has none
+        shards = open_shards(path, split, verify=True, hidden=hidden, behaviour=LOG_PROBABILITY in optional)
         vocabulary = vocabulary or shards.vocabulary
         shards.require(vocabulary, "the other annotations")
         for first in range(0, len(shards), _ROWS_AT_ONCE):

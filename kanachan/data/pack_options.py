@@ -8,9 +8,6 @@ from pathlib import Path
 
 from kanachan.config import SPLITS
 
-UNFINISHED = ".kanachan-annotate.part/journal"
-"""file that exists in a folder of shards until kanachan-annotate --pack is done with the folder"""
-
 _FEW_GAMES = 5
 _MORE_HELD_OUT = ": give more games, or set more of them aside, as with --fractions 0.6,0.2,0.2"
 
@@ -41,6 +38,8 @@ class Tally:
     """rows that were skipped because an equal row was packed before; not included in `rows`"""
     games: Counter[str] = field(default_factory=Counter)
     rounds: Counter[str] = field(default_factory=Counter)
+    unhidden: str | None = None
+    """a source without hidden hands, because of which those of the others were left out"""
     differing: int = 0
     """games of which several folders have different rounds; the first folder's are kept"""
 
@@ -61,6 +60,8 @@ class Tally:
                 f"{program}: warning: {repeated:,} decisions are repetitions and were skipped (a game given twice?)",
                 file=sys.stderr,
             )
+        if self.unhidden is not None:
+            print(f"{program}: hidden hands are left out, because {self.unhidden} has none", file=sys.stderr)
         if self.differing:
             print(
                 f"{program}: warning: {self.differing:,} games have other rounds in one folder than in another (two "

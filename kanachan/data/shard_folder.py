@@ -5,6 +5,8 @@ from pathlib import Path
 from annotate.runtime.files import MISSING
 from kanachan.config import SPLITS
 
+MOST_SHARDS = 100_000
+"""of a split, by the digits of their names"""
 ROUNDS = "rounds"
 """subfolder of a folder of shards with the shards of rounds, whose files have the same names"""
 SELF_PLAY = "self_play"
@@ -36,6 +38,18 @@ def require_no_shards(folder: Path) -> None:
     names = names_in(folder)
     if names:
         raise ValueError(f"{folder}: holds shards already ({names[0]} …); --force replaces them")
+
+
+def require_finished(folder: Path, own: Path | None = None) -> None:
+    """Raises ValueError if a run that writes shards into the folder, other than the one with the journal `own`, is not
+    finished."""
+    for journal in folder.glob(".kanachan-*.part/journal"):
+        if journal != own:
+            program = journal.parent.name.removeprefix(".").removesuffix(".part")
+            raise ValueError(
+                f"{folder}: a run of {program} into this folder is not finished: repeat its command first, or discard "
+                f"what it did by removing {journal.parent}"
+            )
 
 
 def shards_of(folder: str | Path, split: str) -> list[Path]:

@@ -20,7 +20,7 @@ from kanachan.data.dataset_card import README_NAME
 from kanachan.data.merge import Merge
 from kanachan.data.pack_options import Packing, Tally
 from kanachan.data.shard_file import FORMAT_VERSION
-from kanachan.data.shard_folder import ROUNDS, names_in, require_no_shards
+from kanachan.data.shard_folder import ROUNDS, names_in, require_finished, require_no_shards
 from kanachan.data.shards import publish_shards
 from kanachan.data.sorted_runs import Runs, encode_game, keyed_schema
 
@@ -43,7 +43,8 @@ def encode_rows(
 
 class ShardOutput(Output):
     """Writes shards of decisions of one vocabulary to a temporary folder, then publishes them. Raises ValueError if
-    `folder` is a file, or if it holds shards, `force` is not given and no run is resumed.
+    `folder` is a file, if another run into it is not finished, or if it holds shards, `force` is not given and no run
+    is resumed.
 
     Args:
         journal: path of the run's journal in `folder`; the journal's folder is the temporary folder.
@@ -87,6 +88,7 @@ class ShardOutput(Output):
         self._temporary = self.journal.parent
         self._schema = keyed_schema(vocabulary, optional)
         self._is_new_folder = not folder.exists()
+        require_finished(folder, own=self.journal)
         if not force and (restart or not self.journal.exists()):
             require_no_shards(folder)
 

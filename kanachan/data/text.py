@@ -59,7 +59,8 @@ def read_blocks(path: str, progress: Callable[[int], object]) -> Iterator[tuple[
                 reported = raw.tell()
             if not read:
                 break
-            if line == 1 and not rest and read.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(_STARTS_OF_RECORDS):
+            is_start = line == 1 and not rest and read.split(b"\n", 1)[0].count(b"\t") < len(FIELDS) - 1
+            if is_start and read.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(_STARTS_OF_RECORDS):
                 raise ValueError(f"{path}: looks like a game record: run kanachan-annotate first, and give its output")
             whole, found, rest = (rest + read).rpartition(b"\n")
             if found:
@@ -112,9 +113,7 @@ def parse_block(path: str, first_line: int, block: bytes, vocabulary: Vocabulary
         raise ValueError(f"{where}: {error}") from None
     if (annotation.hidden is not None) != hidden:
         raise ValueError(f"{where}: {mixed_hidden(annotation.hidden is not None)}")
-    raise ValueError(
-        f"{where}: a number is not in plain decimal digits, or beyond 32 bits, or there are more than 256 actions"
-    )
+    raise ValueError(f"{where}: a number is not in plain decimal digits")
 
 
 def mixed_hidden(hidden: bool) -> str:

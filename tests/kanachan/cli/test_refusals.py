@@ -73,7 +73,7 @@ REFUSALS = [
     ("pack empty.txt -o out", "there is no annotation in"),
     ("pack empty -o out", "holds no shards"),
     ("pack lines.txt three.txt -o out", "three.txt:1: "),
-    ("pack lines.txt hidden.txt -o out", "hidden.txt: hidden hands here, but none before"),
+    ("annotate --explain 1 lines.txt --by Suphx", "lines.txt: holds annotations, on which options about records have"),
     (
         f"{TRAIN} grading --data.path shards --objective.prior rank",
         "which predicts no outcomes of games",

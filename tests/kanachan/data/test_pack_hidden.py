@@ -100,3 +100,18 @@ def test_records_and_their_text_give_the_same_shards_with_hands(tmp_path: Path) 
     direct, through_text = unpacked(tmp_path / "direct"), unpacked(tmp_path / "through-text")
     assert direct == through_text
     assert all(len(line.split("\t")) == 8 for line in direct)
+
+
+def test_hidden_hands_are_left_out_if_a_source_has_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with_hands, without = packed(tmp_path / "with", ANNOTATIONS[:100]), packed(tmp_path / "without", PLAIN[100:])
+    assert pack.main([str(with_hands), str(without), "-o", str(tmp_path / "both"), "--fractions", "1,0,0"]) == 0
+    assert f"hidden hands are left out, because {without} has none" in capsys.readouterr().err
+    assert sorted(unpacked(tmp_path / "both")) == sorted(map(with_key, PLAIN))
+
+
+def test_an_empty_share_does_not_remove_hidden_hands(tmp_path: Path) -> None:
+    whole, empty = packed(tmp_path / "whole", ANNOTATIONS), tmp_path / "empty"
+    record = str(HANDMADE_RECORDS / "handmade.jsonl")
+    assert annotate([record, "--shard", "2/2", "--pack", str(empty)]) == 0
+    assert pack.main([str(whole), str(empty), "-o", str(tmp_path / "both"), "--fractions", "1,0,0"]) == 0
+    assert gathered(tmp_path / "both", hidden=True).hidden is not None

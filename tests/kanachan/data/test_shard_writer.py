@@ -17,9 +17,9 @@ from annotate.pipeline.convert import Conversion
 from annotate.runtime.journal import Journal
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.cli import pack
-from kanachan.cli.annotate import main
+from kanachan.cli.annotate import JOURNAL, main
 from kanachan.cli.simulate import main as simulate
-from kanachan.data.pack_options import UNFINISHED, Packing
+from kanachan.data.pack_options import Packing
 from kanachan.data.shard_folder import names_in
 from kanachan.data.shard_writer import ShardOutput
 from kanachan.data.shards import open_shards
@@ -86,7 +86,7 @@ def test_splits_by_key_equal_a_plain_division() -> None:
 
 def test_a_run_that_was_killed_again_and_again_gives_the_same_shards(games: Path, packed: Path, tmp_path: Path) -> None:
     arguments = [games, "--pack", tmp_path / "shards", *OPTIONS]
-    temporary = tmp_path / "shards" / UNFINISHED.split("/")[0]
+    temporary = tmp_path / "shards" / JOURNAL.split("/")[0]
     for num_runs in (1, 6):
         done = stop_when(lambda n=num_runs: len(list(temporary.glob("*.run"))) >= n, *arguments, "-j", "2")
         assert done.returncode == -signal.SIGKILL
@@ -102,16 +102,26 @@ def test_a_run_that_was_killed_again_and_again_gives_the_same_shards(games: Path
 
 def test_an_unfinished_folder_is_not_packed(games: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = [games, "--pack", tmp_path / "part", *OPTIONS]
-    stopped = stop_when(lambda: size_of([tmp_path / "part" / UNFINISHED]) > 0, *arguments, by=signal.SIGTERM)
+    stopped = stop_when(lambda: size_of([tmp_path / "part" / JOURNAL]) > 0, *arguments, by=signal.SIGTERM)
     assert stopped.returncode in (143, -signal.SIGTERM)
     assert pack.main([str(tmp_path / "part"), "-o", str(tmp_path / "shards")]) == 1
     assert "is not finished: repeat its command first" in capsys.readouterr().err
 
 
+def test_two_unfinished_runs_do_not_share_a_folder(
+    games: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    journal = tmp_path / ".kanachan-selfplay.part" / "journal"
+    journal.parent.mkdir()
+    journal.touch()
+    assert main([str(games), "--pack", str(tmp_path), "--force"]) == 1
+    assert "a run of kanachan-selfplay into this folder is not finished" in capsys.readouterr().err
+
+
 def test_a_run_is_not_continued_by_a_program_that_writes_shards_differently(games: Path, tmp_path: Path) -> None:
     packing = Packing((0.6, 0.2, 0.2), 1000, 7)
     settings = {"optional": (), "force": False, "restart": False}
-    output = ShardOutput(tmp_path / "shards", UNFINISHED, packing, [str(games)], V, **settings)
+    output = ShardOutput(tmp_path / "shards", JOURNAL, packing, [str(games)], V, **settings)
     conversion = Conversion([str(games)], DEFAULT_ROOM, (DEFAULT_GRADE,), num_players=4)
     Journal(output.journal, conversion.settings(output)).close()
     shutil.copytree(ROOT / "kanachan", tmp_path / "kanachan")
