@@ -126,7 +126,7 @@ def _described(events: Sequence[Event], index: int) -> Data | None:
     if kind == "dora":
         return {"type": kind, "tile": name_of(event["dora_marker"])}
     if kind == "ryukyoku":
-        return {"type": "end", "reason": event.get("reason")}
+        return {"type": "end"}
     found: Data = {"type": _TYPES.get(kind, kind), "seat": event["actor"]}
     if kind == "hora":
         tile = winning_tile(events, event)

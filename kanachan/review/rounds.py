@@ -65,6 +65,7 @@ class ReviewedRound:
         if not of_seat and result != ABORTED:  # the annotation describes it from another seat's view
             result = self._words_of(round_part(self.recorded.events)[seat][0])
         wind, dealer, honba = _place_of(self.recorded)
+        after = self.course.between(self.course.place_of(of_seat[-1]) if of_seat else 1, self.course.end)
         return {
             "name": f"{WIND_NAMES[wind]} {dealer + 1}-{honba}",
             "wind": wind,
@@ -75,7 +76,7 @@ class ReviewedRound:
             "result": result,
             "deltas": self.ending["deltas"],
             "link": self.link(seat),
-            "after": self.course.between(self.course.place_of(of_seat[-1]) if of_seat else 1, self.course.end),
+            "after": [e | {"reason": self.ending["reason"]} if e["type"] == "end" else e for e in after],
             "end": self.ending,
         }
 

@@ -34,7 +34,7 @@ function eventWords(event) {
   const name = event.seat === undefined ? null : playerName(event.seat);
   const kind = { discard: 'action.discard', dora: 'event.dora', draw: 'event.draw', riichi: 'event.stick' }[event.type];
   const action = kind ? t(kind) : event.type === 'win' ? t(event.source === null ? 'action.tsumo' : 'action.ron') : null;
-  const words = action ?? known(`action.${event.type}`, known(`reason.${event.reason}`, ''));
+  const words = action ?? known(`action.${event.type}`, known(`reason.${event.reason}`, t('ending.abort')));
   const how = event.type !== 'discard' ? null : t(event.tsumogiri ? 'mark.tsumogiri' : 'mark.tedashi');
   const tile = event.tile ?? event.own?.[0];
   return [name, words, tile ? tileName(tile) : null, how].filter(Boolean).join(' ');
