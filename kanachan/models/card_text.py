@@ -95,7 +95,7 @@ def _training(card: Mapping[str, Any]) -> list[str]:
         ]
     else:
         runs = [run for run in [*card.get("lineage", []), card] if run.get("steps")]
-        lines = [f"{run['stage']}: {run['steps']:,} steps, {run['samples']:,} decisions" for run in runs]
+        lines = [f"{run['stage']}: {run['steps']:,} steps, {run['samples']:,} {_samples(run)}" for run in runs]
     for run in card.get("lineage", []):
         if "encoder_blocks" in run:
             blocks = ", ".join(map(str, run["encoder_blocks"]))
@@ -110,6 +110,10 @@ def _iteration(entry: Mapping[str, Any]) -> str:
         return f"iteration {number}: none of the update was taken"
     gain = entry["metrics"]["iteration/gain_taken"]
     return f"iteration {number}: {share:.0%} of the update was taken, estimated gain {gain:+.4f} a game"
+
+
+def _samples(run: Mapping[str, Any]) -> str:
+    return "games" if run["stage"] == "reward" else "decisions"
 
 
 def _seen(run: Mapping[str, Any]) -> str:

@@ -265,7 +265,9 @@ class CheckpointCallback(L.Callback):
 
     def on_validation_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
         if trainer.state.fn == "fit" and trainer.should_stop and trainer.global_step != self._saved_step:
-            self._save(trainer)  # the run ends here, and its weights are read from the checkpoint
+            # The run ends here, and its weights are read from the checkpoint; one that continues it has a new row.
+            logged(pl_module).log_rest()
+            self._save(trainer)
         self._loops_before_validation = None
 
     def _keep_uncooled(self, checkpoint: Path) -> None:

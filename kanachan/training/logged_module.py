@@ -176,9 +176,13 @@ class LoggedModule(L.LightningModule):
                 "the last checkpoint is from before that"
             )
 
-    def on_train_end(self) -> None:
+    def log_rest(self) -> None:
+        """Writes the row of the steps since the last row, if there are any."""
         if self.trainer.global_step > self._logged_step:
             self._log_training()
+
+    def on_train_end(self) -> None:
+        self.log_rest()
 
     def _log_training(self) -> None:
         means, _ = means_of(self._training.take(self.trainer))

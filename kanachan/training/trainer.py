@@ -277,6 +277,8 @@ def _fit(trainer: L.Trainer, stage: LoggedModule, data: DataSource, checkpoint: 
             raise
         if is_out_of_memory(error):
             advice = "try a smaller --data.micro_batch, or --run.recompute true"
+            if trainer.validating:
+                advice = "try a smaller --data.validation_batch"
             raise MemoryError(f"{advice} [{str(error).splitlines()[0]}]") from error
         if not is_lost_process(error):
             raise
