@@ -105,8 +105,8 @@ is_made() {
 if ! is_made "$out/evaluation.json" || [[ ! -f $out/evaluation.of || $(<"$out/evaluation.of") != "${runs[*]}" ]]; then
     say "evaluating on the test split"
     kanachan-evaluate "${runs[@]}" "$shards" --json "$out/evaluation.json" --force >"$out/evaluation.txt"
-    echo "${runs[*]}" >"$out/evaluation.of"
     python "$CHECKOUT/launch/reports/plot_reliability.py" "$out/evaluation.json" -o "$out/reliability.png"
+    echo "${runs[*]}" >"$out/evaluation.of"
 fi
 
 # unless_stopped STATUS TEXT: continues after status 1, with which commands report that a network cannot be calibrated
@@ -120,9 +120,12 @@ calibrate() {
     local run=$out/$1 name=$out/calibration-$1
     is_made "$name.txt" && return
     say "calibrating $1 on the validation split, evaluating it on the test split"
-    kanachan-calibrate "$run" "$shards" -o "$run/calibrated.safetensors" --force >"$name.part" &&
-        kanachan-evaluate --compare "$run" "$run/calibrated.safetensors" "$shards" --json "$name.json" --force >>"$name.part" &&
-        mv "$name.part" "$name.txt" || unless_stopped $? "$1 is not calibrated"
+    kanachan-calibrate "$run" "$shards" -o "$run/calibrated.safetensors" --force >"$name.part" || {
+        unless_stopped $? "$1 is not calibrated"
+        return 0
+    }
+    kanachan-evaluate --compare "$run" "$run/calibrated.safetensors" "$shards" --json "$name.json" --force >>"$name.part"
+    mv "$name.part" "$name.txt"
 }
 for stage in "${calibrated[@]}"; do
     calibrate "$stage"

@@ -135,6 +135,8 @@ def run(*command: object) -> None:
         status = subprocess.run([str(word) for word in command]).returncode
     finally:
         signal.signal(signal.SIGINT, before)
+    if status < 0 and not stopped:
+        raise RuntimeError(f"{command[0]} was killed by signal {-status}; the same command continues")
     if status or stopped:
         raise SystemExit(status if status > 0 else 128 + signal.SIGINT)
 

@@ -11,7 +11,14 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from websockets.exceptions import ConnectionClosed, ConnectionClosedOK, InvalidHandshake, InvalidStatus, InvalidURI
+from websockets.exceptions import (
+    ConnectionClosed,
+    ConnectionClosedOK,
+    InvalidHandshake,
+    InvalidProxy,
+    InvalidStatus,
+    InvalidURI,
+)
 from websockets.sync.client import connect
 
 from annotate.game.record import Event
@@ -138,9 +145,10 @@ def play(arena: Arena, url: str, token: str) -> None:
             return
         except ConnectionClosedOK:
             return
-        except (ConnectionClosed, InvalidHandshake, InvalidURI, OSError) as error:
-            is_refusal = isinstance(error, InvalidStatus) and error.response.status_code < 500
-            if is_refusal or isinstance(error, InvalidURI):
+        except (InvalidURI, InvalidProxy, ImportError) as error:  # websockets imports what a proxy needs
+            raise ValueError(f"{url}: cannot be connected to: {error}") from None
+        except (ConnectionClosed, InvalidHandshake, OSError) as error:
+            if isinstance(error, InvalidStatus) and error.response.status_code < 500:
                 raise ValueError(f"{url}: the server refuses the connection: {error}") from None
             attempt += 1
             if attempt == MOST_ATTEMPTS:

@@ -21,7 +21,7 @@ from kanachan.evaluation.comparison import difference
 from kanachan.play.match import PLAYERS, GameResult, Match, num_seatings
 
 _FLIPS = 20_000
-_FLIPS_AT_ONCE = 1000
+_FLIPS_AT_ONCE = 100
 _SIGNIFICANCE, _POWER = 0.05, 0.8
 _NO_DEVIATION = 1e-9  # treated as 0, because of rounding
 FEWEST_WALLS = 10

@@ -187,6 +187,13 @@ def test_a_wrong_token_is_refused_and_an_unreachable_server_is_tried_several_tim
     assert f"cannot be reached, after {riichi_dev.MOST_ATTEMPTS} attempts" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("proxy", ["nowhere", "socks5://127.0.0.1:9"])
+def test_a_proxy_that_cannot_be_used_is_an_error_of_the_user(proxy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("https_proxy", proxy)
+    with pytest.raises(ValueError, match=r"^wss://example\.org: cannot be connected to: "):
+        riichi_dev.play(None, "wss://example.org", "token")  # type: ignore[arg-type]  # not used before
+
+
 DISCARDS = [{"type": "dahai", "pai": "1m"}, {"type": "dahai", "pai": "N", "tsumogiri": True}]
 
 
