@@ -6,8 +6,8 @@
 #   launch/curriculum.sh SHARDS [options] [-- SETTINGS of kanachan-train, for all stages]
 #     --output DIR          folder of the runs (default: runs/curriculum)
 #     --imitation-steps N   optimiser steps of the first stage (default: four epochs of the training split)
-#     --later-steps N       optimiser steps of each later stage (default: one decision per round, at least 100,000);
-#                           rank and grading end earlier if they no longer improve
+#     --later-steps N       optimiser steps of each later stage (default: for one decision per round, at least
+#                           100,000 decisions); rank and grading end earlier if they no longer improve
 #
 # Cost at the defaults: imitation trains on 340 to 600 decisions per second and core (data.batch decisions per step), so
 # four epochs of 450,000 take 50 to 90 minutes. Later stages draw decisions one by one (data.neighbours), 200 to 400 per

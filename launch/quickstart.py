@@ -118,7 +118,7 @@ def quickstart(folder: Path, records: Sequence[str]) -> None:
 
     if not (work / "review.html").exists():
         review(records or [str(work / "games")], num_players, learned(work / "runs"), work / "review.html")
-    num_games = read_weights(shipped).card["data"]["games"]["train"]
+    num_games = len(read_weights(shipped).learned_games.key_G)
     places = {"work": typed(work), "bin": typed(Path(sys.prefix, "bin")), "launch": typed(CHECKOUT / "launch")}
     print(ADVICE.format(shipped=shipped, games=num_games, **places), file=sys.stderr)
 
@@ -137,6 +137,8 @@ def run(*command: object) -> None:
         signal.signal(signal.SIGINT, before)
     if status < 0 and not stopped:
         raise RuntimeError(f"{command[0]} was killed by signal {-status}; the same command continues")
+    if stopped:
+        say("stopped; the same command resumes")
     if status or stopped:
         raise SystemExit(status if status > 0 else 128 + signal.SIGINT)
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 PROGRAM = "kanachan-models"
 _DESCRIPTION = """Lists the weights of this package and their metrics. Their names are accepted wherever weights are
 expected. With WEIGHTS, prints a card: metrics with 95 % intervals, the games that the network was trained on, the
-temperature, matches, and the commands that reproduce the weights."""
+temperature, matches, and the commands that made the weights, with the settings of their time."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:

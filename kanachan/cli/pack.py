@@ -16,9 +16,9 @@ DESCRIPTION = """Packs annotations (text, as kanachan-annotate writes it, or fol
 --pack makes them) into a folder of shards that kanachan-train reads: decisions and, from folders that have them, the
 rounds of the games. Games are assigned to the train, validation and test splits by a hash of their id, or whole files
 and folders are given for each split. Rows are shuffled once; only one of several identical rows is stored. Text may be
-plain, gzip or zstd; "-" is standard input. Needs about 2 GB of memory at the default --rows-per-shard, in proportion to
-it, and temporary files as large as the shards. With --unpack, shards are converted to text, in which the games' ids are
-the 16 hexadecimal digits of their hashes."""
+plain, gzip or zstd; "-" is standard input. Needs about 1.2 GB of memory at the default --rows-per-shard, in proportion
+to it, and temporary files that are somewhat larger than the shards. With --unpack, shards are converted to text, in
+which the games' ids are the 16 hexadecimal digits of their hashes."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -130,21 +130,15 @@ def _review(arguments: argparse.Namespace) -> None:
     # Heavy imports come only now, after the arguments and the record have been found valid.
     import json
 
-    import numpy as np
-
-    from kanachan.data.columns import game_key
-    from kanachan.models.learned_games import LearnedGames
     from kanachan.review.page import page
     from kanachan.review.report import review_of
 
     reviewers = _reviewers(arguments)
-    key_1 = np.array([game_key(replayed.annotations[0].game)], np.uint64)
-    for each in reviewers:
-        if LearnedGames.of_card(each.policy.card, each.name).has(key_1)[0]:
-            print(f"{PROGRAM}: {each.name} has learned from this game, so it agrees too often", file=sys.stderr)
     if arguments.anonymous:
         game, record = _anonymous(game), "a game"
     review = review_of(record, game, replayed, seats, reviewers, arguments.threshold, arguments.rounds)
+    for text in review["notes"]:
+        print(f"{PROGRAM}: {text}", file=sys.stderr)
     with replacing(Path(arguments.output)) as temporary:
         temporary.write_text(page(review), encoding="utf-8")
     if arguments.json is not None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from kanachan.config import SPLITS
 
 _FEW_GAMES = 5
-_MORE_HELD_OUT = ": give more games, or set more of them aside, as with --fractions 0.6,0.2,0.2"
+_MORE_HELD_OUT = ": give more games, or set more of them aside (--fractions)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Tally:
                 print(f"{program}: warning: the {split} split is empty{_MORE_HELD_OUT}", file=sys.stderr)
             elif split != SPLITS[0] and self.games[split] < _FEW_GAMES:
                 print(
-                    f"{program}: warning: the {split} split has {self.games[split]} games, too few to measure with"
+                    f"{program}: warning: the {split} split has too few games to measure with ({self.games[split]})"
                     f"{_MORE_HELD_OUT}",
                     file=sys.stderr,
                 )

@@ -8,7 +8,7 @@ from typing import Any
 
 from safetensors import SafetensorError, safe_open
 
-from annotate.runtime.files import require_exists
+from annotate.runtime.files import MISSING
 from annotate.vocabulary import Vocabulary, known_vocabularies, vocabulary_named, vocabulary_with
 from kanachan.config import WEIGHTS_NAME, ModelConfig
 from kanachan.data.shard_folder import splits_in
@@ -25,8 +25,9 @@ def weights_file(path: str | Path) -> Path:
     """Returns the weights file for its path, its run folder or its name (`kanachan.models.reference`). Raises
     ValueError if there is no such file or the folder has no weights."""
     given = resolved(path)
+    if not given.exists():
+        raise ValueError(f"{given}: {MISSING}; kanachan-models lists the names of the package's weights")
     if not given.is_dir():
-        require_exists(given)
         return given
     if (given / WEIGHTS_NAME).is_file():
         return given / WEIGHTS_NAME

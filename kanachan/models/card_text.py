@@ -6,7 +6,7 @@ from typing import Any
 
 def card_sections(card: Mapping[str, Any]) -> dict[str, list[str]]:
     """Returns the card's contents by title: metrics with 95 % intervals, calibration, games, training, matches and the
-    commands that reproduce the weights."""
+    commands that made the weights."""
     sections: dict[str, list[str]] = {}
     if "evaluation" in card:
         evaluation = card["evaluation"]

@@ -4,11 +4,15 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from annotate.annotation import Annotation
 from annotate.game.record import Game
 from annotate.replay.replay import ReplayResult
 from annotate.words import ROOMS, STYLES
+from kanachan.data.columns import game_key
 from kanachan.inference.danger import CHANCES_KEY, predicts_danger
+from kanachan.models.learned_games import LearnedGames
 from kanachan.review.danger import dangers
 from kanachan.review.models import Reviewer, answers_of, model_of
 from kanachan.review.predictions import FLOOR, kinds_offered, policy_index, reviewed_predictions
@@ -48,7 +52,7 @@ def review_of(
         "record": os.path.basename(record),  # pages are shared, and folders have names of users
         **_header(game, report.annotations[0]),
         "left_out": list(report.left_out),
-        "notes": list(report.notes),
+        "notes": [*report.notes, *_learned(report.annotations[0].game, reviewers)],
         "floor": FLOOR,
         "chances": next((policy.card.get(CHANCES_KEY) for policy in policies if predicts_danger(policy)), None),
         "policy_model": policy_index(policies),
@@ -56,6 +60,15 @@ def review_of(
         "threshold": threshold,
         **(parts[0] if len(seats) == 1 else {"reviews": parts}),
     }
+
+
+def _learned(game: str, reviewers: Sequence[Reviewer]) -> list[str]:
+    key_1 = np.array([game_key(game)], np.uint64)
+    return [
+        f"{each.name} has learned from this game, so it agrees too often"
+        for each in reviewers
+        if LearnedGames.of_card(each.policy.card, each.name).has(key_1)[0]
+    ]
 
 
 def _header(game: Game, annotation: Annotation) -> Data:

@@ -18,7 +18,7 @@ from annotate.runtime.arguments import CALLED_AS
 from annotate.runtime.files import MISSING, require_folder
 from annotate.vocabulary import Vocabulary
 from kanachan.config import MODEL_SIZES, SIZES, StageName, TrainConfig
-from kanachan.objectives.stages import REWARD, STAGES, trained_stages
+from kanachan.objectives.stages import POLICY, REWARD, STAGES, trained_stages
 from kanachan.training.request_checks import (
     require_effect,
     require_init,
@@ -261,6 +261,8 @@ def _require_stage_and_data(given: _Given) -> None:
     missing = [f"--{name}" for name in needed if not given.setting(name)]
     if missing:
         advice = f"; the stages are {', '.join(trained_stages())}" if "--stage" in missing else ""
+        if given.setting("stage") == POLICY:
+            advice = ", or --selfplay.games, to play games"
         raise ValueError(f"{' and '.join(missing)} {'are' if len(missing) > 1 else 'is'} required{advice}")
 
 

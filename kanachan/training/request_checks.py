@@ -214,6 +214,11 @@ def warnings_of(config: TrainConfig, config_files: Iterable[tuple[Path, Mapping[
             f"--init {config.init} is of {card['stage']}, which comes after {config.stage}: the order of the stages is "
             + ", ".join(names)
         )
+    if card is not None and config.objective.prior is not None and card["stage"] in _PLAYING:
+        found.append(
+            f"--init {config.init} is of {card['stage']}, so decoder and points of the round start anew; those of "
+            "round_delta, or of a later stage, are kept"
+        )
     if card is not None and config.objective.teacher is None and config.model.layers < card["model"]["layers"]:
         found.append(
             f"--init {config.init} has {card['model']['layers']} encoder blocks, of which the network begins with "

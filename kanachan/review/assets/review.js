@@ -36,7 +36,8 @@ function drawTable(decision, round, isEnd) {
 function drawDecision(decision) {
   const { model } = state;
   const events = eventLine(decision.since, decision.table, state.isRevealed);
-  byId('since').replaceChildren(html('span', { class: 'lead' }, t('since')), ...events);
+  const lead = t(state.decision === data.rounds[decision.round].first ? 'since.start' : 'since');
+  byId('since').replaceChildren(html('span', { class: 'lead' }, lead), ...events);
   byId('since').hidden = events.length === 0;
   byId('hand-state').replaceChildren(...handState(decision));
   byId('guess').replaceChildren(t(state.isHiding ? 'guess.stop' : 'guess.start'));

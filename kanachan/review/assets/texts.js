@@ -113,6 +113,7 @@ const TEXTS = {
   'hand.furiten': ['furiten', 'フリテン', '振听'],
 
   'since': ['Since your last turn', '前回の選択から', '自上次选择'],
+  'since.start': ['So far', 'ここまで', '至此'],
   'event.draw': ['draws', 'ツモ', '摸'],
   'event.dora': ['dora', 'ドラ', '宝牌'],
   'event.stick': ['stick', '供託', '供托'],
