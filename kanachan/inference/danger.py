@@ -5,7 +5,7 @@ This is an estimate, not a search through hands. A wait on a tile is likely if a
 pair of it, and if that seat probably wins the round. Tiles that a seat has discarded itself, or that were discarded
 after its riichi, are safe from it (furiten). Three regressions combine these features with riichi, melds and turn: for
 the winner, for tenpai without riichi, and for dealing in. Their coefficients were fitted to games that the network has
-not learned from; `launch/reports/danger.py` fits and evaluates them again.
+not learned from; `launch/reports/danger.py` evaluates them.
 
 Shapes: B decisions, S seats from the actor on, O outcomes of a round (S, and nobody last), H other seats (next,
 opposite, previous), K kinds of tiles, L counts (at least 1, 2, …), F features.
@@ -88,39 +88,15 @@ def predicts_danger(policy: Policy) -> bool:
 def estimate_danger(policy: Policy, columns: ObservationColumns) -> Danger:
     """Estimates the danger of discards; `predicts_danger` must be true for the policy."""
     fitted = COEFFICIENTS[policy.vocabulary.num_seats]
-    inputs = danger_inputs(policy, columns)
-    deal_in_BHK = (inputs.feature_BHKF @ torch.tensor(fitted.deal_in)).sigmoid()
-    tenpai_BH = (inputs.tenpai_feature_BHF @ torch.tensor(fitted.tenpai)).sigmoid()
-    return Danger(
-        deal_in_BHK.masked_fill(inputs.is_safe_BHK, 0.0), inputs.win_BO, tenpai_BH.masked_fill(inputs.is_riichi_BH, 1.0)
-    )
-
-
-class DangerInputs(NamedTuple):
-    """The inputs of the regressions."""
-
-    win_feature_BOF: Tensor
-    win_BO: Tensor
-    """as in `Danger`"""
-    tenpai_feature_BHF: Tensor
-    is_riichi_BH: Tensor
-    feature_BHKF: Tensor
-    is_safe_BHK: Tensor
-    """whether the seat cannot win on a discard of this kind because of furiten"""
-
-
-@torch.inference_mode()
-def danger_inputs(policy: Policy, columns: ObservationColumns) -> DangerInputs:
-    """Computes the features of the regressions for some decisions."""
     auxiliary = policy.objective.auxiliary
     output_BO = policy.network.auxiliary(policy.network.encoded(policy.batch(columns).to(policy.device)))
     assert output_BO is not None, "a network without auxiliary heads"
     outputs = auxiliary.outputs(output_BO)
     hands, winner = auxiliary.targets["hidden_hands"], auxiliary.targets["round_winner"]
     assert isinstance(hands, HiddenHands) and isinstance(winner, RoundWinner)
-    public = _public(columns, policy.vocabulary)
+    public = public_of(columns, policy.vocabulary)
     win_feature_BOF = _win_features(winner.probability(outputs["round_winner"]).cpu(), public)
-    win_BO = (win_feature_BOF @ torch.tensor(COEFFICIENTS[policy.vocabulary.num_seats].win)).softmax(dim=1)
+    win_BO = (win_feature_BOF @ torch.tensor(fitted.win)).softmax(dim=1)
     wait_BHK = wait_weight(hands.probability(outputs["hidden_hands"]).cpu())
     riichi_BH, melds_BH = (column_BS[:, 1:].float() for column_BS in (public.is_riichi_BS, public.melds_BS))
     turn_B1 = public.discards_B.float().log1p()[:, None]
@@ -135,10 +111,12 @@ def danger_inputs(policy: Policy, columns: ObservationColumns) -> DangerInputs:
     parts_BHK = {name: part.expand(riichi_BH.shape)[:, :, None] for name, part in parts_BH.items()}
     parts_BHK["wait"] = wait_BHK.add(_LEAST_WAIT).log()
     feature_BHKF = torch.stack([parts_BHK[name].expand(wait_BHK.shape) for name in FEATURES], dim=3)
-    return DangerInputs(win_feature_BOF, win_BO, tenpai_feature_BHF, riichi_BH > 0, feature_BHKF, public.is_safe_BHK)
+    deal_in_BHK = (feature_BHKF @ torch.tensor(fitted.deal_in)).sigmoid()
+    tenpai_BH = (tenpai_feature_BHF @ torch.tensor(fitted.tenpai)).sigmoid()
+    return Danger(deal_in_BHK.masked_fill(public.is_safe_BHK, 0.0), win_BO, tenpai_BH.masked_fill(riichi_BH > 0, 1.0))
 
 
-def _win_features(by_head_BO: Tensor, public: "_Public") -> Tensor:
+def _win_features(by_head_BO: Tensor, public: "Public") -> Tensor:
     riichi_BO, melds_BO = (F.pad(column_BS.float(), (0, 1)) for column_BS in (public.is_riichi_BS, public.melds_BS))
     turn_B1 = public.discards_B.float().log1p()[:, None]
     called_BO = (melds_BO > 0).float()
@@ -190,18 +168,20 @@ def wait_weight(held_BHKL: Tensor) -> Tensor:
     return F.pad(sequences_BHK, (0, NUM_TILES34 - FIRST_HONOUR)) + pair_BHK
 
 
-class _Public(NamedTuple):
+class Public(NamedTuple):
     """Information that everybody at the table has seen."""
 
     is_riichi_BS: Tensor
     melds_BS: Tensor
     """numbers of open melds"""
     is_safe_BHK: Tensor
+    """whether each other seat cannot win on a discard of this kind because of furiten"""
     discards_B: Tensor
     """number of discards of all seats so far"""
 
 
-def _public(columns: ObservationColumns, vocabulary: Vocabulary) -> _Public:
+def public_of(columns: ObservationColumns, vocabulary: Vocabulary) -> Public:
+    """Returns what everybody has seen at some decisions."""
     num_seats, num_rows = vocabulary.num_seats, len(columns)
     row, seat, tile, _, riichi = events_of(columns, vocabulary, "discard")
     kind = np.array([tile34_of(tile) for tile in range(vocabulary.progression["discard"].factors[1].size)])[tile]
@@ -223,7 +203,7 @@ def _public(columns: ObservationColumns, vocabulary: Vocabulary) -> _Public:
             row_of_call, seat_of_call, *_ = events_of(columns, vocabulary, name)
             np.add.at(melds_BS, (row_of_call, seat_of_call), 1)
     discards_B = np.bincount(row, minlength=num_rows)
-    return _Public(*map(torch.from_numpy, (is_riichi_BS, melds_BS, is_safe_BHK, discards_B)))
+    return Public(*map(torch.from_numpy, (is_riichi_BS, melds_BS, is_safe_BHK, discards_B)))
 
 
 def events_of(columns: ObservationColumns, vocabulary: Vocabulary, name: str) -> list[NDArray[np.int64]]:

@@ -8,15 +8,15 @@ last decision of a round in which the seat dealt in. Discards after the seat's o
 decisions. The network must not have learned from the games, since it is too confident there. The coefficients of
 `kanachan/inference/danger.py` were fitted to other games; docs/LOG.md names the commit that has the fit.
 
-Shapes: N pairs of discard and seat that could win on it, D discards, W decisions, O outcomes of a round, F features.
+Shapes: B decisions, S seats from the actor on, H other seats, K kinds of tiles, D discards, N cases.
 """
 
 import argparse
+from collections import defaultdict
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, cast
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from annotate.game.engine.hand_evaluator import shanten
@@ -25,14 +25,7 @@ from annotate.runtime.terminal import run_cleanly
 from annotate.vocabulary import Vocabulary, tile34_of
 from kanachan.data.columns import Columns, round_keys
 from kanachan.data.loader import held_out_columns
-from kanachan.inference.danger import (
-    CHANCES_KEY,
-    COEFFICIENTS,
-    Coefficients,
-    danger_inputs,
-    events_of,
-    predicts_danger,
-)
+from kanachan.inference.danger import CHANCES_KEY, estimate_danger, events_of, predicts_danger
 from kanachan.inference.policy import Policy
 from kanachan.models.weights import read_weights, write_weights
 from kanachan.objectives.auxiliary import RoundWinner
@@ -43,18 +36,10 @@ _EDGES = (0.0, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.25, 0.4, 0.6)
 """lower limits of the groups of similar chances"""
 
 
-class Samples(NamedTuple):
-    """The data on which the three regressions are measured."""
-
-    feature_NF: NDArray[np.float64]
-    dealt_in_N: NDArray[np.bool_]
-    discard_N: NDArray[np.int64]
-    """number of the discard; the pairs of a discard are adjacent"""
-    tenpai_feature_TF: NDArray[np.float64]
-    is_tenpai_T: NDArray[np.bool_]
-    win_feature_WOF: NDArray[np.float32]
-    winner_W: NDArray[np.int64]
-    """outcome: the winning seat, relative to the actor, or nobody"""
+Group = tuple[float, float, float, int]
+"""a group of similar chances: lower limit, mean, frequency and number of cases"""
+Cases = tuple[NDArray[np.floating[Any]], NDArray[np.bool_]]
+"""the probabilities of some events, and whether each happened"""
 
 
 def main() -> int:
@@ -83,40 +68,24 @@ def report(weights: str, shards: Path, decisions: int | None, output: Path | Non
     if not predicts_danger(policy):
         raise ValueError(f"{weights}: trained without objective.hidden_hands or objective.round_winner")
     columns = held_out_columns(shards, "test", policy.vocabulary, hidden=True)
-    test, used = samples(policy, columns, decisions), COEFFICIENTS[policy.vocabulary.num_seats]
-    chances = chances_of(test, used)
+    found = cases(policy, columns, decisions)
+    area = area_under_curve(*found.pop("deal_in_to_seat"))
+    chances = {name: _groups(*of_name) for name, of_name in found.items()}
     if output is not None:
         read = read_weights(weights)
-        split = {"games": len(np.unique(columns.game)), "decisions": len(test.winner_W)}
+        split = {
+            "games": len(np.unique(columns.game)),
+            "decisions": len(found["win"][0]) // policy.vocabulary.num_seats,
+        }
         write_weights(output, read.tensors, {**read.card, CHANCES_KEY: split | chances})
-    danger_N = predicted(test.feature_NF, np.array(used.deal_in))
-    area, loss = area_under_curve(danger_N, test.dealt_in_N), log_loss(danger_N, test.dealt_in_N)
-    lines = [f"area under the ROC curve of deal-ins {area:.3f}, {loss:.5f} nats"]
+    lines = [f"area under the ROC curve of deal-ins {area:.3f}"]
     for name, bins in chances.items():
         lines += ["", f"{name:<12}{'predicted %':>12}{'observed %':>12}{'cases':>11}"]
         lines += [f"{100 * p:24.2f}{100 * happened:12.2f}{count:11,}" for _, p, happened, count in bins]
     return "\n".join(lines)
 
 
-def chances_of(test: Samples, used: Coefficients) -> dict[str, list[tuple[float, float, float, int]]]:
-    """Returns the lower limit, mean, frequency and number of cases of each group of similar chances."""
-    win_WO = win_probability(test.win_feature_WOF, np.array(used.win))[:, :-1]
-    won_WO = test.winner_W[:, None] == np.arange(win_WO.shape[1])
-    found = {
-        "win": (win_WO.ravel(), won_WO.ravel()),
-        "tenpai": (predicted(test.tenpai_feature_TF, np.array(used.tenpai)), test.is_tenpai_T),
-        "deal_in": _by_discard(test, predicted(test.feature_NF, np.array(used.deal_in))),
-    }
-    return {name: _groups(*pair) for name, pair in found.items()}
-
-
-def _by_discard(test: Samples, danger_N: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Returns the chance that a discard deals in to any seat [D], as a review shows it, and whether it did [D]."""
-    first_D = np.flatnonzero(np.diff(test.discard_N, prepend=-1))
-    return 1 - np.multiply.reduceat(1 - danger_N, first_D), np.logical_or.reduceat(test.dealt_in_N, first_D)
-
-
-def _groups(chance: NDArray[np.float64], happened: NDArray[np.bool_]) -> list[tuple[float, float, float, int]]:
+def _groups(chance: NDArray[np.floating[Any]], happened: NDArray[np.bool_]) -> list[Group]:
     group = np.searchsorted(_EDGES, chance, side="right") - 1
     found = []
     for number, lowest in enumerate(_EDGES):
@@ -129,42 +98,39 @@ def _groups(chance: NDArray[np.float64], happened: NDArray[np.bool_]) -> list[tu
     return found
 
 
-def samples(policy: Policy, columns: Columns, limit: int | None) -> Samples:
-    """Returns the samples of some decisions, drawn in chunks with a fixed seed; discards are paired with each seat that
-    could win on them."""
+def cases(policy: Policy, columns: Columns, limit: int | None) -> dict[str, Cases]:
+    """Returns the cases of some decisions, drawn in chunks with a fixed seed: that a seat wins, that another seat
+    without riichi is tenpai, and that a discard deals in, to anybody or to a certain seat, if furiten does not prevent
+    it."""
     kind_B, counts_B = _discarded_kind(columns, policy.vocabulary)
     winners = (dealt_in_to(result, policy.vocabulary.num_seats) for result in columns.results[:, 0])
     target_B = np.array([-1 if winner is None else winner for winner in winners])
     winner_of_result = RoundWinner(policy.vocabulary).winner_of_result.numpy()
     is_last_B = _last_of_round(columns, policy.vocabulary)
     starts = np.random.default_rng(0).permutation(np.arange(0, len(columns), _CHUNK))
-    parts = []
+    found: dict[str, list[Cases]] = defaultdict(list)
     for start in starts[: None if limit is None else -(-limit // _CHUNK)].tolist():
         chunk = slice(start, start + _CHUNK)
         rows = columns.rows(start, min(start + _CHUNK, len(columns)))
-        inputs = danger_inputs(policy, rows)
+        danger = estimate_danger(policy, rows)
+        win_BS, tenpai_BH = danger.win_BO.numpy()[:, :-1], danger.tenpai_BH.numpy()
+        won_BS = winner_of_result[rows.results[:, 0]][:, None] == np.arange(win_BS.shape[1])
+        found["win"].append((win_BS.ravel(), won_BS.ravel()))
+        is_quiet_BH = tenpai_BH < 1
+        found["tenpai"].append((tenpai_BH[is_quiet_BH], _is_tenpai(policy, rows)[is_quiet_BH]))
         row = np.flatnonzero(counts_B[chunk])
-        kind = kind_B[chunk][row]
-        may_win_NH = ~inputs.is_safe_BHK.numpy()[row, :, kind]
-        seat = np.arange(may_win_NH.shape[1])
-        dealt_in_NH = is_last_B[chunk][row, None] & (target_B[chunk][row, None] == seat)
-        quiet_BH = ~inputs.is_riichi_BH.numpy()
-        parts.append(
-            Samples(
-                inputs.feature_BHKF.numpy()[row, :, kind][may_win_NH].astype(np.float64),
-                dealt_in_NH[may_win_NH],
-                start + np.repeat(row, may_win_NH.sum(axis=1)),
-                inputs.tenpai_feature_BHF.numpy()[quiet_BH].astype(np.float64),
-                _is_tenpai(policy, rows)[quiet_BH],
-                inputs.win_feature_BOF.numpy(),
-                winner_of_result[rows.results[:, 0]],
-            )
-        )
-    return Samples(*(np.concatenate(each) for each in zip(*parts, strict=True)))
+        danger_DH = danger.deal_in_BHK.numpy()[row, :, kind_B[chunk][row]]
+        dealt_in_DH = is_last_B[chunk][row, None] & (target_B[chunk][row, None] == np.arange(danger_DH.shape[1]))
+        may_win_DH = danger_DH > 0
+        may_win_D = may_win_DH.any(axis=1)
+        anybody_D = 1 - (1 - danger_DH).prod(axis=1)
+        found["deal_in"].append((anybody_D[may_win_D], dealt_in_DH.any(axis=1)[may_win_D]))
+        found["deal_in_to_seat"].append((danger_DH[may_win_DH], dealt_in_DH[may_win_DH]))
+    return {name: cast("Cases", tuple(map(np.concatenate, zip(*parts, strict=True)))) for name, parts in found.items()}
 
 
 def _is_tenpai(policy: Policy, rows: Columns) -> NDArray[np.bool_]:
-    """Returns whether each hidden hand is tenpai [W, H]."""
+    """Returns whether each hidden hand is tenpai [B, H]."""
     counts_BHK = policy.batch(rows).hand_count_BHK
     assert counts_BHK is not None
     found = [
@@ -198,22 +164,7 @@ def _last_of_round(columns: Columns, vocabulary: Vocabulary) -> NDArray[np.bool_
     return is_last_B
 
 
-def win_probability(feature_WOF: NDArray[Any], coefficient_F: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Returns the probability of each outcome [W, O]."""
-    return np.asarray(torch.from_numpy(feature_WOF @ coefficient_F).softmax(dim=1))
-
-
-def predicted(feature_NF: NDArray[np.float64], coefficient_F: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Returns the probability of each row."""
-    return np.asarray(torch.from_numpy(feature_NF @ coefficient_F).sigmoid())
-
-
-def log_loss(probability_N: NDArray[np.float64], is_true_N: NDArray[np.bool_]) -> float:
-    """Returns the mean negative log-likelihood in nats."""
-    return float(-np.log(np.where(is_true_N, probability_N, 1 - probability_N)).mean())
-
-
-def area_under_curve(probability_N: NDArray[np.float64], is_true_N: NDArray[np.bool_]) -> float:
+def area_under_curve(probability_N: NDArray[np.floating[Any]], is_true_N: NDArray[np.bool_]) -> float:
     """Returns the share of pairs of a true and a false case in which the true case has the higher probability; equal
     probabilities count half."""
     _, place_N, count_P = np.unique(probability_N, return_inverse=True, return_counts=True)

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from annotate.annotation import format_line
 from kanachan.cli import pack
@@ -38,12 +37,3 @@ def test_the_report_has_tables_which_the_card_keeps(tmp_path: Path) -> None:
         lowest = [entry[0] for entry in chances[name]]
         for (first, mean, happened, number), beyond in zip(chances[name], [*lowest[1:], 1.0], strict=True):
             assert first <= mean <= beyond and 0 <= happened <= (number > 0)
-
-
-def test_the_chance_of_a_discard_is_the_chance_of_dealing_in_to_anybody() -> None:
-    none = np.zeros((1, 1)), np.zeros(1, bool), np.zeros((1, 1, 1), np.float32), np.zeros(1, np.int64)
-    pairs = (np.zeros((3, 1)), np.array([False, True, False]), np.array([7, 7, 2]))
-    chance_D, dealt_in_D = program("danger")._by_discard(
-        program("danger").Samples(*pairs, *none), np.array([0.1, 0.2, 0.3])
-    )
-    assert chance_D == pytest.approx([0.28, 0.3]) and dealt_in_D.tolist() == [True, False]

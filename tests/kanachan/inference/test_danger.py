@@ -9,7 +9,7 @@ from annotate.annotation import Annotation
 from annotate.vocabulary import FOUR_PLAYERS, NUM_TILES34, tile34_of
 from kanachan.config import MODEL_SIZES, ObjectiveConfig
 from kanachan.data.columns import columns_of_annotations
-from kanachan.inference.danger import danger_inputs, estimate_danger, predicts_danger, wait_weight
+from kanachan.inference.danger import estimate_danger, predicts_danger, public_of, wait_weight
 from kanachan.inference.policy import Policy
 from kanachan.objectives.networks import build_network
 from tests.support.random_annotations import altered, random_annotations, seat_of
@@ -54,8 +54,8 @@ def seen(*events: int) -> Annotation:
 
 def safe_kinds(annotation: Annotation) -> list[set[int]]:
     """The kinds that are safe against the next, the opposite and the previous seat."""
-    inputs = danger_inputs(policy_of(), columns_of_annotations([annotation], V))
-    return [set(kinds.nonzero().flatten().tolist()) for kinds in inputs.is_safe_BHK[0]]
+    public = public_of(columns_of_annotations([annotation], V), V)
+    return [set(kinds.nonzero().flatten().tolist()) for kinds in public.is_safe_BHK[0]]
 
 
 def test_the_weight_of_waits_is_the_sum_over_the_shapes_that_wait_on_a_tile() -> None:
@@ -81,7 +81,7 @@ def test_every_discard_after_a_riichi_is_safe_against_the_riichi() -> None:
 def test_safe_tiles_have_no_danger_and_the_others_a_probability() -> None:
     annotations = random_annotations(20, seed=5)
     columns = columns_of_annotations(annotations, V)
-    found, safe = estimate_danger(policy_of(), columns), danger_inputs(policy_of(), columns).is_safe_BHK
+    found, safe = estimate_danger(policy_of(), columns), public_of(columns, V).is_safe_BHK
     assert (found.deal_in_BHK[safe] == 0).all()
     assert ((found.deal_in_BHK[~safe] > 0) & (found.deal_in_BHK[~safe] < 1)).all()
     assert (found.deal_in_BK >= found.deal_in_BHK.amax(dim=1) - 1e-6).all()
