@@ -252,10 +252,9 @@ class RunConfig:
     gradients (zero2), and the weights (zero3); auto is ddp if one GPU can hold all of them, else zero2, else zero3"""
     deepspeed: str | None = None
     """JSON file of DeepSpeed settings that override the defaults of zero1, zero2 or zero3"""
-    precision: Literal["auto", "fp32", "tf32", "bf16", "bf16-residual"] = "auto"
+    precision: Literal["auto", "fp32", "tf32", "bf16"] = "auto"
     """precision of matrix products; weights are stored in fp32. auto is bf16 if the device has units for it, else fp32;
-    tf32 is fp32 with 10 bits of mantissa, eight times as precise as bf16, on GPUs with units for it; bf16-residual:
-    the encoder's residual stream is in bf16 too, for run.compile on GPUs (not measured yet)"""
+    tf32 is fp32 with 10 bits of mantissa, eight times as precise as bf16, on GPUs with units for it"""
     attention: Literal["auto", "padded", "packed"] = "auto"
     """attention over decisions of unequal length: padded to grids, or packed, that is concatenated, for the
     variable-length bf16 kernels of a GPU; auto is packed if these exist"""

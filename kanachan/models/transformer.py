@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from kanachan.config import ModelConfig, RunConfig
+from kanachan.config import ModelConfig
 from kanachan.data.batch import Batch, TokenLayout
 from kanachan.models.attention import AttentionBackend, PaddedAttention, VarlenAttention
 from kanachan.models.blocks import DecoderBlock, EncoderBlock, initialise
@@ -65,8 +65,6 @@ class Encoder(nn.Module):
     frequency_F: Tensor
     recomputes = False
     """whether blocks are recomputed in the backward pass instead of storing their activations"""
-    has_bf16_residual = False
-    """whether the residual stream is in bf16 instead of fp32"""
 
     def __init__(self, config: ModelConfig, layout: TokenLayout) -> None:
         super().__init__()
@@ -89,10 +87,6 @@ class Encoder(nn.Module):
         with torch.no_grad():
             self.position_embedding.weight.copy_(_waves(max_progression, config.width))
 
-    def set_up(self, run: RunConfig) -> None:
-        self.recomputes = run.recompute
-        self.has_bf16_residual = run.precision == "bf16-residual"
-
     def forward(
         self,
         table_BS: Tensor,
@@ -103,8 +97,6 @@ class Encoder(nn.Module):
         """Encodes situations as normalised hidden_XD; the tensors are fields of `kanachan.data.batch.Batch`."""
         hidden_XD = self._embed(table_BS, standing_BP2, numeric_BN, backend)
         suit_XC = self.suits.rows(backend, len(table_BS))
-        if self.has_bf16_residual:
-            hidden_XD = hidden_XD.bfloat16()
         for block in self.blocks:
             if self.recomputes and torch.is_grad_enabled():
                 hidden_XD = checkpoint(block, hidden_XD, backend, suit_XC, use_reentrant=False)

@@ -40,7 +40,7 @@ def make_learner(config: TrainConfig, devices: Devices, data: DataSource, steps:
     if path is not None:
         magnet, _ = open_tempered("policy.magnet", path, config, data.vocabulary, data.behaviour.temperature)
     network = initial.network
-    network.encoder.set_up(config.run)
+    network.encoder.recomputes = config.run.recompute
     if config.run.compile:
         compile_network(network, is_gpu=devices.is_gpu)
     module = PolicyModule(

@@ -37,7 +37,7 @@ def open_data(config: TrainConfig, devices: Devices) -> DataSource:
 def make_learner(config: TrainConfig, devices: Devices, data: DataSource, steps: int, *, is_resumed: bool) -> Learner:
     initial = initial_network(config, data.vocabulary, inherits=not is_resumed)
     network = initial.network
-    network.encoder.set_up(config.run)
+    network.encoder.recomputes = config.run.recompute
     card = {} if initial.prior is None else {PRIOR_KEY: initial.prior}
     teacher = open_teacher(config, data.vocabulary)
     if teacher is not None:

@@ -44,7 +44,7 @@ def devices_of(run: RunConfig) -> Devices:
     if not is_gpu and run.accelerator != "cpu":
         setting = "--run.accelerator gpu" if run.accelerator == "gpu" else None
         require_no_gpu("--run.accelerator cpu trains on CPUs", setting)
-    use_bf16 = run.precision.startswith("bf16") or (run.precision == "auto" and _multiplies_bf16(is_gpu))
+    use_bf16 = run.precision == "bf16" or (run.precision == "auto" and _multiplies_bf16(is_gpu))
     has_kernel = is_gpu and use_bf16 and _multiplies_bf16(is_gpu)
     if run.attention == "packed" and is_gpu and not has_kernel:
         raise ValueError(

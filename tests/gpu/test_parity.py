@@ -30,7 +30,7 @@ from tests.support.on_device import Trainee, logged, packed, relative, trained
 from tests.support.random_annotations import random_annotations
 
 pytestmark = pytest.mark.gpu
-MOST = {"fp32": 1e-3, "tf32": 0.01, "bf16": 0.05, "bf16-residual": 0.05}
+MOST = {"fp32": 1e-3, "tf32": 0.01, "bf16": 0.05}
 """relative difference from the CPU in fp32"""
 SHORT = ("--run.steps", "6", "--run.log_every", "1", "--run.validation_interval", "192")
 
@@ -123,7 +123,7 @@ def test_zero(gpu: torch.device, strategy: str, shards: Path, tmp_path: Path) ->
     assert relative(losses[1], losses[0]) < 0.01
 
 
-@pytest.mark.parametrize("precision", ["fp32", "bf16", "bf16-residual"])
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
 def test_a_compiled_run(gpu: torch.device, precision: str, shards: Path, tmp_path: Path) -> None:
     losses = []
     for compiles in ("false", "true"):

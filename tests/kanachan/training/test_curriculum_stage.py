@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.data import DataLoader
 
-from kanachan.config import OptimConfig, RunConfig, StageName
+from kanachan.config import OptimConfig, StageName
 from kanachan.data.batch import Batch
 from kanachan.training.curriculum_stage import StageModule
 from kanachan.training.ema import EMA
@@ -218,7 +218,7 @@ def learnt(stage: StageModule, batch: Batch) -> tuple[Tensor, dict[str, Tensor],
 def test_recomputing_gives_the_same_loss_and_gradients_and_stores_less() -> None:
     batch = batches(16, rows_per_batch=16).dataset[0]
     plain, recomputing = (make_stage("rank", model=replace(MODEL, layers=4, dropout=0.1)) for _ in range(2))
-    recomputing.network.encoder.set_up(RunConfig(recompute=True))
+    recomputing.network.encoder.recomputes = True
     (loss, gradients, stored), (loss_again, gradients_again, stored_again) = (
         learnt(stage, batch) for stage in (plain, recomputing)
     )
