@@ -19,7 +19,7 @@ from annotate.runtime.journal import hash_of_sources
 from annotate.vocabulary import VOCABULARIES
 
 INCOMPLETE = "left out, as their end is not recorded (--keep-incomplete keeps their recorded rounds)"
-_OTHER_PLAYERS = "skipped, as they are for another number of players than --players"
+OTHER_PLAYERS = "skipped, as they are for another number of players than --players"
 _NOT_BY = "skipped, as no player has a name of --by"
 _NO_NAMES = "skipped, as their records hold no names, which --by needs"
 
@@ -93,11 +93,11 @@ def annotate_record(
 
 def _converted(game: Game, file: str, conversion: Conversion, encode: Encode) -> tuple[bytes, Report]:
     """Returns the encoded annotations of a game, empty if it is skipped, and its report."""
-    if conversion.num_players not in (None, game.vocabulary.num_seats):
-        return b"", Report(notes=Counter([_OTHER_PLAYERS]))
     seats = game.origin.seats_of(conversion.by) if conversion.by else None
     if seats == ():
         return b"", Report(notes=Counter([_NOT_BY if game.origin.has_names else _NO_NAMES]))
+    if conversion.num_players not in (None, game.vocabulary.num_seats):
+        return b"", Report(notes=Counter([OTHER_PLAYERS]))
     by = Counter([name for name in conversion.by if game.origin.seats_of((name,))])
     if game.rounds and game.final_scores is None and not conversion.keeps_incomplete:
         report = Report(games=1, notes=Counter([INCOMPLETE]), by=by)

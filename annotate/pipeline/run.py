@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 
 from tqdm import tqdm
 
-from annotate.pipeline.convert import AnnotatedGame, Conversion, annotate_record
+from annotate.pipeline.convert import OTHER_PLAYERS, AnnotatedGame, Conversion, annotate_record
 from annotate.pipeline.outputs import Output
 from annotate.pipeline.report import MOST_SHOWN, Report
 from annotate.records.finding import find_files
@@ -148,7 +148,7 @@ class _Run:
             raise Stopped(stop.received, what)
 
     def _take(self, record: Record, games: list[AnnotatedGame], report: Report) -> None:
-        other = next((game for game in games if game.num_players != self._conversion.num_players), None)
+        other = next((game for game in games if OTHER_PLAYERS in game.report.notes), None)
         if other is not None and not self._conversion.skips_others:
             self._refuse(other, record.name)
         keys_of_record: list[str] = []

@@ -262,9 +262,11 @@ def _check_existing(
     if arguments.force:
         return
     if found and not arguments.resume:
+        missing = len(set(games) - found.keys())
+        what = f"{missing:,} are missing" if missing else "a larger -n adds more"
         raise ValueError(
-            f"{arguments.json}.games: the games of an earlier run: continue them with --resume, or start from scratch "
-            "with --force"
+            f"{arguments.json}.games: the games of an earlier run ({what}): continue them with --resume, or start from "
+            "scratch with --force"
         )
     if arguments.json and not found:
         check_output(arguments.json, force=False)

@@ -53,7 +53,7 @@ def report_of(measured: Measured) -> str:
     from kanachan.evaluation.tables import stage_tables
 
     evaluations = measured.evaluations
-    parts = ["\n".join([_heading(measured.header), *measured.notes])]
+    parts = [_heading(measured)]
     parts.append(_networks(evaluations))
     for stage in scoring_stages():
         of_stage = {s.letter: evaluation for s, evaluation in evaluations.items() if evaluation.stage == stage}
@@ -73,15 +73,17 @@ def _comparisons(measured: Measured) -> list[str]:
     return [comparison_tables(reference.letter, {s.letter: c for s, c in measured.comparisons.items()})]
 
 
-def _heading(header: Mapping[str, Any]) -> str:
+def _heading(measured: Measured) -> str:
+    header = measured.header
     limited = " (the first)" if header["limit"] == header["decisions"] else ""
     of_split = "" if header["split"] == "lines" else f"{header['split']} split of "
     lines = [
         f"{of_split}{header['shards']}: {header['games']:,} games, {header['decisions']:,} decisions{limited}",
         f"[brackets]: 95 % intervals from {header['bootstrap']:,} resamples of whole games",
     ]
-    lines.append(f"ranks and grading by scores and round only: {header['baseline']}")
-    return "\n".join(lines)
+    if any("prior" in s.objective.uses for s in measured.evaluations):
+        lines.append(f"ranks and grading by scores and round only: {header['baseline']}")
+    return "\n".join([*lines, *measured.notes])
 
 
 def side_by_side_report(measured: Sequence[Measured]) -> str:
@@ -89,7 +91,7 @@ def side_by_side_report(measured: Sequence[Measured]) -> str:
     from kanachan.evaluation.tables import side_by_side
 
     evaluations = measured[0].evaluations
-    parts = ["\n".join([_heading(each.header), *each.notes]) for each in measured]
+    parts = [_heading(each) for each in measured]
     parts.append(_networks(evaluations))
     for stage in scoring_stages():
         rows = [

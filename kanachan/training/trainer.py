@@ -291,7 +291,7 @@ def _fit(trainer: L.Trainer, stage: LoggedModule, data: DataSource, checkpoint: 
 def _finish(
     trainer: L.Trainer, stage: LoggedModule, data: DataSource, best: BestCheckpoint, writer: WeightsWriter
 ) -> None:
-    """Writes the weights file, and prints the metrics of the validation."""
+    """Writes the weights file; prints its path and, if these are not the last weights, their metrics."""
     if data.num_validation_rows and best.latest[0] != trainer.global_step:
         # the run was killed just before its last validation
         trainer.validate(stage, datamodule=SourceData(data), verbose=False)
@@ -301,7 +301,8 @@ def _finish(
         metrics, best_step = best.metrics, best.step
     lineage = writer.write_last(metrics, trainer.global_step, best_step)
     finish_wandb(trainer.loggers, lineage)
-    print(f"validation: {metrics_text(metrics) or 'none'}")
+    if best_step is not None:
+        print(f"validation of the best weights, of step {best_step:,}: {metrics_text(metrics)}")
     print(f"weights: {writer.out / WEIGHTS_NAME}", flush=True)
 
 

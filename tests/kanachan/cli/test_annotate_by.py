@@ -64,6 +64,16 @@ def test_every_format_gives_only_the_lines_of_the_named_players(
     assert written(path, "--by", "誰2", "--by", "誰0") == [line for line in everything if of_seat(line) in (0, 2)]
 
 
+def test_games_of_another_number_of_players_without_the_name_do_not_end_the_run(
+    tmp_path: Path, written: Written
+) -> None:
+    for folder, vocabulary in (("a", FOUR_PLAYERS), ("b", THREE_PLAYERS)):
+        (tmp_path / folder).mkdir()
+        record(tmp_path / folder, vocabulary)
+    paths = [str(tmp_path / "a"), str(tmp_path / "b")]
+    assert written(*paths, "--by", "誰3") == written(paths[0], "--by", "誰3")
+
+
 def test_the_report_counts_the_choices_and_games_left_out(
     tmp_path: Path, written: Written, capsys: pytest.CaptureFixture[str]
 ) -> None:
