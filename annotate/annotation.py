@@ -13,7 +13,7 @@ from annotate.vocabulary import TABLE, VOCABULARIES, Vocabulary
 FIELDS = ("game", "sparse", "numeric", "progression", "actions", "chosen", "results")
 HIDDEN = "hidden"
 _ALL_FIELDS = (*FIELDS, HIDDEN)
-_MOST_ACTIONS = 256
+MOST_ACTIONS = 256
 _LARGEST = 2**31 - 1
 
 
@@ -139,9 +139,9 @@ def check_observation(observation: Observation, vocabulary: Vocabulary) -> None:
         )
     if any(a >= b for a, b in pairwise(observation.actions)):
         raise ValueError("field 4 (actions) is not strictly ascending")
-    if not 2 <= len(observation.actions) <= _MOST_ACTIONS:
+    if not 2 <= len(observation.actions) <= MOST_ACTIONS:
         raise ValueError(
-            f"field 4 (actions) has {len(observation.actions)} elements: a decision has 2 to {_MOST_ACTIONS}"
+            f"field 4 (actions) has {len(observation.actions)} elements: a decision has 2 to {MOST_ACTIONS}"
         )
 
 

@@ -136,7 +136,7 @@ def run(*command: object) -> None:
     finally:
         signal.signal(signal.SIGINT, before)
     if status < 0 and not stopped:
-        raise RuntimeError(f"{command[0]} was killed by signal {-status}; the same command continues")
+        raise ChildProcessError(f"{command[0]} was killed by signal {-status}; the same command continues")
     if stopped:
         say("stopped; the same command resumes")
     if status or stopped:

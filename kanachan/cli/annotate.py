@@ -10,7 +10,7 @@ from pathlib import Path
 
 from annotate.annotation import HIDDEN, parse_line, vocabulary_of_line
 from annotate.game.origin import printable
-from annotate.game.settings import grades_by_seat
+from annotate.game.settings import DEFAULT_GRADE, DEFAULT_ROOM, grades_by_seat
 from annotate.pipeline.convert import INCOMPLETE, Conversion, annotate_record
 from annotate.pipeline.outputs import Output, StandardOutput, TextOutput, encode_text
 from annotate.pipeline.run import run
@@ -84,7 +84,7 @@ def _explain(conversion: Conversion, number: int) -> str:
         raise ValueError("--explain needs one file, or one member of an archive, such as archive.zip!folder/game.xml")
     record = records[0]
     if record.data is None and _holds_annotations(record.name):
-        if conversion != Conversion(conversion.paths, conversion.room, conversion.grades):
+        if conversion != Conversion(conversion.paths, DEFAULT_ROOM, (DEFAULT_GRADE,)):
             raise ValueError(f"{record.name}: holds annotations, on which options about records have no effect")
         with reading_text(record.name) as text:
             return _described(record.name, text, number)
@@ -262,4 +262,6 @@ def _shards(options: argparse.Namespace) -> tuple[Output, Vocabulary]:
 def _vocabulary(options: argparse.Namespace) -> Vocabulary:
     """Returns the vocabulary of the annotations; checks the paths first, since this may read records."""
     check_paths(options.records)
-    return vocabulary_of_seats(options.players or num_players_of_first(options.records) or NUMS_OF_SEATS[-1])
+    return vocabulary_of_seats(
+        options.players or num_players_of_first(options.records, options.by) or NUMS_OF_SEATS[-1]
+    )

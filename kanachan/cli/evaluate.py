@@ -98,7 +98,7 @@ def _parser() -> argparse.ArgumentParser:
         "--baseline",
         metavar="WEIGHTS",
         help="reward predictor (stage reward) that predicts ranks and grading points from scores and round (default: "
-        f"{shipped_name(REWARD, 4)}); for the points of the round a small model is fitted to the train split",
+        f"{shipped_name(REWARD, 4)}); for the points of the round a regression is fitted to the train split",
     )
     parser.add_argument("--split", choices=SPLITS, help="split of the folders of SHARDS to measure on (default: test)")
     parser.add_argument("--json", metavar="FILE", help="file to write all metrics to (default: none)")

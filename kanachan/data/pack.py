@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 from tqdm import tqdm
 
@@ -68,15 +69,14 @@ def pack(
     if not force:
         require_no_shards(folder)
     old = names_in(folder)
-    has_hidden = [_has(path, HIDDEN) for path in paths]
-    optional = (HIDDEN,) * all(has_hidden) + (LOG_PROBABILITY,) * all(_has(path, LOG_PROBABILITY) for path in paths)
+    without = next((path for path in paths if len(paths) > 1 and _has_hidden(path) is False), None)
+    optional = (HIDDEN,) * (without is None) + (LOG_PROBABILITY,) * all(map(_has_log_probability, paths))
     with _temporary_folder(folder) as temporary, closing(Runs(temporary, packing.rows_per_shard)) as runs:
         vocabulary, splits = _write_runs(sources, runs, packing, keeps_splits, optional)
         runs.games = splits.count()
         merge = Merge(runs, vocabulary, packing)
         merge.tally.differing = splits.num_differing
-        if any(has_hidden) and not all(has_hidden):
-            merge.tally.unhidden = paths[has_hidden.index(False)]
+        merge.tally.unhidden = without if splits.has_lost_hidden else None
         made = list(map(_made, paths)) if all(map(os.path.isdir, paths)) else []
         if isinstance(sources, dict):
             new = merge.write(temporary, {split: list(files) for split, files in sources.items()}, "by file", _by(made))
@@ -137,13 +137,16 @@ def _write_runs(
     splits = _Splits()
     vocabulary: Vocabulary | None = None
     hidden: bool | None = None
+    behaviour = LOG_PROBABILITY in optional
     with tqdm(total=num_bytes or None, unit="B", unit_scale=True, desc="reading", disable=None) as bar:
         for split, path in paths:
             if os.path.isdir(path):
                 _add_rounds(path, split, runs, packing, splits, keeps_splits)
-            for its_vocabulary, columns, ids, its_split in _rows_of(path, vocabulary, bar.update, optional):
+            for its_vocabulary, columns, ids, its_split in _rows_of(path, vocabulary, bar.update, behaviour=behaviour):
                 split = its_split if keeps_splits else split
                 vocabulary = its_vocabulary
+                if HIDDEN not in optional and columns.hidden is not None:
+                    columns, splits.has_lost_hidden = replace(columns, hidden=None), True
                 if hidden is None:
                     hidden = columns.hidden is not None
                 if (columns.hidden is not None) != hidden:
@@ -212,28 +215,35 @@ def _size(path: str) -> int:
     return sum(map(os.path.getsize, files))
 
 
-def _has(path: str, column: str) -> bool:
-    """Returns whether all decisions of a file or folder have an optional column. Standard input, which is not read
-    here, may have hidden hands."""
+def _has_hidden(path: str) -> bool | None:
+    """Returns whether all decisions of a file or folder have hidden hands; None if it has no decisions, or is a pipe,
+    which can be read only once."""
     if os.path.isdir(path):
-        opened = [open_shard_file(file)[1] for file in chain.from_iterable(splits_in(path).values())]
-        return all(column in rows.schema.names for rows in opened if rows.num_rows)
-    if path == "-" or column != HIDDEN:
-        return column == HIDDEN
-    _, block = next(read_blocks(path, lambda _: None), (0, b""))
-    return block.partition(b"\n")[0].count(b"\t") >= len(FIELDS)
+        schemas = _schemas(path)
+        return all(HIDDEN in schema.names for schema in schemas) if schemas else None
+    block = next(read_blocks(path, lambda _: None), None) if os.path.isfile(path) else None
+    return None if block is None else block[1].partition(b"\n")[0].count(b"\t") >= len(FIELDS)
+
+
+def _has_log_probability(path: str) -> bool:
+    return os.path.isdir(path) and all(LOG_PROBABILITY in schema.names for schema in _schemas(path))
+
+
+def _schemas(folder: str) -> list[pa.Schema]:
+    """Returns the schemas of all shards that are not empty."""
+    opened = [open_shard_file(file)[1] for file in chain.from_iterable(splits_in(folder).values())]
+    return [rows.schema for rows in opened if rows.num_rows]
 
 
 def _rows_of(
-    path: str, vocabulary: Vocabulary | None, progress: Callable[[int], object], optional: Collection[str]
+    path: str, vocabulary: Vocabulary | None, progress: Callable[[int], object], *, behaviour: bool
 ) -> Iterator[tuple[Vocabulary, Columns, dict[int, str], str]]:
-    """Yields from a file of annotations or a folder of shards: the vocabulary (equal to `vocabulary` if given), rows
-    with these optional columns, the ids of their games by key, and the split of shards."""
+    """Yields from a file of annotations or a folder of shards: the vocabulary (equal to `vocabulary` if given), rows,
+    the ids of their games by key, and the split of shards."""
     if not os.path.isdir(path):
         for line, block in read_blocks(path, progress):
             vocabulary = vocabulary or vocabulary_of_block(path, line, block)
             columns, games = parse_block(path, line, block, vocabulary)
-            columns = columns if HIDDEN in optional else replace(columns, hidden=None)
             yield vocabulary, columns, {game_key(game): game for game in games}, ""
         return
     require_finished(Path(path))
@@ -241,8 +251,7 @@ def _rows_of(
     if not present:
         raise ValueError(f"{path}: holds no shards; kanachan-annotate makes annotations from game records")
     for split in present:
-        hidden = None if HIDDEN in optional else False  # an empty shard has none
-        shards = open_shards(path, split, verify=True, hidden=hidden, behaviour=LOG_PROBABILITY in optional)
+        shards = open_shards(path, split, verify=True, hidden=None, behaviour=behaviour)
         vocabulary = vocabulary or shards.vocabulary
         shards.require(vocabulary, "the other annotations")
         for first in range(0, len(shards), _ROWS_AT_ONCE):
@@ -256,6 +265,8 @@ class _Splits:
         self._split_of_game: dict[int, int] = {}
         self.rounds: dict[int, int] = {}
         """hash of the rounds of each game whose rounds were added"""
+        self.has_lost_hidden = False
+        """whether hidden hands of a source were left out"""
         self.num_differing = 0
         """number of games of which several folders have different rounds"""
 

@@ -61,7 +61,7 @@ class Tally:
                 file=sys.stderr,
             )
         if self.unhidden is not None:
-            print(f"{program}: hidden hands are left out, because {self.unhidden} has none", file=sys.stderr)
+            print(f"{program}: warning: hidden hands are left out, because {self.unhidden} has none", file=sys.stderr)
         if self.differing:
             print(
                 f"{program}: warning: {self.differing:,} games have other rounds in one folder than in another (two "

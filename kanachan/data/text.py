@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 from numpy.typing import NDArray
 
-from annotate.annotation import FIELDS, HIDDEN, parse_line, vocabulary_of_line
+from annotate.annotation import FIELDS, HIDDEN, MOST_ACTIONS, parse_line, vocabulary_of_line
 from annotate.runtime.files import compression_of, require_exists
 from annotate.vocabulary import Vocabulary
 from kanachan.data.columns import Columns, Ragged, game_key, token_value
@@ -180,7 +180,7 @@ def _check(columns: Mapping[str, Ragged], vocabulary: Vocabulary) -> None:
     _require((progression.values[progression.starts[:-1]] == vocabulary.progression["begin"].first).all())
     _require(progression.lengths.max() <= vocabulary.max_progression)
     _require(_is_ascending(actions))
-    _require(actions.lengths.min() >= 2)
+    _require(actions.lengths.min() >= 2 and actions.lengths.max() <= MOST_ACTIONS)
     _require((columns["chosen"].values < actions.lengths).all())
     n = vocabulary.num_seats
     results = columns["results"].values.reshape(-1, len(vocabulary.results))

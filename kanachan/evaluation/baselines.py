@@ -23,7 +23,7 @@ from kanachan.models.seat_orders import SeatOrders
 from kanachan.objectives.targets import Results, final_ranks_from_actor
 
 _PENALTIES = [10.0**exponent for exponent in range(-6, 3)]
-"""of the squared coefficients, for each decision"""
+"""weights of the squared coefficients, to be multiplied by the number of decisions"""
 _HELD_OUT = 10  # one of this many games is held out, to choose the penalty
 _ROWS = 65_536  # decisions whose features are in memory at once
 

@@ -101,7 +101,7 @@ class ReturnLabelling:
     def __call__(self, shards: Shards) -> Labeller:
         """Returns the labels of a split; raises ValueError if its rounds are missing or its vocabulary differs."""
         shards.require(self._predictor.vocabulary, "the reward predictor")
-        rounds = open_rounds(shards.folder, shards.split)
+        rounds = open_rounds(shards.folder, shards.split, verify=True)
         returns = RoundReturns(rounds, self._predictor, self.utility)
         fingerprint = hashlib.sha256(f"{self._sha256} {self.utility}".encode()).hexdigest()
         return Labeller(fingerprint, lambda columns: np.take_along_axis(returns.of(columns), columns.seat[:, None], 1))

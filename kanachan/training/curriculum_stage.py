@@ -28,8 +28,7 @@ from kanachan.training.wandb_run import log_reliability
 def open_data(config: TrainConfig, devices: Devices) -> DataSource:
     objective, prepare = config.objective, None
     if objective.target == "round":
-        folder = Path(config.run.out) / LABELS
-        prepare = RoundLabelling(config.stage, objective, folder, verify=config.data.verify).prepare
+        prepare = RoundLabelling(config.stage, objective, Path(config.run.out) / LABELS).prepare
     hidden = objective.hidden_hands > 0
     return ShardSource(config.data, config.run.seed, varlen=devices.use_varlen, hidden=hidden, prepare=prepare)
 

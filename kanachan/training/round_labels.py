@@ -39,11 +39,10 @@ _ROUNDS_AT_ONCE = 1 << 16
 
 class RoundLabelling:
     """Computes the soft labels of decisions, once for each split, with the reward predictor in `config`. `stage`: stage
-    of `config`; `folder`: folder of the files; `verify`: whether to compare checksums of the rounds. Raises ValueError
-    if the weights are not of a reward predictor."""
+    of `config`; `folder`: folder of the files. Raises ValueError if the weights are not of a reward predictor."""
 
-    def __init__(self, stage: StageName, config: ObjectiveConfig, folder: Path, *, verify: bool) -> None:
-        self._stage, self._config, self._folder, self._verify = stage, config, folder, verify
+    def __init__(self, stage: StageName, config: ObjectiveConfig, folder: Path) -> None:
+        self._stage, self._config, self._folder = stage, config, folder
         self._name = config.reward or config.prior
         assert self._name is not None, "ObjectiveConfig checks it"
         self._predictor = RewardPredictor.load(self._name)
@@ -55,7 +54,7 @@ class RoundLabelling:
         rounds, or the reward predictor does not fit."""
         objective = objective_class(self._stage)(self._config, shards.vocabulary)
         require_reward_predictor(self._predictor.card, objective, f"the reward predictor {self._name}")
-        rounds = open_rounds(shards.folder, shards.split, verify=self._verify)
+        rounds = open_rounds(shards.folder, shards.split, verify=True)
         label_NSL = self._labels_in_file(self._file(Path(shards.folder) / ROUNDS, shards.split), rounds, objective)
         index, is_followed_N = RoundIndex(rounds), rounds.is_whole & ~rounds.is_last
 

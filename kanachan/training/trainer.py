@@ -276,9 +276,9 @@ def _fit(trainer: L.Trainer, stage: LoggedModule, data: DataSource, checkpoint: 
         if not isinstance(error, RuntimeError):
             raise
         if is_out_of_memory(error):
-            advice = "try a smaller --data.micro_batch, or --run.recompute true"
-            if trainer.validating:
-                advice = "try a smaller --data.validation_batch"
+            advice = (
+                "try a smaller --data.micro_batch (in a validation --data.validation_batch), or --run.recompute true"
+            )
             raise MemoryError(f"{advice} [{str(error).splitlines()[0]}]") from error
         if not is_lost_process(error):
             raise
@@ -301,7 +301,7 @@ def _finish(
         metrics, best_step = best.metrics, best.step
     lineage = writer.write_last(metrics, trainer.global_step, best_step)
     finish_wandb(trainer.loggers, lineage)
-    if best_step is not None:
+    if best_step not in (None, trainer.global_step):
         print(f"validation of the best weights, of step {best_step:,}: {metrics_text(metrics)}")
     print(f"weights: {writer.out / WEIGHTS_NAME}", flush=True)
 

@@ -123,7 +123,7 @@ def cases(policy: Policy, columns: Columns, limit: int | None) -> dict[str, Case
         dealt_in_DH = is_last_B[chunk][row, None] & (target_B[chunk][row, None] == np.arange(danger_DH.shape[1]))
         may_win_DH = danger_DH > 0
         may_win_D = may_win_DH.any(axis=1)
-        anybody_D = 1 - (1 - danger_DH).prod(axis=1)
+        anybody_D = danger.deal_in_BK.numpy()[row, kind_B[chunk][row]]
         found["deal_in"].append((anybody_D[may_win_D], dealt_in_DH.any(axis=1)[may_win_D]))
         found["deal_in_to_seat"].append((danger_DH[may_win_DH], dealt_in_DH[may_win_DH]))
     return {name: cast("Cases", tuple(map(np.concatenate, zip(*parts, strict=True)))) for name, parts in found.items()}

@@ -1,5 +1,6 @@
 import gzip
 import io
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -127,6 +128,7 @@ BAD_LINES = {
     "unknown event": format_line(altered(GOOD, progression=(0, 2129))),
     "too many events": format_line(altered(GOOD, progression=(0, *[5] * 112))),
     "one action": format_line(altered(GOOD, actions=(3,), chosen=0)),
+    "too many actions": format_line(altered(GOOD, actions=tuple(range(257)), chosen=0)),
     "unsorted actions": format_line(altered(GOOD, actions=(4, 3), chosen=0)),
     "unknown action": format_line(altered(GOOD, actions=(4, 537), chosen=0)),
     "chosen too high": format_line(GOOD._replace(chosen=len(GOOD.actions))),
@@ -176,6 +178,13 @@ def test_a_random_change_of_a_byte_is_refused_if_and_only_if_the_slow_parser_ref
         found = [tuple(row[name]) for name in ("sparse", "numeric", "progression", "actions", "results")]
         assert found == [getattr(expected, n) for n in ("sparse", "numeric", "progression", "actions", "results")]
         assert row["chosen"] == expected.chosen
+
+
+def test_pipes_are_read_once(tmp_path: Path) -> None:
+    first, second = (write_lines(tmp_path / name, random_annotations(20, seed=i)) for i, name in enumerate("ab"))
+    command = f"{sys.executable} -m kanachan pack <(cat {first}) <(cat {second}) -o {tmp_path / 'shards'}"
+    subprocess.run(["bash", "-c", command], check=True, capture_output=True)
+    assert len(unpacked(tmp_path / "shards")) == 40
 
 
 def test_a_game_may_have_a_name_that_starts_like_a_record(tmp_path: Path) -> None:

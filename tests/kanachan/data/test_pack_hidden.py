@@ -109,9 +109,10 @@ def test_hidden_hands_are_left_out_if_a_source_has_none(tmp_path: Path, capsys: 
     assert sorted(unpacked(tmp_path / "both")) == sorted(map(with_key, PLAIN))
 
 
-def test_an_empty_share_does_not_remove_hidden_hands(tmp_path: Path) -> None:
-    whole, empty = packed(tmp_path / "whole", ANNOTATIONS), tmp_path / "empty"
+def test_empty_sources_do_not_remove_hidden_hands(tmp_path: Path) -> None:
+    whole, empty, text = packed(tmp_path / "whole", ANNOTATIONS), tmp_path / "empty", tmp_path / "empty.txt"
     record = str(HANDMADE_RECORDS / "handmade.jsonl")
     assert annotate([record, "--shard", "2/2", "--pack", str(empty)]) == 0
-    assert pack.main([str(whole), str(empty), "-o", str(tmp_path / "both"), "--fractions", "1,0,0"]) == 0
+    text.touch()
+    assert pack.main([*map(str, (whole, empty, text)), "-o", str(tmp_path / "both"), "--fractions", "1,0,0"]) == 0
     assert gathered(tmp_path / "both", hidden=True).hidden is not None

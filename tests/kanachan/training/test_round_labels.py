@@ -44,7 +44,7 @@ def settings(reward: Path) -> ObjectiveConfig:
 
 
 def labelling(stage: StageName, reward: Path, folder: Path) -> RoundLabelling:
-    return RoundLabelling(stage, settings(reward), folder / "labels", verify=True)
+    return RoundLabelling(stage, settings(reward), folder / "labels")
 
 
 def test_a_decision_is_labelled_with_the_outcome_predicted_at_the_start_of_the_next_round(
