@@ -265,8 +265,8 @@ class CheckpointCallback(L.Callback):
 
     def on_validation_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
         if trainer.state.fn == "fit" and trainer.should_stop and trainer.global_step != self._saved_step:
-            # The run ends here, and its weights are read from the checkpoint. The row of the steps since the last one is
-            # written before it, so that a run that continues from the checkpoint does not count them again.
+            # The run ends here, and its weights are read from the checkpoint. The steps since the last row are written
+            # before, so that a run that continues from the checkpoint does not count them again.
             logged(pl_module).log_rest()
             self._save(trainer)
         self._loops_before_validation = None
