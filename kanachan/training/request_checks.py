@@ -216,7 +216,7 @@ def warnings_of(config: TrainConfig, config_files: Iterable[tuple[Path, Mapping[
         )
     if card is not None and config.objective.prior is not None and card["stage"] in _PLAYING:
         found.append(
-            f"--init {config.init} is of {card['stage']}, so decoder and points of the round start anew; those of "
+            f"--init {config.init} is of {card['stage']}, so decoder and points of the round are new; those of "
             "round_delta, or of a later stage, are kept"
         )
     if card is not None and config.objective.teacher is None and config.model.layers < card["model"]["layers"]:
