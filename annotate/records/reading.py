@@ -150,13 +150,12 @@ def _members(path: str, wanted: str | None, passed_over: Counter[str]) -> Iterat
         yield Record(path, 0, problem=f"no file in this archive {what}")
 
 
-def num_players_of_first(paths: Sequence[str], by: Sequence[str] = ()) -> int | None:
-    """Returns the number of players of the first game that can be read, and has a player of one of the names `by` if
-    there are any; None if there is none."""
+def num_players_of_first(paths: Sequence[str]) -> int | None:
+    """Returns the number of players of the first game that can be read; None if none can."""
     for record in records_of(find_files(paths)):
         try:
             for game in games_of(record):
-                if isinstance(game, Game) and (not by or game.origin.seats_of(by)):
+                if isinstance(game, Game):
                     return game.vocabulary.num_seats
         except ValueError:  # is reported when the record is read
             continue

@@ -262,6 +262,4 @@ def _shards(options: argparse.Namespace) -> tuple[Output, Vocabulary]:
 def _vocabulary(options: argparse.Namespace) -> Vocabulary:
     """Returns the vocabulary of the annotations; checks the paths first, since this may read records."""
     check_paths(options.records)
-    return vocabulary_of_seats(
-        options.players or num_players_of_first(options.records, options.by) or NUMS_OF_SEATS[-1]
-    )
+    return vocabulary_of_seats(options.players or num_players_of_first(options.records) or NUMS_OF_SEATS[-1])
