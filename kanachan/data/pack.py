@@ -6,7 +6,7 @@
 import os
 import shutil
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from itertools import chain
@@ -69,14 +69,12 @@ def pack(
     if not force:
         require_no_shards(folder)
     old = names_in(folder)
-    without = next((path for path in paths if len(paths) > 1 and _has_hidden(path) is False), None)
-    optional = (HIDDEN,) * (without is None) + (LOG_PROBABILITY,) * all(map(_has_log_probability, paths))
     with _temporary_folder(folder) as temporary, closing(Runs(temporary, packing.rows_per_shard)) as runs:
-        vocabulary, splits = _write_runs(sources, runs, packing, keeps_splits, optional)
+        vocabulary, splits, unhidden = _write_runs(sources, runs, packing, keeps_splits)
         runs.games = splits.count()
         merge = Merge(runs, vocabulary, packing)
         merge.tally.differing = splits.num_differing
-        merge.tally.unhidden = without if splits.has_lost_hidden else None
+        merge.tally.unhidden = unhidden
         made = list(map(_made, paths)) if all(map(os.path.isdir, paths)) else []
         if isinstance(sources, dict):
             new = merge.write(temporary, {split: list(files) for split, files in sources.items()}, "by file", _by(made))
@@ -125,19 +123,19 @@ def _temporary_folder(folder: Path) -> Iterator[Path]:
 
 
 def _write_runs(
-    sources: Sequence[str] | dict[str, tuple[str, ...]],
-    runs: Runs,
-    packing: Packing,
-    keeps_splits: bool,
-    optional: Collection[str],
-) -> tuple[Vocabulary, "_Splits"]:
+    sources: Sequence[str] | dict[str, tuple[str, ...]], runs: Runs, packing: Packing, keeps_splits: bool
+) -> tuple[Vocabulary, "_Splits", str | None]:
+    """Writes all rows. Returns their vocabulary and splits, and a source without hidden hands if, because of it, those
+    of the others were left out."""
     named = sources if isinstance(sources, dict) else {"": tuple(sources)}
     paths = [(split, path) for split in named for path in named[split]]
     num_bytes = sum(_size(path) for _, path in paths)
     splits = _Splits()
     vocabulary: Vocabulary | None = None
     hidden: bool | None = None
-    behaviour = LOG_PROBABILITY in optional
+    unhidden: str | None = None
+    without = next((path for _, path in paths if _has_hidden(path) is False), None)
+    behaviour = all(_has_log_probability(path) for _, path in paths)
     with tqdm(total=num_bytes or None, unit="B", unit_scale=True, desc="reading", disable=None) as bar:
         for split, path in paths:
             if os.path.isdir(path):
@@ -145,8 +143,8 @@ def _write_runs(
             for its_vocabulary, columns, ids, its_split in _rows_of(path, vocabulary, bar.update, behaviour=behaviour):
                 split = its_split if keeps_splits else split
                 vocabulary = its_vocabulary
-                if HIDDEN not in optional and columns.hidden is not None:
-                    columns, splits.has_lost_hidden = replace(columns, hidden=None), True
+                if without is not None and columns.hidden is not None:
+                    columns, unhidden = replace(columns, hidden=None), without
                 if hidden is None:
                     hidden = columns.hidden is not None
                 if (columns.hidden is not None) != hidden:
@@ -158,7 +156,7 @@ def _write_runs(
     if not runs.files:
         raise ValueError(f"there is no annotation in {', '.join(path for _, path in paths)}")
     assert vocabulary is not None
-    return vocabulary, splits
+    return vocabulary, splits, unhidden
 
 
 def _made(folder: str) -> dict[str, Any]:
@@ -265,8 +263,6 @@ class _Splits:
         self._split_of_game: dict[int, int] = {}
         self.rounds: dict[int, int] = {}
         """hash of the rounds of each game whose rounds were added"""
-        self.has_lost_hidden = False
-        """whether hidden hands of a source were left out"""
         self.num_differing = 0
         """number of games of which several folders have different rounds"""
 

@@ -9,7 +9,7 @@ from annotate.annotation import Annotation
 from annotate.vocabulary import FOUR_PLAYERS, NUM_TILES34, tile34_of
 from kanachan.config import MODEL_SIZES, ObjectiveConfig
 from kanachan.data.columns import columns_of_annotations
-from kanachan.inference.danger import estimate_danger, predicts_danger, public_of, wait_weight
+from kanachan.inference.danger import Danger, estimate_danger, predicts_danger, public_of, wait_weight
 from kanachan.inference.policy import Policy
 from kanachan.objectives.networks import build_network
 from tests.support.random_annotations import altered, random_annotations, seat_of
@@ -86,6 +86,11 @@ def test_safe_tiles_have_no_danger_and_the_others_a_probability() -> None:
     assert ((found.deal_in_BHK[~safe] > 0) & (found.deal_in_BHK[~safe] < 1)).all()
     assert (found.deal_in_BK >= found.deal_in_BHK.amax(dim=1) - 1e-6).all()
     assert found.win_BO.sum(dim=1).tolist() == pytest.approx([1.0] * 20)
+
+
+def test_a_discard_deals_in_to_anybody() -> None:
+    found = Danger(torch.tensor([0.1, 0.2, 0.0]).view(1, 3, 1), torch.ones(1, 5), torch.ones(1, 3))
+    assert found.deal_in_BK.tolist() == [[pytest.approx(0.28)]]
 
 
 def test_a_riichi_makes_unsafe_tiles_more_dangerous() -> None:
