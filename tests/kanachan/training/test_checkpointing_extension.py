@@ -65,9 +65,6 @@ def test_a_run_at_a_constant_rate_can_be_cooled_down_later_as_if_planned(shards:
     assert run("rank", shards, planned, *SETTINGS, *longer) == 0
     assert losses_of(open_ended) == losses_of(planned)
     assert same_weights(open_ended, planned)
-    assert extended(open_ended, *LONGER) == 0
-    assert run("rank", shards, tmp_path / "longer", *SETTINGS, *LONGER, "--optim.cooldown", "3") == 0
-    assert same_weights(open_ended, tmp_path / "longer")
 
 
 @pytest.mark.slow
