@@ -17,7 +17,7 @@ from itertools import islice
 from pathlib import Path
 
 from annotate.game.record import Game
-from annotate.records.finding import check_paths, find_files
+from annotate.records.finding import archive_of, check_paths, find_files
 from annotate.records.reading import games_of, num_players_of_first, read_record, records_of
 from annotate.runtime.files import replacing
 from annotate.runtime.terminal import run_cleanly
@@ -148,7 +148,7 @@ def files_of(paths: Sequence[str]) -> dict[str, list[int]]:
     check_paths(paths)
     found = {}
     for path in sorted(os.path.realpath(path) for path in find_files(paths)):
-        about = os.stat(path)
+        about = os.stat(archive_of(path)[0])
         found[path] = [about.st_size, about.st_mtime_ns]
     return found
 

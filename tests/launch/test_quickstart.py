@@ -4,6 +4,7 @@ import gzip
 import json
 import os
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,14 @@ def trained(work: Path, files: dict[str, list[int]]) -> None:
 def test_records_are_recognised_by_any_path(games: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(games.parent)
     assert quickstart.files_of(["games"]) == quickstart.files_of([f"{games}/*"]) == quickstart.files_of([str(games)])
+
+
+def test_a_member_of_an_archive_is_known_by_the_size_and_time_of_its_archive(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "games.zip", "w") as archive:
+        archive.writestr("a.mjlog", "<mjloggm/>")
+    member = f"{tmp_path / 'games.zip'}!a.mjlog"
+    about = (tmp_path / "games.zip").stat()
+    assert quickstart.files_of([member]) == {member: [about.st_size, about.st_mtime_ns]}
 
 
 def test_results_of_other_records_are_set_aside(
