@@ -21,7 +21,7 @@ function draw() {
   byId('next').disabled = isEnd && state.ending === data.rounds.length - 1;
   byId('hands').setAttribute('aria-pressed', state.isRevealed);
   for (const part of ['worst', 'course', 'scroll']) byId(part).hidden = state.isHiding; // they show the opinion
-  const drawn = [data.seat, state.model, state.threshold, state.isLong, state.isHiding, language].join();
+  const drawn = [data.seat, state.model, state.threshold, state.isLong, state.isHiding, state.isRevealed, language].join();
   if (state.drawnGame !== drawn) drawGame();
   state.drawnGame = drawn;
   markCurrent();
@@ -153,18 +153,6 @@ function switchTo(seat) {
   go(0);
 }
 
-async function copyLink() {
-  remember();
-  const button = byId('copy-link');
-  try {
-    await navigator.clipboard.writeText(new URL(addressOf(state), location.href).href);
-    button.replaceChildren(t('link.copied'));
-  } catch {
-    button.replaceChildren(t('link.in_address'));
-  }
-  setTimeout(() => button.replaceChildren(t('link.copy')), 2000);
-}
-
 function listen() {
   const on = (id, kind, action) => byId(id).addEventListener(kind, action);
   on('previous', 'click', KEYS.ArrowLeft);
@@ -178,7 +166,6 @@ function listen() {
   on('open-scroll', 'click', toggleScroll);
   on('open-help', 'click', KEYS['?']);
   on('close-help', 'click', () => byId('help').close());
-  on('copy-link', 'click', copyLink);
   on('rating', 'click', () => byId('summary').scrollIntoView({ block: 'start' }));
   on('worst-more', 'click', () => { state.isLong = !state.isLong; draw(); });
   on('threshold', 'input', (event) => { state.threshold = event.target.valueAsNumber / 100; draw(); });

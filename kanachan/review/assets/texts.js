@@ -183,9 +183,6 @@ const TEXTS = {
   'place.end': ['end', '終局', '结束'],
   'link.replay': ['Replay', '牌譜', '牌谱'],
   'link.replay.about': ['open the replay at this hand', 'この局の牌譜を開く', '打开本局牌谱'],
-  'link.copy': ['Copy link', 'リンクをコピー', '复制链接'],
-  'link.copied': ['Copied', 'コピー済み', '已复制'],
-  'link.in_address': ['See the address bar', 'アドレス欄を参照', '请见地址栏'],
 
   'section.table': ['Table', '卓', '牌桌'],
   'section.actions': ['Possible actions', '選択肢', '可选行动'],

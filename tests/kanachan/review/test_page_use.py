@@ -136,6 +136,16 @@ def test_a_key_shows_the_hands_of_the_other_players(page: Browser, made: tuple[P
     assert "back" in page.run(faces % 1)
 
 
+def test_hands_are_shown_and_hidden_in_the_list_of_all_decisions_too(page: Browser) -> None:
+    backs = """document.querySelectorAll('#scroll [data-closed] use[href="#tile-back"]').length"""
+    page.run("toggleScroll()")
+    hidden = page.run(backs)
+    page.press("h")
+    assert page.run(backs) < hidden / 100  # those of closed kans stay
+    page.press("h")
+    assert page.run(backs) == hidden
+
+
 def test_the_end_of_a_round_is_a_step_of_its_own(page: Browser, made: tuple[Path, Any]) -> None:
     review = made[1]["reviews"][0]
     first = review["rounds"][0]
