@@ -2,14 +2,12 @@
 
 python launch/reference.py RUN --evaluation evaluation.json --ancestors runs/imitation
     --arena arena.json -o kanachan/reference/rank.safetensors
-python launch/reference.py RUN --evaluation evaluation.json --int8 SHARDS -o kanachan/reference/imitation.safetensors
 
 Reference models for three players are in kanachan/reference/3p.
 
 Removed from the card: the folders of the machine that trained the network. Added: the metrics that kanachan-evaluate
-computed on the test split, the divergence of int8 matrices there, the results of matches, the number of
-passes over the games, and the commands that reproduce the weights. Half precision halves the file size; a
-network that is loaded from it still computes in fp32.
+computed on the test split, the results of matches, the number of passes over the games, and the commands that
+reproduce the weights. Half precision halves the file size; a network that is loaded from it still computes in fp32.
 """
 
 import argparse
@@ -19,12 +17,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from annotate.runtime.terminal import run_cleanly
-from kanachan.data.loader import held_out_columns
-from kanachan.inference.int8_network import divergence, with_int8
-from kanachan.inference.policy import Policy
 from kanachan.models.reference import is_reference_name, name_of
 from kanachan.models.weights import Weights, lineage_of, read_weights, write_weights
 from kanachan.objectives.stages import REWARD
@@ -33,8 +26,6 @@ from kanachan.training.command_line import stage_defaults
 from kanachan.training.run_folder import settings_as_json
 
 LICENCE = "MIT"
-_INT8_INSTRUCTIONS = ("avx512_vnni", "avx_vnni", "amx_int8")
-"""instructions that multiply int8; on CPUs without any of them, sums can overflow"""
 _MEASURED = ("agreement", "questions", "values", "log_likelihood", "less_scores", "chance")
 
 
@@ -43,7 +34,6 @@ def reference_card(
     evaluation: Mapping[str, Any],
     ancestors: Sequence[Weights] = (),
     arena: Sequence[Mapping[str, Any]] = (),
-    int8: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Returns the card of a reference model.
 
@@ -66,8 +56,6 @@ def reference_card(
             card["training"].append(step)
     commands = (command for run in runs for command in run.card.get("commands", _commands(run)))
     card["commands"] = list(dict.fromkeys(commands))
-    if int8 is not None:
-        card["int8"] = int8
     return card
 
 
@@ -85,25 +73,6 @@ def measured(path: Path, stage: str) -> dict[str, Any]:
     found = {name: evaluation[name] for name in ("split", "games", "decisions")}
     found |= {name: entry[name] for name in _MEASURED if entry.get(name)}
     return found | {"verdict": entry["verdict"]}
-
-
-def int8_divergence(run: str, shards: str, evaluation: Mapping[str, Any]) -> dict[str, Any]:
-    """Computes the divergence between a run's network with int8 matrices and without, on the evaluation's decisions.
-
-    Raises:
-        ValueError: this machine cannot multiply int8, the weights are not of imitation, or the shards have another
-            number of decisions than the evaluation.
-    """
-    if not any(torch.cpu.get_capabilities().get(name, False) for name in _INT8_INSTRUCTIONS):
-        raise ValueError("--int8: needs a CPU that multiplies int8 (VNNI, AMX): sums could overflow on others")
-    policy, split = Policy.load(run, "cpu"), evaluation["split"]
-    columns = held_out_columns(shards, split, policy.vocabulary)
-    if len(columns) != evaluation["decisions"]:
-        raise ValueError(
-            f"--int8 {shards}: {len(columns):,} decisions in the {split} split, the evaluation has "
-            f"{evaluation['decisions']:,}"
-        )
-    return {"split": split, **divergence(with_int8(policy, run), policy, policy.batches(columns))._asdict()}
 
 
 def match(path: Path) -> dict[str, Any]:
@@ -211,7 +180,6 @@ def main() -> int:
     parser.add_argument(
         "--arena", type=Path, nargs="*", default=[], metavar="JSON", help="JSON of kanachan-arena --json"
     )
-    parser.add_argument("--int8", metavar="SHARDS", help="measure int8 matrices on the evaluation's split of SHARDS")
     parser.add_argument("-o", "--output", type=Path, required=True, help="file to write")
     parser.add_argument("--force", action="store_true", help="replace the file, if it exists")
     arguments = parser.parse_args()
@@ -226,7 +194,6 @@ def main() -> int:
             evaluation,
             [read_weights(path) for path in arguments.ancestors],
             [match(path) for path in arguments.arena],
-            arguments.int8 and int8_divergence(arguments.run, arguments.int8, evaluation),
         )
         arguments.output.parent.mkdir(parents=True, exist_ok=True)
         write_weights(

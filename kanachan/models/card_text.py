@@ -21,12 +21,6 @@ def card_sections(card: Mapping[str, Any]) -> dict[str, list[str]]:
         sections["Calibration"] = [f"temperature {card['temperature']:.4f}{source}"]
         if "summary_temperature" in card:
             sections["Calibration"].append(f"of the order of the seats {card['summary_temperature']:.4f}")
-    if "int8" in card:
-        found = card["int8"]
-        sections["With int8 matrices (WEIGHTS:int8)"] = [
-            f"{found['nats']:.2g} nats from the network, the same best action in {found['same_best']:.1%} of "
-            f"{found['decisions']:,} decisions of the {found['split']} split"
-        ]
     if "teacher" in card:
         share = card["objective"].get("teacher_share", 1.0)
         rest = "instead of the actions taken" if share == 1 else f"with {share:g} of the loss; the rest: actions taken"
