@@ -20,17 +20,10 @@ class RoundSequence:
     """The progress of a recorded game, computed from the ends of its rounds. `lost`: indices of rounds before which the
     reader left out others, so that the start of such a round cannot be computed.
 
-    Whether a round follows depends on its start in the record, the expected start, and the start of the next round:
-
-    - As expected: it follows, unless the game would have been over.
-    - Nothing is expected, in the first round and after rounds that are lost or cannot be replayed: it follows if no
-      points are missing and it comes later than the rounds before it. The first round must also not contradict the
-      second: if the second follows only from the usual start of a game, this start is the expected one.
-    - Other than expected, but later and with all points, and the next round does not follow from the expected start
-      (with the expected scores and deposits, it must also follow from the recorded one): it follows, and rounds are
-      missing before it.
-    - Otherwise it does not follow. One wrong start should cost one round, so the game continues from the expected start
-      with the changes of this round; without them if the next round has the expected start itself.
+    A round follows if it starts as expected, unless the game would have been over. If nothing is expected (the first
+    round, and after rounds that are lost, cannot be replayed or do not follow), it follows if no points are missing
+    and it comes later than the rounds before it. A round that comes later than expected, with all points but other
+    scores or deposits, follows too: then rounds are missing before it.
     """
 
     def __init__(self, rounds: Sequence[Round], style: int, lost: Collection[int] = ()) -> None:
@@ -49,8 +42,6 @@ class RoundSequence:
         """place after which the next round must come"""
         self._is_over = False
         """whether no round can follow"""
-        self._is_broken = False
-        """whether the previous round did not follow from the rounds before it"""
 
     @contextmanager
     def through(self, index: int) -> Iterator[None]:
@@ -60,12 +51,13 @@ class RoundSequence:
             self._expected, self._is_over = None, False
         try:
             yield
-            problem = self._enter(index)
+            problem = self._problem(index)
+            if problem is not None:
+                raise Disagreement(problem)
         except Exception:
             self._skip(index)
             raise
-        if problem is not None:
-            raise Disagreement(problem)
+        self._advance(index)
 
     def end(self, scores: Sequence[int]) -> None:
         """Compares the game's final scores with the computed ones. Raises Disagreement if they cannot be the final
@@ -75,41 +67,23 @@ class RoundSequence:
         if len(self._rounds) in self._lost or self._expected is None or scores_at_end(self._expected) == tuple(scores):
             return
         reached = list(scores_at_end(self._expected))
-        if self._is_over or self._is_broken:
+        if self._is_over:
             raise Disagreement(f"the final scores are {list(scores)}, but {reached} after {self._before}")
         self.missing.append(
             f"rounds are missing: after {self._before} the scores are {reached}, at the end {list(scores)}"
         )
-
-    def _enter(self, index: int) -> str | None:
-        """Advances by a replayed round; returns why it does not follow from the previous rounds, None if it does."""
-        expected = self._expected or self._corrected_start(index)
-        problem = self._problem(index, expected)
-        self._is_broken = problem is not None
-        if problem is None:
-            self._advance(index, self._starts[index])
-        elif expected is None:
-            self._skip(index)
-        elif self._next_start(index) != expected:  # if equal, this round should not be in the game at all
-            self._advance(index, expected)
-        return problem
 
     def _skip(self, index: int) -> None:
         places = [self._starts[index].place, *([self._expected.place] if self._expected else [])]
         self._least = max(self._least, min(places))
         self._before, self._expected, self._is_over = self._rounds[index].name, None, False
 
-    def _advance(self, index: int, start: Start) -> None:
-        recorded = self._rounds[index]
+    def _advance(self, index: int) -> None:
+        recorded, start = self._rounds[index], self._starts[index]
         after = self._expected = start_after(start, recorded.events)
         self._before, self._least = recorded.name, start.place
         is_late = after.number > self._last_number and after.number > start.number
         self._is_over = min(after.scores) < 0 or (is_late and self._is_enough(after))
-
-    def _next_start(self, index: int) -> Start | None:
-        """Returns the recorded start of the round after a round, None if that is not in the record."""
-        is_recorded = index + 1 < len(self._rounds) and index + 1 not in self._lost
-        return self._starts[index + 1] if is_recorded else None
 
     def _is_too_late(self, start: Start) -> bool:
         # a dealer who stays may play on; without enough points East-only games went on to West in Tenhou's first years
@@ -121,9 +95,9 @@ class RoundSequence:
         # with other start scores, the score that ends a game is not known
         return self._points == START_SCORE[num_seats] * num_seats and max(start.scores) >= ENOUGH[num_seats]
 
-    def _problem(self, index: int, expected: Start | None) -> str | None:
+    def _problem(self, index: int) -> str | None:
         """Returns why the round does not follow, None if it does. Adds a message to `missing` if rounds are missing."""
-        start = self._starts[index]
+        start, expected = self._starts[index], self._expected
         if expected in (None, start) and self._is_too_late(start):
             return f"a game of this length does not come to such a round with the scores {list(start.scores)}"
         if expected is None:
@@ -134,29 +108,11 @@ class RoundSequence:
             return None if start.place > self._least else f"it cannot come after {self._before}"
         if start == expected:
             return None
-        if self._before and start.points == self._points and self._may_lack_rounds(index, expected):
+        # missing rounds leave no trace in the scores only if all of them were draws without payments
+        is_traced = (start.deposits, start.scores) != (expected.deposits, expected.scores)
+        if start.points == self._points and start.place > expected.place and is_traced:
             self.missing.append(f"rounds are missing between {self._before} and {self._rounds[index].name}")
             return None
         ours, theirs = expected.in_words(), start.in_words()
         words = [f"{key} {theirs[key]}, {ours[key]} expected" for key in ours if ours[key] != theirs[key]]
-        origin = f"it does not follow from {self._before}" if self._before else "no game starts like this"
-        return f"{origin}: {'; '.join(words)}"
-
-    def _may_lack_rounds(self, index: int, expected: Start) -> bool:
-        """Returns whether a round comes later than expected because rounds are missing before it."""
-        start, then, events = self._starts[index], self._next_start(index), self._rounds[index].events
-        if start.place <= expected.place or then == start_after(expected, events):
-            return False
-        # missing rounds leave no trace in the scores only if all of them were draws without payments
-        is_traced = (start.deposits, start.scores) != (expected.deposits, expected.scores)
-        return is_traced or then == start_after(start, events)
-
-    def _corrected_start(self, index: int) -> Start | None:
-        """Returns the usual start of a game if the second round follows from it but not from the recorded start."""
-        start, then, events = self._starts[index], self._next_start(index), self._rounds[index].events
-        if self._before or then is None:
-            return None
-        num_seats = len(start.scores)
-        usual = Start(0, 0, 0, (self._points // num_seats,) * num_seats)
-        is_wrong = start_after(start, events) != then == start_after(usual, events)
-        return usual if is_wrong else None
+        return f"it does not follow from {self._before}: {'; '.join(words)}"
