@@ -106,7 +106,7 @@ class Completion:
         self.deposits = 0
         self._drawn: Any = None
         """the tile drawn, until it or another is discarded"""
-        self._riichi: set[Any] = set()
+        self._riichi: list[Any] = []
         """the seats that can only discard what they draw"""
 
     def completed(self, event: Event) -> Event:
@@ -128,7 +128,7 @@ class Completion:
             self._riichi.clear()
             self.scores, self.deposits = list(event["scores"]), event["kyotaku"]
         elif kind == "reach_accepted":
-            self._riichi.add(event["actor"])
+            self._riichi.append(event["actor"])
             self.deposits += 1
             if self.scores is not None:
                 self.scores[event["actor"]] -= STICK

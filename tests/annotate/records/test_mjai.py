@@ -193,6 +193,7 @@ def test_a_last_round_that_might_lack_a_second_winner_is_not_kept() -> None:
     [
         ({**TSUMO, "actor": 4}, "line 3: tsumo: actor must be a seat 0 ... 3, not 4"),
         ({**TSUMO, "actor": True}, "line 3: tsumo: actor must be a seat 0 ... 3, not true"),
+        ({"type": "dahai", "actor": [0], "pai": "1m"}, "line 3: dahai: actor must be a seat 0 ... 3, not [0]"),
         ({**TSUMO, "pai": "0m"}, 'line 3: tsumo: pai must be a tile, not "0m"'),
         (without(TSUMO, "pai"), "line 3: tsumo: pai is missing"),
         ({**DAHAI, "tsumogiri": 1}, "line 3: dahai: tsumogiri must be true or false, not 1"),
