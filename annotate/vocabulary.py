@@ -104,15 +104,14 @@ class Vocabulary:
         """The number of places of `place_of_sparse`."""
         return len(TABLE) + 2 * self.num_seats
 
-    def seat_meanings(self, *, actor_first: bool) -> tuple[int | str, ...]:
-        """Returns the meaning of each seat: its number, or with `actor_first` its position relative to the actor."""
-        return ("the actor", *self.relative_seats) if actor_first else tuple(range(self.num_seats))
+    @property
+    def seat_meanings(self) -> tuple[str, ...]:
+        return ("the actor", *self.relative_seats)
 
-    def meaning(self, field: Field, token: int, *, actor_first: bool) -> Meaning:
+    def meaning(self, field: Field, token: int) -> Meaning:
         """Returns the meaning of a token of `field`, in terms that all vocabularies share: tokens of two vocabularies
-        mean the same if their meanings are equal. `actor_first`: count seats from the actor, except in the token of the
-        actor's own seat."""
-        block, seats = field.block_of(token), self.seat_meanings(actor_first=actor_first)
+        mean the same if their meanings are equal. Seats are counted from the actor, except in its own seat's token."""
+        block, seats = field.block_of(token), self.seat_meanings
         values = field.describe(token)[1]
         terms: dict[str, int | str] = {**values}
         for factor in block.factors:

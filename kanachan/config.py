@@ -147,8 +147,6 @@ class DataConfig:
     on a CPU 64, on a GPU as many as fit into its memory for this network, at most 2,048"""
     validation_batch: int = 256
     """decisions in one forward pass of a validation"""
-    actor_first: bool = True
-    """seat canonicalisation: rotate the seats so that the actor is seat 0; the network learns for all seats at once"""
     neighbours: int = 8
     """number of consecutive decisions of one player in one round that are sampled as one unit, a power of two. The
     network encodes their common events only once; with 1, a batch has more different rounds (configs/ sets 1 for the

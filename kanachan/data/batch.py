@@ -11,7 +11,6 @@ label.
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import partial
 from typing import Any, Self, TypeVar
 
 import numpy as np
@@ -21,6 +20,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from annotate.annotation import Annotation
+from annotate.blocks import Field
 from annotate.vocabulary import HAND_SLOT_FIRST, NUM_TILES, NUM_TILES34, TABLE, Vocabulary, tile34_of
 from kanachan.data.columns import Columns, ObservationColumns, Ragged, columns_of_annotations, spans
 from kanachan.data.symmetry import SeatRotation, Tables
@@ -47,18 +47,16 @@ class TokenLayout:
         """number of candidate tokens: 0 is padding, the actions follow"""
         self._place_of_sparse = np.array(vocabulary.place_of_sparse)
 
-    def meanings(self, *, actor_first: bool) -> list[Hashable]:
+    def meanings(self) -> list[Hashable]:
         """Returns the meaning of each token, in terms that all vocabularies share (`Vocabulary.meaning`)."""
-        vocabulary, meaning = self.vocabulary, partial(self.vocabulary.meaning, actor_first=actor_first)
-        found: list[Hashable] = [self.PADDING]
-        for field in (vocabulary.sparse, vocabulary.progression):
-            found += [meaning(field, token) for token in range(field.size)]
-        return found
+        return self._meanings(self.vocabulary.sparse, self.vocabulary.progression)
 
     def candidate_meanings(self) -> list[Hashable]:
-        """Returns the meaning of each candidate; seats of candidates are always relative."""
-        action, meaning = self.vocabulary.action, partial(self.vocabulary.meaning, actor_first=True)
-        return [self.PADDING, *(meaning(action, token) for token in range(action.size))]
+        return self._meanings(self.vocabulary.action)
+
+    def _meanings(self, *fields: Field) -> list[Hashable]:
+        tokens = (self.vocabulary.meaning(field, token) for field in fields for token in range(field.size))
+        return [self.PADDING, *tokens]
 
     def permuted(self, tables: Tables) -> NDArray[np.int64]:
         """Returns the token that each token becomes, [P, N]."""
@@ -136,8 +134,6 @@ class Batch:
     """int64: the number of events of its group that each decision sees"""
     candidate_BA: Tensor
     """int32: action + 1; 0 is padding"""
-    seat_B: Tensor
-    """int64: the deciding seat; 0 after seat canonicalisation"""
     labels: Labels | None = None
     """targets, never inputs; None in live play"""
     varlen: VarlenLayout | None = None
@@ -213,7 +209,6 @@ def collate(columns: ObservationColumns, layout: TokenLayout) -> Batch:
         group_B=torch.from_numpy(group_B),
         seen_B=torch.from_numpy(columns.progression.lengths),
         candidate_BA=torch.from_numpy(padded(columns.actions.values.astype(np.int32) + 1, columns.actions.lengths)),
-        seat_B=torch.from_numpy(columns.seat.copy()),
         labels=_labels(columns, layout.vocabulary) if isinstance(columns, Columns) else None,
     )
 
@@ -244,18 +239,14 @@ def with_varlen_layout(batch: Batch, layout: TokenLayout) -> Batch:
     return replace(batch, candidate_BA=candidate_BA, varlen=varlen)
 
 
-def batch_of_annotations(
-    annotations: Sequence[Annotation], vocabulary: Vocabulary, *, actor_first: bool = False
-) -> Batch:
-    """Returns checked annotations as a batch in the same order; `actor_first` as in the training of the network."""
-    return batch_of_columns(columns_of_annotations(annotations, vocabulary), vocabulary, actor_first=actor_first)
+def batch_of_annotations(annotations: Sequence[Annotation], vocabulary: Vocabulary) -> Batch:
+    """Returns checked annotations as a batch in the same order, with the actor as seat 0."""
+    return batch_of_columns(columns_of_annotations(annotations, vocabulary), vocabulary)
 
 
-def batch_of_columns(columns: ObservationColumns, vocabulary: Vocabulary, *, actor_first: bool) -> Batch:
-    """Returns decisions as a batch in the same order; `actor_first` as in the training of the network."""
-    if actor_first:
-        columns = SeatRotation(vocabulary).actor_first(columns)
-    return collate(columns, TokenLayout(vocabulary))
+def batch_of_columns(columns: ObservationColumns, vocabulary: Vocabulary) -> Batch:
+    """Returns decisions as a batch in the same order, with the actor as seat 0."""
+    return collate(SeatRotation(vocabulary).actor_first(columns), TokenLayout(vocabulary))
 
 
 def _hand_counts(hidden: Ragged, vocabulary: Vocabulary) -> Tensor:

@@ -118,7 +118,7 @@ class TrainLoader(StepLoader):
         super().__init__(len(shards), config, seed, share, identity)
         self._shards = shards
         self._varlen = varlen
-        self._preparation = _Preparation(shards, config.actor_first, varlen, labeller)
+        self._preparation = _Preparation(shards, varlen, labeller)
         self._order = EpochSampler(len(shards), seed, unit=config.neighbours)
 
     def __iter__(self) -> Iterator[Batch]:
@@ -173,7 +173,6 @@ class EvalLoader:
         shards: Shards,
         *,
         batch: int,
-        actor_first: bool,
         share: Share,
         limit: int | None,
         varlen: bool,
@@ -185,7 +184,7 @@ class EvalLoader:
         self.num_rows = num_rows
         """number of rows over all ranks"""
         self._shards = shards
-        self._preparation = _Preparation(shards, actor_first, varlen, labeller)
+        self._preparation = _Preparation(shards, varlen, labeller)
         self._rows = batches_of_rank(num_rows, batch, share.rank, share.world)
 
     def __len__(self) -> int:
@@ -205,10 +204,10 @@ class EvalLoader:
 class _Preparation:
     """Makes batches from rows of shards."""
 
-    def __init__(self, shards: Shards, actor_first: bool, varlen: bool, labeller: Labeller | None) -> None:
+    def __init__(self, shards: Shards, varlen: bool, labeller: Labeller | None) -> None:
         self._shards = shards
         self._layout = TokenLayout(shards.vocabulary)
-        self._seats = SeatRotation(shards.vocabulary) if actor_first else None
+        self._seats = SeatRotation(shards.vocabulary)
         self._varlen = varlen
         self._labeller = labeller
 
@@ -217,8 +216,7 @@ class _Preparation:
         columns = self._shards.gather(row_B)
         if self._labeller is not None:
             columns = replace(columns, label=self._labeller.labels_of(columns))
-        if self._seats is not None:
-            columns = self._seats.actor_first(columns)
+        columns = self._seats.actor_first(columns)
         batches = [collate(columns.rows(first, end), self._layout) for first, end in pairwise([0, *ends])]
         return [with_varlen_layout(batch, self._layout) for batch in batches] if self._varlen else batches
 

@@ -61,11 +61,11 @@ class RoundState(NamedTuple):
 
     @classmethod
     def at_start_of(cls, batch: Batch, layout: TokenLayout) -> "RoundState":
-        """Returns the states at the starts of the rounds of decisions [B], with the seats of the record, whether or not
-        the batch has rotated them: before anyone paid for a riichi in the round."""
+        """Returns the states at the starts of the rounds of decisions [B], with the seats of the record: before
+        anyone paid for a riichi in the round."""
         names, num_seats = layout.vocabulary.numeric, layout.vocabulary.num_seats
         # the token of the deciding seat is never rotated
-        shift_B = layout.table_value(batch.table_BS, "seat") - batch.seat_B
+        shift_B = layout.table_value(batch.table_BS, "seat")
         place_BS = (torch.arange(num_seats, device=shift_B.device) - shift_B[:, None]) % num_seats
         number_BN = batch.numeric_BN.round().long()
         # no indexing by a list, which is copied to a GPU only after the GPU has finished all its work

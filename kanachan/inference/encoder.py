@@ -33,7 +33,6 @@ class KanachanConfig(PretrainedConfig):  # type: ignore[no-untyped-call]
         dropout: float = ModelConfig.dropout,
         vocabulary: str = "",
         fingerprint: str = "",
-        actor_first: bool = False,
         **kwargs: Any,
     ) -> None:
         self.width = width
@@ -43,7 +42,6 @@ class KanachanConfig(PretrainedConfig):  # type: ignore[no-untyped-call]
         self.dropout = dropout
         self.vocabulary = vocabulary
         self.fingerprint = fingerprint
-        self.actor_first = actor_first
         super().__init__(**kwargs)
 
 
@@ -90,5 +88,5 @@ class KanachanEncoder(PreTrainedModel):  # type: ignore[no-untyped-call]
         Decisions are annotation lines, or rows of a shard: a list of mappings, a mapping from columns to lists
         (`dataset[:100]` of `datasets`), or an Arrow record batch or table. Raises ValueError, with the number of the
         row (from 1) and the reason, if a row is not a decision."""
-        inputs = inputs_of_rows(rows, self.vocabulary, actor_first=self.config.actor_first)
+        inputs = inputs_of_rows(rows, self.vocabulary)
         return {name: inputs[name].to(self.device) for name in SITUATION_INPUTS}

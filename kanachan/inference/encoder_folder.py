@@ -33,7 +33,6 @@ def export_encoder(policy: Policy, folder: Path, name: str | None = None) -> int
         **sizes,
         vocabulary=policy.vocabulary.name,
         fingerprint=policy.vocabulary.fingerprint,
-        actor_first=policy.actor_first,
         auto_map=_AUTO_MAP,
     )
     exported = KanachanEncoder(config)

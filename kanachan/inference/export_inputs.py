@@ -16,5 +16,5 @@ def onnx_inputs_of(rows: Rows, session: "InferenceSession") -> dict[str, NDArray
     `inputs_of_rows`, or if the network is not an export or has another vocabulary."""
     metadata = session.get_modelmeta().custom_metadata_map
     vocabulary = exported_vocabulary("network", metadata.get("vocabulary"), metadata.get("fingerprint"))
-    inputs = inputs_of_rows(rows, vocabulary, actor_first=metadata["actor_first"] == "true")
+    inputs = inputs_of_rows(rows, vocabulary)
     return {each.name: inputs[each.name].numpy() for each in session.get_inputs()}

@@ -60,8 +60,6 @@ class PolicyGraph(nn.Module):
     def __init__(self, policy: Policy) -> None:
         super().__init__()
         self.network = policy.network
-        self.actor_first = policy.actor_first
-        self.layout = TokenLayout(policy.vocabulary)
         self.objective = policy.objective
         self.temperature = policy.temperature
         scale = policy.objective.scale
@@ -87,7 +85,6 @@ class PolicyGraph(nn.Module):
             group_B=groups,
             seen_B=seen,
             candidate_BA=candidates,
-            seat_B=torch.zeros_like(seen) if self.actor_first else self.layout.table_value(table, "seat"),
         )
         output = scale_logits(self.network(batch), self.temperature)
         return tuple(self.objective.predictions(output).values())
@@ -141,7 +138,6 @@ def _write(graph: Graph, path: Path, policy: Policy) -> None:
         stage=policy.stage,
         vocabulary=policy.vocabulary.name,
         fingerprint=policy.vocabulary.fingerprint,
-        actor_first="true" if policy.actor_first else "false",
         temperature=str(policy.temperature),
     )
     program.save(path, external_data=False)
@@ -229,10 +225,6 @@ def _about(policy: Policy) -> str:
         for name, (sizes, meaning) in policy.objective.prediction_fields.items()
     ]
     own_tokens = f"(1 + {policy.vocabulary.num_seats} + tiles)"
-    rotation = (
-        "The deciding seat must be seat 0: rotate the seats first, in tokens and in the order of `numbers`\n"
-        "(`kanachan.data.symmetry.SeatRotation`; `onnx_inputs_of` does it).\n\n"
-    )
     return f"""# A network of kanachan as ONNX
 
 `{_POLICY}` scores the possible actions of decisions in riichi mahjong (stage {policy.stage}: {policy.meaning}).
@@ -250,7 +242,10 @@ A separate group for each decision is always correct: one row of `events` per de
 the lengths of field 3. Consecutive decisions may share a group, which costs less, if each sees all events that the
 previous one sees.
 
-{rotation if policy.actor_first else ""}| file | output | size | content |
+The deciding seat must be seat 0: rotate the seats first, in tokens and in the order of `numbers`
+(`kanachan.data.symmetry.SeatRotation`; `onnx_inputs_of` does it).
+
+| file | output | size | content |
 | --- | --- | --- | --- |
 | `{_ENCODER}` | `situation` | decisions × width | the situation as a whole |
 | `{_ENCODER}` | `tokens` | decisions × {own_tokens} × width | the situation, its seats and its tiles |

@@ -41,7 +41,6 @@ class Policy:
     """A trained network that scores the candidate actions of observations.
 
     Args:
-        actor_first: as in the training settings.
         card: card of the weights file. Its `temperature`, if it has one (kanachan-calibrate), divides the logits of the
             candidates or of their ranks, and its `summary_temperature` the logits of the orders of the seats before the
             action, wherever logits become probabilities.
@@ -52,7 +51,6 @@ class Policy:
         network: Network,
         objective: Objective,
         *,
-        actor_first: bool,
         card: Mapping[str, Any] | None = None,
         device: torch.device | str = "cpu",
     ) -> None:
@@ -65,16 +63,14 @@ class Policy:
         self.device = torch.device(device)
         self.vocabulary: Vocabulary = objective.vocabulary
         self.layout = TokenLayout(self.vocabulary)
-        self.actor_first = actor_first
-        self._seat_rotation = SeatRotation(self.vocabulary) if actor_first else None
+        self._seat_rotation = SeatRotation(self.vocabulary)
 
     @staticmethod
     def load(weights: str | Path, device: torch.device | str = "cpu") -> "Policy":
         """Loads the policy of a weights file or of the folder of a finished run. Raises ValueError if the file is
         missing, cut off, of another vocabulary, or of a size that differs from its card."""
         network, objective, card = load_network(weights, device)
-        actor_first = card["config"]["data"]["actor_first"]
-        return Policy(network, objective, actor_first=actor_first, card=card, device=device)
+        return Policy(network, objective, card=card, device=device)
 
     @property
     def stage(self) -> StageName:
@@ -135,7 +131,7 @@ class Policy:
 
     def ordered(self, columns: ObservationColumns) -> ObservationColumns:
         """Returns decisions with seats in the same order as in training."""
-        return columns if self._seat_rotation is None else self._seat_rotation.actor_first(columns)
+        return self._seat_rotation.actor_first(columns)
 
     def act(
         self,
@@ -156,7 +152,7 @@ class Policy:
 
     def with_network(self, network: Network) -> "Policy":
         """Returns the same policy with another network that has the same outputs."""
-        return Policy(network, self.objective, actor_first=self.actor_first, card=self.card, device=self.device)
+        return Policy(network, self.objective, card=self.card, device=self.device)
 
     @torch.inference_mode()
     def output(self, batch: Batch) -> Output:

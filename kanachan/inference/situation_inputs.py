@@ -36,13 +36,13 @@ def exported_vocabulary(what: str, name: object, fingerprint: object) -> Vocabul
     return vocabulary
 
 
-def inputs_of_rows(rows: Rows, vocabulary: Vocabulary, *, actor_first: bool) -> dict[str, Tensor]:
-    """Returns decisions as tensors in the same order; `actor_first` as in the network's training settings. Raises
-    ValueError, with the number of the row (from 1) and the reason, if a row is not a decision."""
+def inputs_of_rows(rows: Rows, vocabulary: Vocabulary) -> dict[str, Tensor]:
+    """Returns decisions as tensors in the same order, with the actor as seat 0. Raises ValueError, with the number of
+    the row (from 1) and the reason, if a row is not a decision."""
     observations = observations_of(rows, vocabulary)
     if not observations:
         raise ValueError("there are no lines or rows; each must be one decision")
-    batch = batch_of_columns(columns_of_observations(observations, vocabulary), vocabulary, actor_first=actor_first)
+    batch = batch_of_columns(columns_of_observations(observations, vocabulary), vocabulary)
     return {name: getattr(batch, field) for name, field in DECISION_INPUTS.items()}
 
 

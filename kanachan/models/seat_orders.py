@@ -53,10 +53,6 @@ class SeatOrders(nn.Module):
         """Returns log_probability_BR of the ranks of place 0, from the log probabilities of the orders."""
         return log_BO[:, self.orders_RX].logsumexp(dim=2)
 
-    def of_actor_from_first(self, value_BO: Tensor, seat_B: Tensor) -> Tensor:
-        """Converts values of orders counted from the actor to value_BO of orders counted from seat 0."""
-        return value_BO.gather(1, self.number_from_SO[seat_B])
-
     def seen_from(self, value_XO: Tensor) -> Tensor:
         """Converts values of orders counted from seat 0 to value_XSO of orders counted from each seat (its place 0)."""
         return value_XO[..., self.number_SO]

@@ -22,16 +22,11 @@ _SHARED = {_TOKENS: "suits.shared_N", _CANDIDATES: "candidate_suits.shared_N"}
 
 
 class VocabularyChange:
-    """Maps embedding rows for one vocabulary to rows of the same meaning for another, or for the same one.
+    """Maps embedding rows for one vocabulary to rows of the same meaning for another, or for the same one. Seats are
+    counted from the actor, so that the last of three has the same meaning as the last of four: to the actor's left."""
 
-    Args:
-        actor_first: as in the training settings. If true, seats are counted from the actor, so that the last of three
-            seats has the same meaning as the last of four: the seat to the actor's left.
-    """
-
-    def __init__(self, old: Vocabulary, new: Vocabulary, *, actor_first: bool) -> None:
+    def __init__(self, old: Vocabulary, new: Vocabulary) -> None:
         self.old, self.new = old, new
-        self._actor_first = actor_first
 
     def tensors(self, given: Mapping[str, Tensor], current: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Returns the tensors of an encoder or a decoder for the new vocabulary: the `given` ones for the old
@@ -70,11 +65,11 @@ class VocabularyChange:
         """Returns the meanings of the rows of all tensors that depend on the vocabulary, by the tensors' names in
         encoder and decoder."""
         layout = TokenLayout(vocabulary)
-        seats = vocabulary.seat_meanings(actor_first=self._actor_first)
+        seats = vocabulary.seat_meanings
         score_of = {f"score_{seat}": ("score", meaning) for seat, meaning in enumerate(seats)}
         numbers: list[Hashable] = [score_of.get(name, name) for name in vocabulary.numeric]
         return {
-            _TOKENS: layout.meanings(actor_first=self._actor_first),
+            _TOKENS: layout.meanings(),
             _CANDIDATES: layout.candidate_meanings(),
             _POSITIONS: range(vocabulary.max_progression),
             _NUMBERS: numbers,

@@ -97,15 +97,9 @@ def inherit_encoder(encoder: Encoder, model: ModelConfig, weights: Weights, voca
     Raises ValueError, naming both sizes, if the encoders differ in size.
     """
     require_encoder_sizes(model, asdict(weights.model), weights.path)
-    change, current = vocabulary_change(weights, vocabulary), encoder.state_dict()
+    change, current = VocabularyChange(weights.vocabulary, vocabulary), encoder.state_dict()
     tensors = with_fewer_blocks(_part(weights, "encoder"), kept_blocks(weights.model.layers, model.layers))
     load_tensors(encoder, change.tensors(tensors, current), weights.path)
-
-
-def vocabulary_change(weights: Weights, vocabulary: Vocabulary) -> VocabularyChange:
-    """Returns the mapping of rows from these weights to a network with another vocabulary, or with the same one."""
-    actor_first = weights.card.get("config", {}).get("data", {}).get("actor_first", True)
-    return VocabularyChange(weights.vocabulary, vocabulary, actor_first=actor_first)
 
 
 def predicts_round_points(weights: Weights) -> bool:
@@ -120,7 +114,7 @@ def inherit_decoder(
     `only_points`: copies of the heads only the outputs of `predicts_round_points`, which both networks have. Returns
     the parts that stay unchanged and the reason for each: other shapes (different auxiliary targets or numbers of bins,
     blocks or seats), for the head also of the decoder."""
-    change, fresh = vocabulary_change(weights, vocabulary), {}
+    change, fresh = VocabularyChange(weights.vocabulary, vocabulary), {}
     for part, module in network.named_children():
         if part in ("encoder", "prior"):
             continue

@@ -124,7 +124,7 @@ class Objective(nn.Module, ABC):
         """Returns target_B, computed only from the results."""
         raise NotImplementedError(f"stage {self.stage} predicts no value")
 
-    def prior_outputs(self, order_BO: Tensor, grading_BK: Tensor, seat_B: Tensor) -> tuple[Tensor, Tensor]:
+    def prior_outputs(self, order_BO: Tensor, grading_BK: Tensor) -> tuple[Tensor, Tensor]:
         """Returns the log probabilities of the stage's outcomes that a reward predictor predicts, in the form of the
         outputs of every candidate [B, K] and of the summary [B, K]. Arguments: its log probabilities of the orders
         counted from the actor, and its outputs for the actor's grading points."""

@@ -62,11 +62,8 @@ class Prior(nn.Module):
         points_BH = self._objective.round_bins.points_K.expand(len(actor_B), -1)
         change_BHY = self.network.after_round(self.network.features(state)[row_B, actor_B], points_BH)
         order_BHO, grading_BHK = start.plus(change_BHY)
-        of_candidates, of_summary = self._objective.prior_outputs(
-            order_BHO.flatten(0, 1).log_softmax(dim=1),
-            grading_BHK.flatten(0, 1),
-            batch.seat_B.repeat_interleave(self.num_points),
-        )
+        log_order_XO = order_BHO.flatten(0, 1).log_softmax(dim=1)
+        of_candidates, of_summary = self._objective.prior_outputs(log_order_XO, grading_BHK.flatten(0, 1))
         shape = (len(actor_B), self.num_points)
         candidate_BAK = self._mixture(candidate_BAY, of_candidates.view(*shape, -1))
         if summary_BY.shape[1] == 0:

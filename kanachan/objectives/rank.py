@@ -53,13 +53,11 @@ class Rank(Objective):
         """Returns the targets of the actor's rank and of the order: classes [B], or probabilities from soft labels."""
         if batch.label_BL is None:
             return self.rank(batch), self.order(batch)
-        rank_BR = self.orders.rank_probability(batch.label_BL, torch.zeros_like(batch.seat_B))
-        return rank_BR, self.orders.of_actor_from_first(batch.label_BL, batch.seat_B)
+        return self.orders.rank_probability(batch.label_BL, torch.zeros_like(batch.chosen_B)), batch.label_BL
 
-    def prior_outputs(self, order_BO: Tensor, grading_BK: Tensor, seat_B: Tensor) -> tuple[Tensor, Tensor]:
-        """Returns the log probabilities of the actor's ranks, and of the orders counted from seat 0."""
-        summary_BO = self.orders.of_actor_from_first(order_BO, seat_B)
-        return self.orders.rank_log_probability(order_BO), summary_BO[:, : self.num_summary_outputs]
+    def prior_outputs(self, order_BO: Tensor, grading_BK: Tensor) -> tuple[Tensor, Tensor]:
+        """Returns the log probabilities of the actor's ranks, and of the orders."""
+        return self.orders.rank_log_probability(order_BO), order_BO[:, : self.num_summary_outputs]
 
     def label_of_prediction(self, order_XO: Tensor, grading_XK: Tensor) -> Tensor:
         """Returns the probabilities of the orders counted from the actor."""
@@ -127,4 +125,4 @@ class Rank(Objective):
 
     def situation_rank_probability(self, output: Output, batch: Batch) -> Tensor:
         """Returns probability_BR of the actor's ranks before the action: sums over the orders that give each rank."""
-        return self.orders.rank_probability(self.order_log_probability(output).exp(), batch.seat_B)
+        return self.orders.rank_log_probability(self.order_log_probability(output)).exp()

@@ -23,7 +23,7 @@ class Results(NamedTuple):
 
     @classmethod
     def of_batch(cls, batch: Batch, vocabulary: Vocabulary) -> "Results":
-        return cls(batch.result_BR, batch.seat_B, vocabulary)
+        return cls(batch.result_BR, torch.zeros_like(batch.chosen_B), vocabulary)
 
     @classmethod
     def of_columns(cls, columns: Columns, vocabulary: Vocabulary) -> "Results":

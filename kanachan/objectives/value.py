@@ -71,7 +71,7 @@ class Grading(ValueObjective):
     make_bins = HLGauss.of_grading_points
     scale = 100.0
 
-    def prior_outputs(self, order_BO: Tensor, grading_BK: Tensor, seat_B: Tensor) -> tuple[Tensor, Tensor]:
+    def prior_outputs(self, order_BO: Tensor, grading_BK: Tensor) -> tuple[Tensor, Tensor]:
         """Returns the log probabilities of the bins, for the candidates and for the summary."""
         output_BK = grading_BK.log_softmax(dim=1)
         return output_BK, output_BK[:, : self.num_summary_outputs]

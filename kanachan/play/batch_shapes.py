@@ -93,7 +93,6 @@ def batches_of_shape(rows: Sequence[CachedRow], shape: Shape, policy: Policy) ->
             group_B=torch.arange(min(shape.rows, len(rows) - first)),
             seen_B=part(start_B + new_B),
             candidate_BA=part(candidate_BA),
-            seat_B=part(columns.seat),
             paid_BS=None if paid_BS is None else part(paid_BS),
             slot_B=part(slot_B),
             start_B=part(start_B),

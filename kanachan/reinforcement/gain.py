@@ -123,7 +123,7 @@ class GainMeter:
         assert new.vocabulary is old.vocabulary
         self._new, self._old, self._behaviour = new, old, behaviour
         # many updates do not change the encoder, which is most of the work
-        self._shares_encoder = new.actor_first == old.actor_first and have_same_encoder(new.network, old.network)
+        self._shares_encoder = have_same_encoder(new.network, old.network)
         self._returns = returns
 
     def measure_all(

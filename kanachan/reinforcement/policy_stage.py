@@ -93,6 +93,6 @@ class PlayedSource(ShardSource):
         columns = shards.gather(spread_rows(len(shards), _MOST_COMPARED))
         assert columns.log_probability is not None
         drawn_B = torch.from_numpy(columns.log_probability)
-        batch = batch_of_columns(columns, shards.vocabulary, actor_first=self.config.actor_first)
+        batch = batch_of_columns(columns, shards.vocabulary)
         log_BA = Behaviour(1.0, self.behaviour.explore).log_probabilities(policy(batch))
         return float((of_actions(log_BA, batch.chosen_B) - drawn_B).abs().mean())

@@ -10,6 +10,7 @@ from kanachan.models.card import read_card
 from kanachan.models.fewer_blocks import kept_blocks
 from kanachan.models.learned_games import NONE, LearnedGames
 from kanachan.models.transformer import Network
+from kanachan.models.vocabulary_change import VocabularyChange
 from kanachan.models.weights import Weights, lineage_of, prior_card_of, read_weights
 from kanachan.objectives.networks import (
     build_network,
@@ -18,7 +19,6 @@ from kanachan.objectives.networks import (
     inherit_encoder,
     load_prior,
     predicts_round_points,
-    vocabulary_change,
 )
 from kanachan.objectives.objective import Objective
 from kanachan.training.ancestry import Ancestry
@@ -98,7 +98,7 @@ def inherited_lineage(
     lineage = lineage_of(weights)
     if weights.vocabulary is vocabulary:
         return lineage, ""
-    counts = vocabulary_change(weights, vocabulary).counts(with_actions=has_decoder)
+    counts = VocabularyChange(weights.vocabulary, vocabulary).counts(with_actions=has_decoder)
     mapped, new = ({what: pair[i] for what, pair in counts.items()} for i in range(2))
     lineage[-1] |= {"vocabulary": weights.vocabulary.name, "mapped": mapped, "new": new}
     return lineage, f" ({weights.vocabulary.name}: {_listed(mapped)} mapped, {_listed(new)} new)"

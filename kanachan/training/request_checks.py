@@ -23,7 +23,7 @@ _UNUSED: Mapping[str, Mapping[str, Collection[str] | None]] = {
     REWARD: {
         "model": _ALL,
         "objective": _ALL,
-        "data": ("actor_first", "neighbours"),
+        "data": ("neighbours",),
         "optim": ("optimizer", "encoder_learning_rate", "frozen"),
         "run": ("attention", "compile", "recompute"),
     },
@@ -121,12 +121,6 @@ def require_init(config: TrainConfig) -> None:
         raise ValueError(
             f"--init {config.init}: stage {config.stage} needs all of its {theirs} encoder blocks, and model.layers is "
             f"{config.model.layers}: give --model.layers {theirs}"
-        )
-    actor_first = card["config"]["data"]["actor_first"]
-    if actor_first != config.data.actor_first:
-        raise ValueError(
-            f"--init {config.init}: its encoder was trained with data.actor_first {str(actor_first).lower()}: "
-            "give this run the same"
         )
 
 

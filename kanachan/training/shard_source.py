@@ -80,7 +80,6 @@ class ShardSource:
         return EvalLoader(
             self._shards["validation"],
             batch=size,
-            actor_first=self.config.actor_first,
             # Lightning would take the first batches of a window, which hold its shortest rows.
             limit=limit * size if limit is not None else None,
             share=share,

@@ -70,9 +70,6 @@ def open_tempered(
             f"{setting}={path}: made for the vocabulary {objective.vocabulary.name}, but the decisions are in "
             f"{vocabulary.name}"
         )
-    if card["config"]["data"]["actor_first"] != config.data.actor_first:
-        ours = str(config.data.actor_first).lower()
-        raise ValueError(f"{setting}={path}: trained with another data.actor_first than this run, which has {ours}")
     return network, card
 
 

@@ -37,7 +37,7 @@ SHORT = ("--run.steps", "6", "--run.log_every", "1", "--run.validation_interval"
 
 @pytest.fixture(scope="module")
 def batch() -> Batch:
-    return batch_of_annotations(random_annotations(32, seed=4, games=4), FOUR_PLAYERS, actor_first=True)
+    return batch_of_annotations(random_annotations(32, seed=4, games=4), FOUR_PLAYERS)
 
 
 @pytest.mark.parametrize("stage", STAGES)

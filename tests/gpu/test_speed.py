@@ -118,7 +118,7 @@ def test_a_step_of_base(world: int, figure: Figure) -> None:
     compile_network(trainee.network, is_gpu=True, backend="eager")
     for number in range(12):
         annotations = random_annotations(64, seed=number, games=8 + number)
-        batch = packed(batch_of_annotations(annotations, FOUR_PLAYERS, actor_first=True)).to("meta")
+        batch = packed(batch_of_annotations(annotations, FOUR_PLAYERS)).to("meta")
         trainee.objective.loss(trainee.network(batch), batch)["loss"].backward()
     matrices = parameter_groups(trainee.network, replace(OptimConfig(), optimizer="muon"))
     optimizer = MuonWithAdamW([group for group in matrices if group["is_muons"]])

@@ -17,7 +17,6 @@ def written(
     stage: StageName = "imitation",
     *,
     seed: int = 0,
-    actor_first: bool = True,
     layers: int = MODEL_SIZES["tiny"].layers,
     dropout: float = 0.0,
     vocabulary: Vocabulary = FOUR_PLAYERS,
@@ -39,7 +38,7 @@ def written(
         if prior is not None:
             network.head.weight.normal_(std=0.2)
             load_prior(network, prior)
-    config = {"data": {"actor_first": actor_first}}
+    config: dict[str, Any] = {"data": {}}
     card = make_card(stage, model, settings, vocabulary, config=config, steps=20, samples=320, lineage=[], **about)
     card |= {"commit": None, "versions": {}}  # the same file at every commit: games played with it depend on it
     folder.mkdir(parents=True, exist_ok=True)

@@ -61,7 +61,7 @@ def expected_points(policy: Policy) -> dict[str, list[float]]:
     """Returns the points by predictor, computed one decision at a time."""
     found = defaultdict(list)
     for annotation in TEST:
-        batch = batch_of_annotations([annotation], V, actor_first=True)
+        batch = batch_of_annotations([annotation], V)
         with torch.inference_mode():
             output = policy.network(batch)
             found["action"].append(float(policy.objective.score(output)[0, annotation.chosen]))
@@ -115,7 +115,7 @@ def test_likelihoods_of_rank_and_order_equal_a_plain_loop(
     for annotation in TEST:
         results = dict(zip(V.results, annotation.results, strict=True))
         seat = seat_of(annotation)
-        output = policy.output(batch_of_annotations([annotation], V, actor_first=True))
+        output = policy.output(batch_of_annotations([annotation], V))
         found["rank", "action"].append(output.candidate_BAK[0, annotation.chosen].log_softmax(0)[results["rank"]])
         log_O = output.summary_BK[0].log_softmax(0)
         ranks_from_actor = tuple(results[f"rank_{(seat + i) % 4}"] for i in range(4))

@@ -3,8 +3,8 @@ import torch
 
 from annotate.annotation import Annotation
 from annotate.vocabulary import FOUR_PLAYERS
-from kanachan.data.batch import Batch, TokenLayout, batch_of_annotations, collate
-from kanachan.data.columns import columns_of_observations, game_key
+from kanachan.data.batch import Batch, TokenLayout, batch_of_annotations, batch_of_columns, collate
+from kanachan.data.columns import columns_of_annotations, columns_of_observations, game_key
 from kanachan.data.symmetry import SeatRotation
 from tests.support.random_annotations import altered, random_annotations
 
@@ -46,7 +46,7 @@ def test_a_batch_equals_its_rows_padded_one_by_one() -> None:
     annotations = random_annotations(300, seed=1)
     rows = [slow_row(annotation) for annotation in annotations]
 
-    batch = batch_of_annotations(annotations, V)
+    batch = collate(columns_of_annotations(annotations, V), LAYOUT)
 
     assert batch.table_BS.tolist() == [row["table"] for row in rows]
     assert batch.standing_BP2.tolist() == [row["standing"] for row in rows]
@@ -75,7 +75,7 @@ def test_rows_share_events_if_each_sees_all_events_of_the_row_before() -> None:
     annotations = [altered(base, progression=progression) for progression in progressions]
     annotations.append(annotations[-1]._replace(game="another"))
 
-    batch = batch_of_annotations(annotations, V)
+    batch = collate(columns_of_annotations(annotations, V), LAYOUT)
 
     assert batch.group_B.tolist() == [0, 0, 0, 1, 1, 1, 2, 3]
     first = 1 + V.sparse.size
@@ -95,8 +95,8 @@ def test_the_seat_comes_from_the_sparse_features() -> None:
     annotations = random_annotations(50, seed=2)
     seats = [next(t - 7 for t in a.sparse if 7 <= t <= 10) for a in annotations]
 
-    assert batch_of_annotations(annotations, V).seat_B.tolist() == seats
-    assert not batch_of_annotations(annotations, V, actor_first=True).seat_B.any()
+    assert columns_of_annotations(annotations, V).seat.tolist() == seats
+    assert not SeatRotation(V).actor_first(columns_of_annotations(annotations, V)).seat.any()
 
 
 def test_the_game_is_the_start_of_the_hash_of_its_id() -> None:
@@ -108,13 +108,10 @@ def test_the_game_is_the_start_of_the_hash_of_its_id() -> None:
     assert game_key("abc") == 0xBA7816BF8F01CFEA  # the one-block example of FIPS 180-2
 
 
-@pytest.mark.parametrize("actor_first", [False, True])
-def test_a_batch_of_observations_equals_one_of_annotations_except_for_labels(actor_first: bool) -> None:
+def test_a_batch_of_observations_equals_one_of_annotations_except_for_labels() -> None:
     annotations = random_annotations(40, seed=6, games=40)
     columns = columns_of_observations([a.observation for a in annotations], V)
-    if actor_first:
-        columns = SeatRotation(V).actor_first(columns)
-    seen = collate(columns, LAYOUT)
-    whole = batch_of_annotations(annotations, V, actor_first=actor_first)
+    seen = batch_of_columns(columns, V)
+    whole = batch_of_annotations(annotations, V)
     assert seen.labels is None
     assert all(torch.equal(getattr(seen, name), getattr(whole, name)) for name in INPUTS)

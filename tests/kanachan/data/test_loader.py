@@ -8,7 +8,7 @@ from annotate.annotation import format_line
 from annotate.simulation.simulate import simulate_game
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.config import DataConfig
-from kanachan.data.batch import Batch, TokenLayout, collate
+from kanachan.data.batch import Batch, TokenLayout, batch_of_columns, collate
 from kanachan.data.loader import EvalLoader, Share, TrainLoader
 from kanachan.data.pack import pack
 from kanachan.data.pack_options import Packing
@@ -27,13 +27,13 @@ def shards(tmp_path_factory: pytest.TempPathFactory) -> Shards:
 
 
 def batches(shards: Shards, seed: int = 0, rank: int = 0, world: int = 1, **changes: Any) -> TrainLoader:
-    config = DataConfig(**{"batch": BATCH, "micro_batch": 8, "actor_first": False, **changes})
+    config = DataConfig(**{"batch": BATCH, "micro_batch": 8, **changes})
     return TrainLoader(shards, config, seed, Share(rank, world))
 
 
 def sequential(shards: Shards, batch: int, rank: int = 0, world: int = 1, limit: int | None = None) -> EvalLoader:
     share = Share(rank, world)
-    return EvalLoader(shards, batch=batch, actor_first=False, share=share, limit=limit, varlen=False, labeller=None)
+    return EvalLoader(shards, batch=batch, share=share, limit=limit, varlen=False, labeller=None)
 
 
 def rows(batch: Batch) -> list[tuple[Any, ...]]:
@@ -63,7 +63,7 @@ def rows(batch: Batch) -> list[tuple[Any, ...]]:
 
 
 def all_rows(shards: Shards) -> Counter[tuple[Any, ...]]:
-    return Counter(rows(collate(shards.gather(np.arange(len(shards))), LAYOUT)))
+    return Counter(rows(batch_of_columns(shards.gather(np.arange(len(shards))), FOUR_PLAYERS)))
 
 
 def epoch(loader: TrainLoader | EvalLoader) -> list[list[tuple[Any, ...]]]:
@@ -94,7 +94,7 @@ def test_neighbours_decide_how_many_rounds_are_in_a_batch(shards: Shards) -> Non
     rounds = {}
     for neighbours in (1, 16):
         batch = next(iter(batches(shards, micro_batch=BATCH, neighbours=neighbours)))
-        row_of = {row: i for i, row in enumerate(rows(collate(shards.gather(np.arange(ROWS)), LAYOUT)))}
+        row_of = {row: i for i, row in enumerate(rows(batch_of_columns(shards.gather(np.arange(ROWS)), FOUR_PLAYERS)))}
         places = sorted(row_of[row] for row in rows(batch))
         rounds[neighbours] = 1 + sum(b - a > 1 for a, b in zip(places, places[1:], strict=False))
     assert rounds[16] <= 2 + 1 and rounds[1] > 2 * rounds[16]
@@ -137,9 +137,8 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Shards:
 def test_decisions_of_a_seat_in_a_round_share_their_events(played: Shards) -> None:
     as_packed = collate(played.gather(np.arange(len(played))), LAYOUT)
     assert len(played) / len(as_packed.event_GE) > 6
-    for actor_first in (False, True):
-        loaded = list(batches(played, batch=128, micro_batch=64, actor_first=actor_first))
-        assert sum(map(len, loaded)) / sum(len(batch.event_GE) for batch in loaded) > 5
+    loaded = list(batches(played, batch=128, micro_batch=64))
+    assert sum(map(len, loaded)) / sum(len(batch.event_GE) for batch in loaded) > 5
 
 
 def test_ranks_together_yield_the_batches_of_one_rank(shards: Shards) -> None:
@@ -187,11 +186,6 @@ def test_fewer_rows_than_a_batch_are_an_error(shards: Shards) -> None:
     assert len(epoch(batches(shards, batch=330, micro_batch=330))) == 1
 
 
-def test_rotated_seats_make_every_actor_seat_0(shards: Shards) -> None:
-    assert not any(batch.seat_B.any() for batch in batches(shards, actor_first=True))
-    assert any(batch.seat_B.any() for batch in batches(shards))
-
-
 @pytest.mark.parametrize("world", [1, 2, 3])
 @pytest.mark.parametrize("batch", [7, 64, 1000])
 def test_a_sequential_pass_yields_every_row_once(shards: Shards, world: int, batch: int) -> None:
@@ -213,7 +207,7 @@ def test_rows_that_ranks_cannot_share_equally_make_no_empty_batch(shards: Shards
 
 def test_a_limited_pass_yields_the_first_rows_whatever_their_length(shards: Shards) -> None:
     seen = epoch(sequential(shards, 16, limit=100))
-    assert Counter(sum(seen, [])) == Counter(rows(collate(shards.gather(np.arange(100)), LAYOUT)))
+    assert Counter(sum(seen, [])) == Counter(rows(batch_of_columns(shards.gather(np.arange(100)), FOUR_PLAYERS)))
 
 
 def test_a_sequential_pass_yields_rows_of_similar_length_together(shards: Shards) -> None:

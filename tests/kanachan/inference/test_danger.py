@@ -23,7 +23,7 @@ MAN_5, MAN_8, EAST = 5, 8, 30
 def policy_of(config: ObjectiveConfig = HEADS) -> Policy:
     torch.manual_seed(0)
     network, objective = build_network("imitation", MODEL_SIZES["tiny"], config, V)
-    return Policy(network, objective, actor_first=True)
+    return Policy(network, objective)
 
 
 def slow_weight(one: list[float], pair: list[float], kind: int) -> float:

@@ -10,8 +10,9 @@ import kanachan.inference.huggingface  # noqa: F401, it registers the encoder
 from annotate.annotation import format_line, parse_line
 from annotate.vocabulary import FOUR_PLAYERS, THREE_PLAYERS
 from kanachan.cli.export import main
-from kanachan.data.batch import batch_of_annotations
+from kanachan.data.batch import TokenLayout, batch_of_annotations, collate
 from kanachan.data.columns import columns_of_annotations
+from kanachan.data.symmetry import SeatRotation
 from kanachan.inference.encoder import KanachanEncoder
 from kanachan.inference.policy import Policy
 from kanachan.models.transformer import attention_backend
@@ -27,7 +28,7 @@ LINES = [format_line(annotation) for annotation in random_annotations(6, seed=3)
 
 @pytest.fixture(scope="module")
 def weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return written(tmp_path_factory.mktemp("weights"), actor_first=False)
+    return written(tmp_path_factory.mktemp("weights"))
 
 
 @pytest.fixture(scope="module")
@@ -76,11 +77,12 @@ def test_an_encoder_of_another_vocabulary_is_refused_with_both_fingerprints(expo
         KanachanEncoder(config)
 
 
-def test_seats_are_rotated_for_an_encoder_trained_with_the_actor_first(exported: Path) -> None:
-    encoder = AutoModel.from_pretrained(exported, actor_first=True)
-    expected = batch_of_annotations([parse_line(line, FOUR_PLAYERS) for line in LINES], FOUR_PLAYERS, actor_first=True)
-    assert torch.equal(encoder.inputs_of(LINES)["events"], expected.event_GE)
-    assert not torch.equal(AutoModel.from_pretrained(exported).inputs_of(LINES)["events"], expected.event_GE)
+def test_the_inputs_have_the_actor_as_seat_0(exported: Path) -> None:
+    columns = columns_of_annotations([parse_line(line, FOUR_PLAYERS) for line in LINES], FOUR_PLAYERS)
+    layout = TokenLayout(FOUR_PLAYERS)
+    rotated, recorded = (collate(each, layout) for each in (SeatRotation(FOUR_PLAYERS).actor_first(columns), columns))
+    events = AutoModel.from_pretrained(exported).inputs_of(LINES)["events"]
+    assert torch.equal(events, rotated.event_GE) and not torch.equal(events, recorded.event_GE)
 
 
 def test_the_downstream_example_of_the_readme_learns(

@@ -16,7 +16,7 @@ from tests.support.three_players import decisions_of_three
 from tests.support.tiny_weights import written
 
 pytest.importorskip("onnxruntime", reason="the extra `onnx` is not installed")
-BATCH = batch_of_annotations(random_annotations(30, seed=2, games=4), FOUR_PLAYERS, actor_first=True)
+BATCH = batch_of_annotations(random_annotations(30, seed=2, games=4), FOUR_PLAYERS)
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,7 @@ def test_without_int8_the_graph_has_the_outputs_of_the_network(vocabulary: Vocab
     policy = Policy.load(written(tmp_path, vocabulary=vocabulary))
     batch = BATCH
     if vocabulary is THREE_PLAYERS:
-        batch = batch_of_annotations(decisions_of_three(60), vocabulary, actor_first=True)
+        batch = batch_of_annotations(decisions_of_three(60), vocabulary)
     found, expected = Int8Network(policy.network, vocabulary, None)(batch), policy.network(batch)
     assert torch.equal(found.mask_BA, expected.mask_BA)
     assert expected.candidate_BAK[expected.mask_BA].std() > 0.5
@@ -50,7 +50,7 @@ def test_only_a_limited_number_of_masks_is_cached(policy: Policy) -> None:
     lengths = range(1, 60)
     for length in lengths:
         events = decision.observation.progression[:1] * length
-        network(batch_of_annotations([altered(decision, progression=events)], FOUR_PLAYERS, actor_first=True))
+        network(batch_of_annotations([altered(decision, progression=events)], FOUR_PLAYERS))
     assert int8_network._mask_of_rows.cache_info().currsize < len(lengths)
 
 

@@ -77,11 +77,11 @@ def test_the_policy_equals_the_network_at_the_temperature_of_its_card(weights: P
 @pytest.mark.slow
 def test_the_encoder_gives_the_vector_of_the_situation(weights: Path, exported: Path) -> None:
     policy = Policy.load(weights)
-    inputs = inputs_of_rows(LINES, FOUR_PLAYERS, actor_first=policy.actor_first)
+    inputs = inputs_of_rows(LINES, FOUR_PLAYERS)
     found = outputs_of(exported / "encoder.onnx", LINES)
     assert found["tokens"].shape == (len(LINES), 1 + 4 + inputs["tiles"].shape[1], 16)
     np.testing.assert_array_equal(found["situation"], found["tokens"][:, 0])
-    batch = batch_of_annotations(ANNOTATIONS, FOUR_PLAYERS, actor_first=policy.actor_first)
+    batch = batch_of_annotations(ANNOTATIONS, FOUR_PLAYERS)
     attention = attention_backend(batch)
     with torch.inference_mode():
         encoder = policy.network.encoder
@@ -112,7 +112,7 @@ def test_a_network_of_another_vocabulary_is_refused(exported: Path, tmp_path: Pa
 @pytest.mark.slow
 @pytest.mark.parametrize("stage", ["round_delta", "rank", "grading"])
 def test_the_policy_of_a_later_stage_equals_its_network(stage: StageName, tmp_path: Path) -> None:
-    weights = written(tmp_path / stage, stage, actor_first=False)
+    weights = written(tmp_path / stage, stage)
     assert main([str(weights), "--onnx", str(tmp_path / "onnx")]) == 0
     found = outputs_of(tmp_path / "onnx" / "policy.onnx", LINES)
     policy = Policy.load(weights)

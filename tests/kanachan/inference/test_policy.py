@@ -1,7 +1,5 @@
 """Predictions of a policy do not depend on how it is evaluated."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
@@ -35,10 +33,9 @@ def assert_close(left: list[np.ndarray], right: list[np.ndarray], scale: float =
         np.testing.assert_allclose(one / scale, other / scale, rtol=0, atol=3e-5)  # 1.3e-5 was measured
 
 
-@pytest.mark.parametrize("actor_first", [True, False])
-def test_candidates_are_scored_with_the_seat_order_of_training(actor_first: bool, tmp_path: Path) -> None:
-    policy = Policy.load(written(tmp_path, actor_first=actor_first))
-    batch = batch_of_annotations(ANNOTATIONS, FOUR_PLAYERS, actor_first=actor_first)
+def test_candidates_are_scored_with_the_actor_as_seat_0(policies: dict[StageName, Policy]) -> None:
+    policy = policies["imitation"]
+    batch = batch_of_annotations(ANNOTATIONS, FOUR_PLAYERS)
     with torch.inference_mode():
         score_BA = policy.objective.score(policy.network(batch)).numpy()
     expected = [score_A[: len(a.actions)] for score_A, a in zip(score_BA, ANNOTATIONS, strict=True)]

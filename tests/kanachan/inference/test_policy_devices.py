@@ -22,7 +22,7 @@ ELSEWHERE = "meta"
 
 @pytest.fixture(scope="module")
 def batch() -> Batch:
-    return batch_of_annotations(random_annotations(6, seed=4), FOUR_PLAYERS, actor_first=True).to(ELSEWHERE)
+    return batch_of_annotations(random_annotations(6, seed=4), FOUR_PLAYERS).to(ELSEWHERE)
 
 
 @torch.inference_mode()

@@ -59,8 +59,8 @@ def test_for_another_number_of_players_a_shared_row_is_the_mean_of_the_old_rows(
         Policy.load(written(tmp_path / each.name, vocabulary=each, seed=seed)).network.encoder
         for seed, each in enumerate(vocabularies)
     )
-    found = VocabularyChange(*vocabularies, actor_first=True).tensors(old.state_dict(), new.state_dict())
-    theirs, ours = (TokenLayout(each).meanings(actor_first=True) for each in vocabularies)
+    found = VocabularyChange(*vocabularies).tensors(old.state_dict(), new.state_dict())
+    theirs, ours = (TokenLayout(each).meanings() for each in vocabularies)
     assert torch.equal(found["suits.suit_N"], new.suits.suit_N)
     row_of = {meaning: old.token_embedding.weight[row] for meaning, row in zip(theirs, old.suits.shared_N, strict=True)}
     for token in new.suits.shared_N.unique().tolist():

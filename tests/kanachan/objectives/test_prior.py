@@ -11,7 +11,7 @@ from torch import Tensor
 
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.config import MODEL_SIZES, DataConfig, ObjectiveConfig, StageName, TrainConfig
-from kanachan.data.batch import Batch, TokenLayout, batch_of_annotations, batch_of_columns
+from kanachan.data.batch import TokenLayout, batch_of_annotations, batch_of_columns
 from kanachan.data.columns import columns_of_annotations
 from kanachan.data.round_columns import RoundIndex
 from kanachan.data.round_shards import open_rounds
@@ -29,6 +29,7 @@ from tests.support.tiny_weights import written
 
 ANNOTATIONS = random_annotations(60, seed=3)
 COLUMNS = columns_of_annotations(ANNOTATIONS, FOUR_PLAYERS)
+BATCH = batch_of_annotations(ANNOTATIONS, FOUR_PLAYERS)
 
 
 def state_at_start() -> RoundState:
@@ -93,16 +94,11 @@ def of_all_candidates(output: Output) -> Tensor:
     return output.candidate_BAK[:, 0]
 
 
-def batch_of(actor_first: bool) -> Batch:
-    return batch_of_annotations(ANNOTATIONS, FOUR_PLAYERS, actor_first=actor_first)
-
-
-@pytest.mark.parametrize("actor_first", [False, True], ids=["seats as recorded", "actor first"])
-def test_a_batch_has_the_starts_of_the_rounds_of_its_decisions(actor_first: bool, rule_games: Path) -> None:
+def test_a_batch_has_the_starts_of_the_rounds_of_its_decisions(rule_games: Path) -> None:
     shards, rounds = open_shards(rule_games, "train"), open_rounds(rule_games, "train")
     columns = shards.gather(np.arange(len(shards)))
     row_B = RoundIndex(rounds).rows_of(columns, FOUR_PLAYERS)
-    batch = batch_of_columns(columns, FOUR_PLAYERS, actor_first=actor_first)
+    batch = batch_of_columns(columns, FOUR_PLAYERS)
     assert (columns.numeric[:, FOUR_PLAYERS.numeric.index("deposits")] != rounds.deposits[row_B]).sum() > 100
     for name, ours, theirs in zip(
         RoundState._fields,
@@ -114,13 +110,12 @@ def test_a_batch_has_the_starts_of_the_rounds_of_its_decisions(actor_first: bool
 
 
 @pytest.mark.parametrize("use_bf16", [False, True], ids=["fp32", "bf16"])
-@pytest.mark.parametrize("actor_first", [False, True], ids=["seats as recorded", "actor first"])
 def test_an_untrained_rank_network_predicts_ranks_and_orders_from_the_scores(
-    reward: Path, expected: tuple[Tensor, Tensor], actor_first: bool, use_bf16: bool
+    reward: Path, expected: tuple[Tensor, Tensor], use_bf16: bool
 ) -> None:
     network, objective, *_ = untrained("rank", reward)
     assert isinstance(objective, Rank)
-    batch = batch_of(actor_first)
+    batch = BATCH
     with in_bf16(use_bf16):
         output = network.train()(batch)
     log_BO, _ = expected
@@ -132,12 +127,11 @@ def test_an_untrained_rank_network_predicts_ranks_and_orders_from_the_scores(
     torch.testing.assert_close(found_B, log_BO.gather(1, order_B[:, None]), **close)
 
 
-@pytest.mark.parametrize("actor_first", [False, True], ids=["seats as recorded", "actor first"])
 def test_an_untrained_grading_network_predicts_points_from_the_scores(
-    reward: Path, expected: tuple[Tensor, Tensor], actor_first: bool
+    reward: Path, expected: tuple[Tensor, Tensor]
 ) -> None:
     network, objective, *_ = untrained("grading", reward)
-    output = network.train()(batch_of(actor_first))
+    output = network.train()(BATCH)
     torch.testing.assert_close(of_all_candidates(output).exp(), expected[1].exp(), rtol=1e-4, atol=1e-5)
     torch.testing.assert_close(output.summary_BK.exp(), expected[1].exp(), rtol=1e-4, atol=1e-5)
 
@@ -146,7 +140,7 @@ def test_the_ranks_of_an_action_are_a_mixture_by_its_distribution_of_points(rewa
     init = written(tmp_path, "round_delta")
     network, objective, *_ = untrained("rank", reward, init=init)
     assert isinstance(objective, Rank)
-    batch, policy = batch_of(True), Policy.load(init)
+    batch, policy = BATCH, Policy.load(init)
     with torch.no_grad():
         output, points = network.eval()(batch), policy.network(batch)
     log_BHO = after_round(reward, bins()).order_log_probability
@@ -162,7 +156,7 @@ def test_the_loss_includes_that_of_the_points_of_the_round_which_are_learned_as_
 ) -> None:
     init = written(tmp_path, "round_delta")
     network, objective, *_ = untrained("rank", reward, init=init)
-    batch, round_delta = batch_of(True), Policy.load(init)
+    batch, round_delta = BATCH, Policy.load(init)
     with torch.no_grad():
         parts = objective.loss(network.eval()(batch), batch)
         points = round_delta.objective.loss(round_delta.network(batch), batch)
@@ -184,7 +178,7 @@ def test_a_prior_does_not_change_the_initial_values_of_encoder_and_decoder(rewar
 
 def test_a_step_changes_the_network_but_not_its_prior(reward: Path) -> None:
     network, objective, *_ = untrained("rank", reward)
-    batch = batch_of(True)
+    batch = BATCH
     before = {name: tensor.clone() for name, tensor in network.state_dict().items()}
     objective.loss(network(batch), batch)["loss"].backward()
     torch.optim.AdamW([p for p in network.parameters() if p.requires_grad], lr=0.1).step()

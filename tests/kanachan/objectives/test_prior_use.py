@@ -21,14 +21,13 @@ from tests.support.tiny_weights import written
 ANNOTATIONS = random_annotations(40, seed=6, games=3)
 LINES = [format_line(annotation) for annotation in ANNOTATIONS]
 COLUMNS = columns_of_annotations(ANNOTATIONS, FOUR_PLAYERS)
-SEATS = ["seats as recorded", "actor first"]
 
 
-@pytest.fixture(scope="module", params=[False, True], ids=SEATS)
-def policy(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Policy:
+@pytest.fixture(scope="module")
+def policy(tmp_path_factory: pytest.TempPathFactory) -> Policy:
     folder = tmp_path_factory.mktemp("weights")
     reward = written_reward(folder / "reward.safetensors")
-    path = written(folder / "rank", "rank", prior=str(reward), actor_first=request.param, layers=1)
+    path = written(folder / "rank", "rank", prior=str(reward), layers=1)
     reward.unlink()
     return Policy.load(path)
 

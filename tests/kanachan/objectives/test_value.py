@@ -15,7 +15,7 @@ from kanachan.objectives.value import ValueObjective
 
 def test_the_round_delta_is_the_actors(batch: Batch) -> None:
     target_B = objective_class("round_delta")(ObjectiveConfig(), FOUR_PLAYERS).target(batch)
-    expected = [int(batch.result_BR[row, 1 + int(batch.seat_B[row])]) for row in range(len(batch))]
+    expected = [int(batch.result_BR[row, 1]) for row in range(len(batch))]
     assert target_B.tolist() == expected
 
 

@@ -53,7 +53,7 @@ def games(weights: Path) -> list[list[Batch]]:
         batches = []
         for first in range(0, len(annotations) - ROWS_PER_BATCH + 1, ROWS_PER_BATCH):
             rows = annotations[first : first + ROWS_PER_BATCH]
-            batch = batch_of_annotations(rows, FOUR_PLAYERS, actor_first=True)
+            batch = batch_of_annotations(rows, FOUR_PLAYERS)
             with torch.no_grad():
                 log_BA = policy(batch)
             chosen_B = torch.multinomial(log_BA.exp(), 1, generator=generator)[:, 0]

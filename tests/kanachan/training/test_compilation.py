@@ -31,7 +31,7 @@ def made(device: str) -> tuple[Network, Objective]:
 def batches() -> list[Batch]:
     """Returns batches of different shapes."""
     rows = (random_annotations(16 + 3 * number, seed=number, games=4 + number) for number in range(5))
-    return [batch_of_annotations(each, FOUR_PLAYERS, actor_first=True) for each in rows]
+    return [batch_of_annotations(each, FOUR_PLAYERS) for each in rows]
 
 
 def test_one_graph_for_each_kind_of_block_serves_all_shapes_of_packed_batches() -> None:

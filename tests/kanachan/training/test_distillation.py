@@ -22,10 +22,8 @@ from tests.support.tiny_stage import Rows, batches, make_stage, make_trainer
 from tests.support.tiny_weights import written
 
 
-def teacher_at(path: Path, stage: StageName = "imitation", *, actor_first: bool = True) -> Teacher:
-    config = TrainConfig(
-        stage=stage, data=DataConfig(path=".", actor_first=actor_first), objective=ObjectiveConfig(teacher=str(path))
-    )
+def teacher_at(path: Path, stage: StageName = "imitation") -> Teacher:
+    config = TrainConfig(stage=stage, data=DataConfig(path="."), objective=ObjectiveConfig(teacher=str(path)))
     teacher = open_teacher(config, FOUR_PLAYERS)
     assert teacher is not None
     return teacher

@@ -89,7 +89,6 @@ def test_a_probable_mistake_gives_a_warning(
         ("imitation", ["--objective.teacher", "nowhere"], "nowhere: no such file or folder"),
         ("rank", ["--init", "{deep}", "--model.width", "32"], "model.width is 16 there, 32 here"),
         ("rank", ["--init", "{deep}", "--model.size", "small"], "model.width is 16 there, 128 here"),
-        ("rank", ["--init", "{deep}", "--data.actor_first", "false"], "trained with data.actor_first true"),
         ("rank", ["--init", "{gone}"], "of stage critic, which this version does not have; weights of another stage"),
         ("rank", ["--init", "reference/reward"], "a reward predictor, which predicts how games end"),
         ("rank", ["--init", "."], "no weights.safetensors in it"),

@@ -12,7 +12,6 @@ from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.cli import train
 from kanachan.config import DataConfig, ObjectiveConfig, StageName
 from kanachan.data.columns import Columns
-from kanachan.data.loader import Share
 from kanachan.data.round_columns import RoundIndex
 from kanachan.data.round_shards import open_rounds, write_rounds
 from kanachan.data.shard_file import open_shard_file
@@ -95,26 +94,9 @@ def test_labels_of_grading_points_have_the_predicted_mean(shards: Shards, reward
     torch.testing.assert_close(points_NS, outcome.grading_points, rtol=1e-4, atol=1e-2)
 
 
-def source(folder: Path, reward: Path, labels: Path, *, actor_first: bool = True) -> ShardSource:
-    config = DataConfig(path=str(folder), batch=16, micro_batch=8, validation_batch=16, actor_first=actor_first)
+def source(folder: Path, reward: Path, labels: Path) -> ShardSource:
+    config = DataConfig(path=str(folder), batch=16, micro_batch=8, validation_batch=16)
     return ShardSource(config, 0, prepare=labelling("rank", reward, labels).prepare)
-
-
-def test_the_targets_are_the_same_whether_seats_are_rotated_or_not(
-    rule_games: Path, reward: Path, tmp_path: Path
-) -> None:
-    objective = objective_class("rank")(settings(reward), FOUR_PLAYERS)
-    of = {
-        rotated: next(iter(source(rule_games, reward, tmp_path, actor_first=rotated).train_batches(Share(0, 1))))
-        for rotated in (False, True)
-    }
-    rank_BR, order_BO = objective._targets(of[False])
-    rotated_rank_BR, rotated_order_BO = objective._targets(of[True])
-    torch.testing.assert_close(rank_BR, rotated_rank_BR)
-    # counted from another seat the orders have other numbers, but the actor's ranks are the same
-    zero_B = torch.zeros_like(of[True].seat_B)
-    torch.testing.assert_close(objective.orders.rank_probability(order_BO, of[False].seat_B), rank_BR)
-    torch.testing.assert_close(objective.orders.rank_probability(rotated_order_BO, zero_B), rank_BR)
 
 
 def test_labels_are_computed_once_into_a_file_and_again_for_another_predictor(
