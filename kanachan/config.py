@@ -96,7 +96,8 @@ class ObjectiveConfig:
     """all stages: weight of an auxiliary target, the winner of the round"""
 
     def __post_init__(self) -> None:
-        require_each(self, "objective", 0, "baseline", "hidden_hands", "round_winner")
+        require_each(self, "objective", None, "baseline")
+        require_each(self, "objective", 0, "hidden_hands", "round_winner")
         require(
             self.target == "game" or not (self.prior is None and self.reward is None),
             "objective.target=round needs a reward predictor: --objective.reward WEIGHTS, or --objective.prior WEIGHTS",

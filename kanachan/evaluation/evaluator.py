@@ -123,8 +123,8 @@ def _of_choices(predictions: Predictions, held_out: HeldOut) -> dict[str, Any]:
 def _of_ranks(objective: Rank, numbers: dict[str, Floats], held_out: HeldOut) -> dict[str, Any]:
     """Computes the metrics of ranks, which are judged by their likelihood."""
     order_BO = held_out.order_by_scores
-    orders, actor_B = SeatOrders(held_out.vocabulary.num_seats), torch.zeros(len(order_BO), dtype=torch.int64)
-    rank_BR = orders.rank_probability(torch.from_numpy(order_BO), actor_B).numpy()
+    orders = SeatOrders(held_out.vocabulary.num_seats)
+    rank_BR = orders.rank_probability(torch.from_numpy(order_BO)).numpy()
     log_likelihood, less_scores = _log_likelihood(held_out, numbers, rank_BR, order_BO)
     less_chance = less_chance_of_ranks(log_likelihood["rank"]["action"], orders.num_seats)
     return {
@@ -149,7 +149,7 @@ def _of_points(objective: Objective, numbers: dict[str, Floats], held_out: HeldO
 
 def _values(held_out: HeldOut, numbers: dict[str, Floats], baseline_B: Floats | None) -> dict[str, dict[str, Estimate]]:
     """Computes how well the network and the baseline, `scores`, predict the target."""
-    predicted_B = {"action": numbers["action"], "situation": numbers.get("situation"), "scores": baseline_B}
+    predicted_B = {"action": numbers["action"], "situation": numbers["situation"], "scores": baseline_B}
     return {
         name: _value_estimates(held_out, value_B, numbers["target"], baseline_B)
         for name, value_B in predicted_B.items()
@@ -185,9 +185,8 @@ def _log_likelihood(
         ratios = {name: ratio_statistic(value_B, where_B) for name, value_B in value_of.items()}
         log_likelihood[group] = cluster_bootstrap(held_out.game_B, ratios, held_out.replicates)
         scores_B = value_of.pop("scores")
-        if value_of:
-            ratios = {name: ratio_statistic(value_B - scores_B, where_B) for name, value_B in value_of.items()}
-            less_scores[group] = cluster_bootstrap(held_out.game_B, ratios, held_out.replicates)
+        ratios = {name: ratio_statistic(value_B - scores_B, where_B) for name, value_B in value_of.items()}
+        less_scores[group] = cluster_bootstrap(held_out.game_B, ratios, held_out.replicates)
     return log_likelihood, less_scores
 
 
@@ -199,8 +198,7 @@ def _rank_reliability(held_out: HeldOut, numbers: dict[str, Floats], scores_BR: 
     columns, vocabulary, replicates = held_out.columns, held_out.vocabulary, held_out.replicates
     groups = {"rank": np.ones(len(columns), bool), "rank, last round": held_out.is_last_B}
     bins = reliability_of_ranks(columns, numbers[_RANKS], vocabulary, groups, replicates)
-    for predictor, probability_BR in (("situation", numbers.get("rank_probability/situation")), ("scores", scores_BR)):
-        if probability_BR is not None:
-            starts = {f"rank at starts of rounds, {predictor}": held_out.starts["order/start"]}
-            bins |= reliability_of_ranks(columns, probability_BR, vocabulary, starts, replicates)
+    for predictor, probability_BR in (("situation", numbers["rank_probability/situation"]), ("scores", scores_BR)):
+        starts = {f"rank at starts of rounds, {predictor}": held_out.starts["order/start"]}
+        bins |= reliability_of_ranks(columns, probability_BR, vocabulary, starts, replicates)
     return bins

@@ -170,7 +170,7 @@ class Policy:
         output = self.output(batch)
         num_candidates_B = output.mask_BA.sum(dim=1).tolist()
         values: list[float | None] = [None] * len(num_candidates_B)
-        if self.objective.has_value and self.objective.num_summary_outputs:
+        if self.objective.has_value:
             values = self.objective.situation_value(output, batch).tolist()
         tensors = self.objective.predictions(output)
         columns = (_rows(tensors.get(name), num_candidates_B) for name in _FIELDS)

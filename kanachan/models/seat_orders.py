@@ -43,11 +43,9 @@ class SeatOrders(nn.Module):
         """Returns order_B: the numbers of the orders with these ranks."""
         return torch.searchsorted(self.code_O, self._code(rank_BS))
 
-    def rank_probability(self, probability_BO: Tensor, place_B: Tensor) -> Tensor:
-        """Returns probability_BR of the ranks of one place per row: sums over the orders that give each rank."""
-        rank_BO = self.rank_OS.T[place_B]
-        zero_BR = probability_BO.new_zeros(len(probability_BO), self.num_seats)
-        return zero_BR.scatter_add(1, rank_BO, probability_BO)
+    def rank_probability(self, probability_BO: Tensor) -> Tensor:
+        """Returns probability_BR of the ranks of place 0: sums over the orders that give each rank."""
+        return probability_BO[:, self.orders_RX].sum(dim=2)
 
     def rank_log_probability(self, log_BO: Tensor) -> Tensor:
         """Returns log_probability_BR of the ranks of place 0, from the log probabilities of the orders."""

@@ -156,19 +156,17 @@ class Objective(nn.Module, ABC):
         """Returns the inputs of an evaluation's metrics besides the scores; nothing for a stage without a value.
 
         They are `target` [B], its prediction `action` given the action taken, and its prediction `situation` before the
-        action, if the summary token predicts it.
+        action.
         """
         if not self.has_value:
             return {}
-        found = {"target": self.target(batch), "action": self.value(output, batch)}
-        if self.num_summary_outputs:
-            found["situation"] = self.situation_value(output, batch)
-        return found
+        situation_B = self.situation_value(output, batch)
+        return {"target": self.target(batch), "action": self.value(output, batch), "situation": situation_B}
 
     def _value_loss(self, output: Output, batch: Batch, target: Tensor, target_before: Tensor) -> dict[str, Tensor]:
         """Returns the loss and its parts: `cross_entropy` given the action taken, and `baseline`, the cross-entropy
-        before the action, if its weight in the settings is not zero. With a prior, the loss includes the same loss of
-        the points of the round, with the parts `round_points` and `round_points_baseline`."""
+        before the action. With a prior, the loss includes the same loss of the points of the round, with the parts
+        `round_points` and `round_points_baseline`."""
         loss, parts = self._both_losses(output.candidate_BAK, output.summary_BK, batch, target, target_before)
         if output.points is not None:
             results = Results.of_batch(batch, self.vocabulary)
@@ -176,24 +174,16 @@ class Objective(nn.Module, ABC):
             points, of_points = self._both_losses(*output.points, batch, target_BK, target_BK)
             loss = loss + points
             parts["round_points"] = of_points["cross_entropy"]
-            if "baseline" in of_points:
-                parts["round_points_baseline"] = of_points["baseline"]
+            parts["round_points_baseline"] = of_points["baseline"]
         return {"loss": loss, **parts}
 
     def _both_losses(
         self, candidate_BAK: Tensor, summary_BK: Tensor, batch: Batch, target: Tensor, target_before: Tensor
     ) -> tuple[Tensor, dict[str, Tensor]]:
         loss = F.cross_entropy(of_chosen(candidate_BAK, batch.chosen_B).float(), target)
-        parts = {"cross_entropy": loss.detach()}
-        if self.config.baseline:
-            baseline = F.cross_entropy(summary_BK.float(), target_before)
-            loss = loss + self.config.baseline * baseline
-            parts["baseline"] = baseline.detach()
-        return loss, parts
-
-    def _require_summary(self) -> None:
-        if not self.num_summary_outputs:
-            raise ValueError("a network trained with objective.baseline=0 predicts nothing from the summary token")
+        baseline = F.cross_entropy(summary_BK.float(), target_before)
+        parts = {"cross_entropy": loss.detach(), "baseline": baseline.detach()}
+        return loss + self.config.baseline * baseline, parts
 
 
 def expected(probability_K: Tensor, points_K: Tensor) -> Tensor:

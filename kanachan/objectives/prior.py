@@ -66,8 +66,6 @@ class Prior(nn.Module):
         of_candidates, of_summary = self._objective.prior_outputs(log_order_XO, grading_BHK.flatten(0, 1))
         shape = (len(actor_B), self.num_points)
         candidate_BAK = self._mixture(candidate_BAY, of_candidates.view(*shape, -1))
-        if summary_BY.shape[1] == 0:
-            return candidate_BAK, summary_BY
         return candidate_BAK, self._mixture(summary_BY[:, None], of_summary.view(*shape, -1))[:, 0]
 
     def _mixture(self, output_BAY: Tensor, log_BHK: Tensor) -> Tensor:

@@ -43,7 +43,7 @@ class Rank(Objective):
         self.num_candidate_outputs = num_seats
         self.register_buffer("points_R", points_R, persistent=False)
         self.orders = SeatOrders(num_seats)
-        self.num_summary_outputs = self.orders.num_orders if config.baseline else 0
+        self.num_summary_outputs = self.orders.num_orders
 
     def loss(self, output: Output, batch: Batch) -> dict[str, Tensor]:
         """Returns the loss and its parts: `cross_entropy` of the rank, and `baseline`, of the order."""
@@ -53,11 +53,11 @@ class Rank(Objective):
         """Returns the targets of the actor's rank and of the order: classes [B], or probabilities from soft labels."""
         if batch.label_BL is None:
             return self.rank(batch), self.order(batch)
-        return self.orders.rank_probability(batch.label_BL, torch.zeros_like(batch.chosen_B)), batch.label_BL
+        return self.orders.rank_probability(batch.label_BL), batch.label_BL
 
     def prior_outputs(self, order_BO: Tensor, grading_BK: Tensor) -> tuple[Tensor, Tensor]:
         """Returns the log probabilities of the actor's ranks, and of the orders."""
-        return self.orders.rank_log_probability(order_BO), order_BO[:, : self.num_summary_outputs]
+        return self.orders.rank_log_probability(order_BO), order_BO
 
     def label_of_prediction(self, order_XO: Tensor, grading_XK: Tensor) -> Tensor:
         """Returns the probabilities of the orders counted from the actor."""
@@ -74,17 +74,17 @@ class Rank(Objective):
         return score_BA.masked_fill(~output.mask_BA, -math.inf)
 
     def situation_value(self, output: Output, batch: Batch) -> Tensor:
-        return expected(self.situation_rank_probability(output, batch), self.points_R)
+        return expected(self.situation_rank_probability(output), self.points_R)
 
     def predictions(self, output: Output) -> dict[str, Tensor]:
         return {"scores": self.score(output), "rank_probabilities": output.candidate_BAK.float().softmax(dim=2)}
 
     def calibratable(self, output: Output, batch: Batch) -> dict[str, Classes]:
         """Returns as classes the ranks given the action taken, and the orders of the seats before the action."""
-        found = {"temperature": Classes(self.rank_log_probability(output, batch), self.rank(batch))}
-        if self.num_summary_outputs:
-            found["summary_temperature"] = Classes(self.order_log_probability(output), self.order(batch))
-        return found
+        return {
+            "temperature": Classes(self.rank_log_probability(output, batch), self.rank(batch)),
+            "summary_temperature": Classes(self.order_log_probability(output), self.order(batch)),
+        }
 
     def measured(self, output: Output, batch: Batch) -> dict[str, Tensor]:
         """Returns in addition the probabilities `rank_probability/action` and `rank_probability/situation` [B, R], and
@@ -94,12 +94,10 @@ class Rank(Objective):
         log_BR = self.rank_log_probability(output, batch)
         found["rank_probability/action"] = log_BR.exp()
         found["rank/action"] = log_BR.gather(1, rank_B1)[:, 0]
-        if self.num_summary_outputs:
-            before_BR = self.situation_rank_probability(output, batch)
-            found["rank_probability/situation"] = before_BR
-            found["rank/situation"] = before_BR.gather(1, rank_B1)[:, 0].log()
-            log_BO = self.order_log_probability(output)
-            found["order/situation"] = log_BO.gather(1, self.order(batch)[:, None])[:, 0]
+        before_BR = self.situation_rank_probability(output)
+        found["rank_probability/situation"] = before_BR
+        found["rank/situation"] = before_BR.gather(1, rank_B1)[:, 0].log()
+        found["order/situation"] = self.order_log_probability(output).gather(1, self.order(batch)[:, None])[:, 0]
         return found
 
     def target_of(self, results: Results) -> Tensor:
@@ -120,9 +118,8 @@ class Rank(Objective):
 
     def order_log_probability(self, output: Output) -> Tensor:
         """Returns log_probability_BO of the orders of the seats, before the action."""
-        self._require_summary()
         return output.summary_BK.float().log_softmax(dim=1)
 
-    def situation_rank_probability(self, output: Output, batch: Batch) -> Tensor:
+    def situation_rank_probability(self, output: Output) -> Tensor:
         """Returns probability_BR of the actor's ranks before the action: sums over the orders that give each rank."""
-        return self.orders.rank_log_probability(self.order_log_probability(output)).exp()
+        return self.orders.rank_probability(self.order_log_probability(output).exp())

@@ -24,7 +24,7 @@ class ValueObjective(Objective):
         super().__init__(config, vocabulary)
         self.bins = type(self).make_bins()
         self.num_candidate_outputs = HLGauss.COUNT
-        self.num_summary_outputs = HLGauss.COUNT if config.baseline else 0
+        self.num_summary_outputs = HLGauss.COUNT
 
     def loss(self, output: Output, batch: Batch) -> dict[str, Tensor]:
         """Returns the loss and its parts: `cross_entropy` and `baseline`."""
@@ -35,7 +35,6 @@ class ValueObjective(Objective):
         return self._points(output.candidate_BAK).masked_fill(~output.mask_BA, -math.inf)
 
     def situation_value(self, output: Output, batch: Batch) -> Tensor:
-        self._require_summary()
         return self._points(output.summary_BK)
 
     def _points(self, output_K: Tensor) -> Tensor:
@@ -74,7 +73,7 @@ class Grading(ValueObjective):
     def prior_outputs(self, order_BO: Tensor, grading_BK: Tensor) -> tuple[Tensor, Tensor]:
         """Returns the log probabilities of the bins, for the candidates and for the summary."""
         output_BK = grading_BK.log_softmax(dim=1)
-        return output_BK, output_BK[:, : self.num_summary_outputs]
+        return output_BK, output_BK
 
     def label_of_prediction(self, order_XO: Tensor, grading_XK: Tensor) -> Tensor:
         """Returns the probabilities of the bins."""

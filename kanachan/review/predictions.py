@@ -66,8 +66,7 @@ def reviewed_predictions(policies: Sequence[Policy], annotations: Sequence[Annot
     Values are compared among the action taken and the actions to which the first policy with probabilities assigns at
     least FLOOR: the values of actions that people do not take were learnt from almost no examples.
 
-    The expectation before the action comes from the summary token. For a network that was trained without it, it is the
-    mean over the actions, weighted by the first policy with probabilities, or else the expectation of the action taken.
+    The expectation before the action comes from the summary token.
     """
     observations = [annotation.observation for annotation in annotations]
     choices = [choices_of(annotation, policies[0].vocabulary) for annotation in annotations]
@@ -75,25 +74,15 @@ def reviewed_predictions(policies: Sequence[Policy], annotations: Sequence[Annot
         [of.of(one) for of, one in zip(choices, policy.evaluate(observations), strict=True)] for policy in policies
     ]
     situations, annotations = annotations, [of.annotation for of in choices]
-    weights = [_one_hot(annotation) for annotation in annotations]
     plausible = [np.ones(len(annotation.actions), bool) for annotation in annotations]
     index = policy_index(policies)
     if index is not None:
-        weights = [action.probability for action in predictions[index] if action.probability is not None]
-        plausible = [probability >= FLOOR for probability in weights]
+        plausible = [action.probability >= FLOOR for action in predictions[index] if action.probability is not None]
     found = []
     for policy, predicted in zip(policies, predictions, strict=True):
         before = _expected_ranks(policy, situations)
-        rows = []
-        for i, (annotation, prediction) in enumerate(zip(annotations, predicted, strict=True)):
-            expected: float | None = None
-            expected_ranks: Numbers | None = None
-            if policy.objective.has_value:
-                expected = float(weights[i] @ prediction.score) if prediction.value is None else prediction.value
-            if prediction.rank_probability is not None:
-                expected_ranks = weights[i] @ prediction.rank_probability if before is None else before[i]
-            rows.append(_reviewed(prediction, annotation, plausible[i], expected, expected_ranks))
-        found.append(rows)
+        rows = zip(predicted, annotations, plausible, before, strict=True)
+        found.append([_reviewed(*row) for row in rows])
     return Reviewed(found, [row.tolist() for row in plausible], choices)
 
 
@@ -101,14 +90,13 @@ def _reviewed(
     prediction: Prediction,
     annotation: Annotation,
     plausible: NDArray[np.bool_],
-    expected: float | None,
     expected_ranks: Numbers | None,
 ) -> ReviewedPrediction:
     """Compares the action taken with all others; for values, only with the `plausible` ones [A]."""
     chosen, shown = annotation.chosen, prediction.shown
     is_compared = np.ones_like(plausible)
     if prediction.probability is None:
-        is_compared = plausible | (_one_hot(annotation) > 0)
+        is_compared = plausible | (np.arange(len(plausible)) == chosen)
     highest, lowest = shown[is_compared].max(), shown[is_compared].min()
     loss = gap = float(highest - shown[chosen])
     if prediction.probability is not None:
@@ -120,7 +108,7 @@ def _reviewed(
         gap=gap,
         spread=float(highest - lowest),
         rank_probability=prediction.rank_probability,
-        expected=expected,
+        expected=prediction.value,
         expected_ranks=expected_ranks,
     )
 
@@ -138,19 +126,13 @@ def kinds_offered(annotations: Sequence[Annotation], vocabulary: Vocabulary) -> 
     return [[kind for kind, is_offered in zip(KINDS, row, strict=True) if is_offered] for row in offered_BK]
 
 
-def _one_hot(annotation: Annotation) -> Numbers:
-    taken = np.zeros(len(annotation.actions), np.float32)
-    taken[annotation.chosen] = 1
-    return taken
-
-
 @torch.inference_mode()
-def _expected_ranks(policy: Policy, annotations: Sequence[Annotation]) -> Numbers | None:
-    """Predicts ranks [B, R] from the summary token; returns None for a network that does not predict them from it."""
+def _expected_ranks(policy: Policy, annotations: Sequence[Annotation]) -> Sequence[Numbers | None]:
+    """Predicts ranks [R] of each decision from the summary token; None of each by other stages than rank."""
     objective = policy.objective
-    if not isinstance(objective, Rank) or not objective.num_summary_outputs:
-        return None
+    if not isinstance(objective, Rank):
+        return [None] * len(annotations)
     ranks = []
     for batch in policy.batches(columns_of_annotations(annotations, policy.vocabulary)):
-        ranks.append(objective.situation_rank_probability(policy.output(batch), batch).cpu())
-    return torch.cat(ranks).numpy()
+        ranks.append(objective.situation_rank_probability(policy.output(batch)).cpu())
+    return list(torch.cat(ranks).numpy())

@@ -25,7 +25,6 @@ from kanachan.inference.reward_predictor import RewardPredictor
 from kanachan.objectives.stages import STAGES
 from tests.support.packed import packed
 from tests.support.random_annotations import random_annotations, seat_of
-from tests.support.tiny_weights import written
 
 NUM_TRAIN, NUM_TEST = 150, 90
 TRAIN, TEST = random_annotations(NUM_TRAIN, seed=0), random_annotations(NUM_TEST, seed=2)
@@ -183,15 +182,6 @@ def test_without_a_train_split_points_of_the_round_have_no_baseline(
     assert set(rank["values"]) == {"action", "situation", "scores"}
     assert set(round_delta["values"]) == {"action", "situation"}
     assert "skill" in rank["values"]["action"] and "skill" not in round_delta["values"]["action"]
-
-
-def test_a_network_without_a_value_baseline_is_measured_only_on_its_actions(shards: Path, tmp_path: Path) -> None:
-    path, out = written(tmp_path, "rank", baseline=0.0), tmp_path / "out.json"
-    assert main([str(path), str(shards), "--json", str(out), *DRAWS]) == 0
-    (entry,) = json.loads(out.read_text())["weights"]
-    assert set(entry["values"]) == {"action", "scores"}
-    assert set(entry["log_likelihood"]["order"]) == {"scores"}
-    assert set(entry["less_scores"]) == {"rank"}
 
 
 def test_the_metrics_are_written_even_if_the_table_cannot_be_printed(

@@ -95,31 +95,10 @@ def test_rank_probabilities_before_a_decision_come_from_the_situation(reviewed: 
     annotations = reviewed.annotations[:5]
     (rows,) = reviewed_predictions([policy], annotations).predictions
     batch = policy.batch(columns_of_annotations(annotations, V))
-    expected_BR = policy.objective.situation_rank_probability(policy.output(batch), batch)
+    expected_BR = policy.objective.situation_rank_probability(policy.output(batch))
     for row, expected_R in zip(rows, expected_BR, strict=True):
         assert row.expected_ranks == pytest.approx(expected_R.tolist(), abs=1e-5)
         assert row.expected == pytest.approx(float(expected_R @ policy.objective.points_R), rel=1e-4)
-
-
-def test_without_a_value_of_the_situation_the_mean_over_the_actions_is_shown(
-    reviewed: Reviewed, tmp_path: Path
-) -> None:
-    rank = Policy.load(written(tmp_path, "rank", baseline=0.0))
-    imitation = Policy.load(reviewed.weights["imitation"])
-    annotations = reviewed.annotations[:5]
-    choices = [choices_of(annotation, V) for annotation in annotations]
-    played, likely = (
-        [of.of(raw) for of, raw in zip(choices, policy.predictions(annotations), strict=True)]
-        for policy in (rank, imitation)
-    )
-    together, alone = (
-        reviewed_predictions(policies, annotations).predictions[0] for policies in ([rank, imitation], [rank])
-    )
-    for i, annotation in enumerate(of.annotation for of in choices):
-        probability, ranks = likely[i].probability, played[i].rank_probability
-        assert probability is not None and ranks is not None
-        np.testing.assert_allclose(together[i].expected_ranks, probability @ ranks, atol=1e-5)
-        np.testing.assert_allclose(alone[i].expected_ranks, ranks[annotation.chosen], atol=1e-5)
 
 
 def test_markup_in_a_record_is_escaped_on_the_page(reviewed: Reviewed) -> None:

@@ -167,7 +167,7 @@ def test_the_order_of_the_seats_has_a_separate_temperature(tmp_path: Path, capsy
     assert entry["log_likelihood"]["order"]["situation"]["value"] == pytest.approx(-after, abs=1e-5)
     policy = Policy.load(path)
     batch = policy.batch(columns_of_annotations(annotations[:1], FOUR_PLAYERS))
-    rank_R = policy.objective.situation_rank_probability(policy.output(batch), batch)[0]
+    rank_R = policy.objective.situation_rank_probability(policy.output(batch))[0]
     flat_O = probability_O ** (3 / card["summary_temperature"])
     first_O = np.array([order[0] for order in ORDERS])
     expected = [flat_O[first_O == rank].sum() / flat_O.sum() for rank in range(4)]

@@ -65,15 +65,6 @@ def test_a_changed_setting_without_effect_is_refused_by_name(stage: str, changed
         objective_class(stage)(ObjectiveConfig(**changed), FOUR_PLAYERS)
 
 
-def test_without_a_baseline_nothing_is_predicted_from_the_summary(batch: Batch) -> None:
-    for stage in VALUE_STAGES:
-        objective = objective_class(stage)(ObjectiveConfig(baseline=0.0), FOUR_PLAYERS)
-        assert objective.num_summary_outputs == 0
-        assert "baseline" not in objective.loss(random_output(objective, batch), batch)
-        with pytest.raises(ValueError, match="objective.baseline=0"):
-            objective.situation_value(random_output(objective, batch), batch)
-
-
 @pytest.mark.parametrize("stage", STAGES)
 def test_losses_are_computed_in_full_precision(batch: Batch, stage: str) -> None:
     objective = objective_class(stage)(ObjectiveConfig(), FOUR_PLAYERS)

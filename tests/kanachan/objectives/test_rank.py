@@ -21,7 +21,7 @@ def test_orders_are_numbered_as_the_permutations_of_the_ranks(batch: Batch) -> N
 def test_the_probability_of_the_actors_rank_is_the_sum_over_its_orders(batch: Batch) -> None:
     objective = Rank(ObjectiveConfig(), FOUR_PLAYERS)
     output = random_output(objective, batch)
-    probability_BR = objective.situation_rank_probability(output, batch)
+    probability_BR = objective.situation_rank_probability(output)
     for row in range(len(batch)):
         probability = output.summary_BK[row].softmax(dim=0).tolist()
         expected = [0.0] * 4

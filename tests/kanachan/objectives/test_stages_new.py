@@ -53,7 +53,7 @@ class DealIn(Objective):
 
     def __init__(self, config: ObjectiveConfig, vocabulary: Vocabulary) -> None:
         super().__init__(config, vocabulary)
-        self.num_summary_outputs = 1 if config.baseline else 0
+        self.num_summary_outputs = 1
 
     def loss(self, output: Output, batch: Batch) -> dict[str, Tensor]:
         is_deal_in_B = -self.target(batch)
