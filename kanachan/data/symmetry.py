@@ -29,16 +29,11 @@ class Tables:
     sparse: NDArray[np.uint16]  # [P, tokens of the field]
     progression: NDArray[np.uint16]
     action: NDArray[np.uint16]
-    hidden: NDArray[np.uint16]
 
     def apply(self, columns: ColumnsT, which_B: NDArray[np.integer]) -> ColumnsT:
         """Applies permutation `which_B[i]` to the tokens of row i; other columns do not change."""
         table_of = {"sparse": self.sparse, "progression": self.progression, "actions": self.action}
-        table_of["hidden"] = self.hidden
-        found = {name: getattr(columns, name, None) for name in table_of}
-        changed: dict[str, Any] = {
-            name: _look_up(table_of[name], column, which_B) for name, column in found.items() if column is not None
-        }
+        changed: dict[str, Any] = {n: _look_up(t, getattr(columns, n), which_B) for n, t in table_of.items()}
         return replace(columns, **changed)
 
 
@@ -91,7 +86,7 @@ def _look_up(table: NDArray[np.uint16], column: Ragged, which_B: NDArray[np.inte
 
 
 def _tables(vocabulary: Vocabulary, maps_P: list[dict[Axis, AxisMap]]) -> Tables:
-    fields = (vocabulary.sparse, vocabulary.progression, vocabulary.action, vocabulary.hidden)
+    fields = (vocabulary.sparse, vocabulary.progression, vocabulary.action)
     return Tables(*(np.stack([_table(field, maps) for maps in maps_P]) for field in fields))
 
 

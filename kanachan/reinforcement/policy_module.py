@@ -17,7 +17,7 @@ from kanachan.reinforcement.policy_gradient import LogProbabilities, policy_grad
 from kanachan.training.distributed_sums import DistributedSums, mean_over_ranks, means_of
 from kanachan.training.logged_module import PREFIX, LoggedModule
 from kanachan.training.tempered_network import TemperedNetwork
-from kanachan.training.throughput import FlopCount, count_flops
+from kanachan.training.throughput import count_flops
 
 INIT_NAME = "init.safetensors"
 """name of the copy of --init in a run's folder, which a resumed run reads"""
@@ -54,7 +54,7 @@ class PolicyModule(LoggedModule):
         trains_encoder = "encoder" not in optim.frozen
         # a frozen encoder is the one of `old`, also in a resumed run, whose weights are loaded later
         shares_encoder = not trains_encoder and all(have_same_encoder(old.network, each.network) for each in fixed[1:])
-        work_of = partial(_work, model, trains_encoder, shares_encoder, len(fixed))
+        work_of = partial(count_flops, model, trains_encoder=trains_encoder)
         super().__init__(policy.network, optim, total_steps, log_every, work_of)
         self.objective = policy.objective  # an attribute, so that its tables move with the module
         self.config = config
@@ -127,13 +127,3 @@ class PolicyModule(LoggedModule):
             old_BA, *others = (each.to(self.device)(batch, encoded) for each in self._fixed)
         log = LogProbabilities(self._policy(batch, encoded), old_BA, others[0] if others else old_BA)
         return policy_gradient(self.config, log, batch, self.entropy_weight)
-
-
-def _work(model: ModelConfig, trains_encoder: bool, shares_encoder: bool, num_fixed: int, batch: Batch) -> FlopCount:
-    """Counts the work of a batch; a forward pass of a policy that is not trained costs a third of training it."""
-    trained = count_flops(model, batch, trains_encoder=trains_encoder)
-    whole = trained if trains_encoder else count_flops(model, batch)
-    fixed = whole.flops / 3
-    if shares_encoder:  # training the encoder costs two more forward passes, and little else
-        fixed -= (whole.flops - trained.flops) / 2
-    return FlopCount(trained.decisions, trained.tokens, trained.flops + num_fixed * fixed)

@@ -20,7 +20,7 @@ from kanachan.training.round_labels import RoundLabelling
 from kanachan.training.run_folder import LABELS
 from kanachan.training.shard_source import ShardSource
 from kanachan.training.tempered_network import Teacher, open_teacher
-from kanachan.training.throughput import FlopCount, count_flops
+from kanachan.training.throughput import count_flops
 from kanachan.training.validation_metrics import ValidationMetrics
 from kanachan.training.wandb_run import log_reliability
 
@@ -70,7 +70,7 @@ class StageModule(LoggedModule):
         teacher: Teacher | None = None,
     ) -> None:
         self._teacher = teacher
-        work_of = partial(self._work, model, "encoder" not in optim.frozen)
+        work_of = partial(count_flops, model, trains_encoder="encoder" not in optim.frozen)
         super().__init__(network, optim, total_steps, log_every, work_of)
         self.objective = objective
         self.metrics = ValidationMetrics(objective)
@@ -93,7 +93,3 @@ class StageModule(LoggedModule):
         if self.metrics.points and self.trainer.is_global_zero:
             unit = self.objective.value_unit if self.objective.has_value else "probability"
             log_reliability(self.trainer, self.metrics.points, unit, self.samples)
-
-    def _work(self, model: ModelConfig, trains_encoder: bool, batch: Batch) -> FlopCount:
-        work = count_flops(model, batch, trains_encoder=trains_encoder)
-        return work if self._teacher is None else self._teacher.added(work, batch)

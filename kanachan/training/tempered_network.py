@@ -4,7 +4,7 @@ Distillation: the targets of a network are the action probabilities of another n
 actions taken (Hinton et al. 2015, arXiv:1503.02531).
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +12,13 @@ import torch
 from torch import Tensor
 
 from annotate.vocabulary import Vocabulary
-from kanachan.config import ModelConfig, TrainConfig
+from kanachan.config import TrainConfig
 from kanachan.data.batch import Batch
 from kanachan.models.card import weights_file
 from kanachan.models.transformer import Encoded, Network
 from kanachan.models.weights import lineage_of, read_weights
 from kanachan.objectives.networks import has_same_heads, load_network
 from kanachan.objectives.objective import Objective
-from kanachan.training.throughput import FlopCount, count_flops
 
 
 class TemperedNetwork:
@@ -78,8 +77,6 @@ class Teacher:
     """A network whose action probabilities are learned."""
 
     network: TemperedNetwork
-    model: ModelConfig
-    """sizes of the network"""
     card: dict[str, Any]
     """identity of its weights, for the cards of networks that learn from it"""
 
@@ -87,10 +84,6 @@ class Teacher:
     def labelled(self, batch: Batch) -> Batch:
         """Returns the batch with the teacher's probabilities [B, A] as its soft labels."""
         return batch.with_soft_labels(self.network.to(batch.table_BS.device)(batch).exp())
-
-    def added(self, work: FlopCount, batch: Batch) -> FlopCount:
-        """Adds the teacher's forward pass to the work of a batch: a third of training on it."""
-        return replace(work, flops=work.flops + count_flops(self.model, batch).flops / 3)
 
 
 def open_teacher(config: TrainConfig, vocabulary: Vocabulary) -> Teacher | None:
@@ -100,5 +93,4 @@ def open_teacher(config: TrainConfig, vocabulary: Vocabulary) -> Teacher | None:
         return None
     with torch.random.fork_rng(devices=[]):  # a run initialises the same weights with and without a teacher
         network, _ = open_tempered("objective.teacher", path, config, vocabulary)
-    weights = read_weights(path)
-    return Teacher(network, weights.model, lineage_of(weights)[-1])
+    return Teacher(network, lineage_of(read_weights(path))[-1])

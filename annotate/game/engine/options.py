@@ -1,4 +1,4 @@
-"""The options of a seat by action token, read from the engine's legal actions or, faster, from its action mask."""
+"""The options of a seat by action token, read from the engine's legal actions."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -14,7 +14,6 @@ Move: TypeAlias = tuple[Action | Action3P, int | None]
 Options: TypeAlias = dict[int, list[Move]]
 """moves of each action token, the preferred move first; tokens ascend"""
 
-_ACTIONS = {4: Action, 3: Action3P}
 _WITHOUT_TILE = {
     ActionType.PASS: "skip",
     ActionType.TSUMO: "tsumo",
@@ -30,11 +29,7 @@ _ANKAN, _KAKAN, _CHI, _RON = ActionType.ANKAN, ActionType.KAKAN, ActionType.CHI,
 
 
 class OptionReader:
-    """Reads the options of turns.
-
-    In the arguments of all methods, `observation` is riichienv's Observation of the seat that must act, `hand` its
-    concealed tiles (physical), `drawn` the tile just drawn, and `target` the seat whose tile may be claimed.
-    """
+    """Reads the options of turns."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         discard = vocabulary.action["discard"]
@@ -43,44 +38,12 @@ class OptionReader:
         self._pon = self._blocks["pon"]
         self._discards = [discard.first + tile * by_tile for tile in TILE_OF_ID]
         """token of the discard from the hand, by physical tile"""
-        self._num_kinds = len(vocabulary.kinds)
-        places = {kind: place for place, kind in enumerate(sorted(vocabulary.kinds))}
-        action = _ACTIONS[vocabulary.num_seats]
-        self._in_mask: dict[int, tuple[int, int, Move]] = {
-            tile: (places[tile // 4], token, (action(_DISCARD, tile, []), None))
-            for tile, token in enumerate(self._discards)
-            if tile // 4 in places
-        }
-        """the discard's place in the mask, token and move, by physical tile"""
 
     def options(self, observation: Any, hand: Sequence[int], drawn: int | None, target: int | None) -> Options:
+        """Returns the options of the seat that must act, of which `observation` is riichienv's Observation, `hand` the
+        concealed tiles (physical), `drawn` the tile just drawn, and `target` the seat whose tile may be claimed."""
         if observation.forced_tedashi:
             drawn = None
-        if target is None:
-            options = self.of_mask(observation, hand, drawn)
-            if options:
-                return options
-        return self.of_actions(observation, hand, drawn, target)
-
-    def of_mask(self, observation: Any, hand: Sequence[int], drawn: int | None) -> Options:
-        """Returns the options of a turn whose only actions are discards of two or more kinds; empty for other turns.
-
-        A single kind may be the drawn tile of a seat in riichi, and the mask does not distinguish equal tiles.
-        """
-        mask: bytes = observation.mask()  # the discards by kind of tile, ascending, then all else
-        if mask.rfind(1) >= self._num_kinds or mask.count(1) < 2:
-            return {}
-        options: Options = {}
-        for tile in hand:
-            place, token, move = self._in_mask[tile]
-            if mask[place]:
-                if tile == drawn:
-                    token += self._by_tsumogiri
-                if token not in options:  # equal tiles are interchangeable
-                    options[token] = [move]
-        return {token: options[token] for token in sorted(options)}
-
-    def of_actions(self, observation: Any, hand: Sequence[int], drawn: int | None, target: int | None) -> Options:
         options: Options = {}
         for action in observation.legal_actions():
             kind = action.action_type
