@@ -2,18 +2,19 @@ import numpy as np
 import pytest
 
 from annotate.annotation import Annotation, Observation
+from annotate.blocks import Axis
 from annotate.vocabulary import (
     CHI_TILES,
     FOUR_PLAYERS,
     HAND_SLOT_FIRST,
     THREE_PLAYERS,
     TILE_NAMES,
+    Vocabulary,
     tile34_of,
-    tile_of_slot,
 )
 from kanachan.data.columns import Columns, columns_of_annotations
 from kanachan.data.symmetry import SeatRotation, seat_rotations, suit_permutations
-from tests.support.random_annotations import random_annotations, with_hidden
+from tests.support.random_annotations import random_annotations
 
 V = FOUR_PLAYERS
 TILE = {name: tile for tile, name in enumerate(TILE_NAMES)}
@@ -159,28 +160,7 @@ def test_kita_events_are_rotated_with_the_seats() -> None:
     ]
 
 
-HIDDEN = columns_of_annotations(with_hidden(random_annotations(40, seed=3), seed=0), V)
-
-
-def described(columns: Columns, row: int) -> list[tuple[int, str]]:
-    """The hidden hands of a row: the other players' tiles, each with its seat."""
-    assert columns.hidden is not None
-    held = [V.hidden["hand"].indices(int(token)) for token in columns.hidden.rows(row, row + 1).values]
-    return sorted((seat, TILE_NAMES[tile_of_slot(slot)]) for seat, slot in held)
-
-
-@pytest.mark.parametrize("which", range(6))
-def test_permuting_suits_renames_the_tiles_of_hidden_hands(which: int) -> None:
-    def renamed(tile: str) -> str:
-        return tile[0] + "mps"[V.suit_orders[which]["mps".index(tile[1])]] if tile[1] in "mps" else tile
-
-    permuted = suit_permutations(V).apply(HIDDEN, np.full(len(HIDDEN), which))
-    for row in range(10):
-        hands = described(HIDDEN, row)
-        assert hands and described(permuted, row) == sorted((seat, renamed(tile)) for seat, tile in hands)
-
-
-def test_rotating_seats_keeps_hidden_hands_as_they_are_counted_from_the_actor() -> None:
-    rotated = SeatRotation(V).actor_first(HIDDEN)
-    assert (HIDDEN.seat != 0).any()
-    assert all(described(rotated, row) == described(HIDDEN, row) for row in range(20))
+@pytest.mark.parametrize("vocabulary", [V, THREE_PLAYERS], ids=lambda vocabulary: vocabulary.name)
+def test_hidden_hands_are_counted_from_the_actor_so_that_rotations_leave_them(vocabulary: Vocabulary) -> None:
+    blocks = [*vocabulary.hidden.blocks.values(), *vocabulary.action.blocks.values()]
+    assert all(factor.axis is not Axis.SEAT for block in blocks for factor in block.factors)
