@@ -2,9 +2,8 @@
 
 import argparse
 from collections.abc import Mapping
-from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from tqdm import tqdm
 
@@ -84,7 +83,8 @@ def evaluate_gain(arguments: argparse.Namespace) -> None:
     from kanachan.reinforcement.gain import TooFar, gain_of
     from kanachan.reinforcement.learner_seats import LearnerSeats
 
-    returns = _returns(arguments)
+    num_seats = vocabulary_of(arguments.weights[0]).num_seats
+    utility, reward = _utility(arguments, num_seats), arguments.reward or shipped_name(REWARD, num_seats)
     shards = open_shards(arguments.shards, arguments.split, verify=True, behaviour=True)
     seats = LearnerSeats(shards, old)
     header = {
@@ -98,12 +98,12 @@ def evaluate_gain(arguments: argparse.Namespace) -> None:
         "player": seats.player,
         "temperature": seats.behaviour.temperature,
         "explore": seats.behaviour.explore,
-        "utility": vars(returns.utility),
-        "unit": returns.unit,
-        "reward": returns.reward,
+        "utility": vars(utility),
+        "unit": utility.unit,
+        "reward": reward,
     }
     try:
-        rounds = _measured(seats, returns, arguments)
+        rounds = _measured(seats, utility, reward, arguments)
     except TooFar as error:
         # for programs that then try smaller steps
         if arguments.json is not None:
@@ -111,11 +111,11 @@ def evaluate_gain(arguments: argparse.Namespace) -> None:
             write_json(Path(arguments.json), plain({**header, "gain": None, "verdict": verdict._asdict()}))
         raise
     gain = gain_of(rounds, arguments.bootstrap)
-    verdict = verdict_on_gain(gain.gain, returns.unit, gain.games)
+    verdict = verdict_on_gain(gain.gain, utility.unit, gain.games)
     # for programs that choose a policy by the games of one half, and report its gain in the other half
     halves = dict(zip(("choosing", "reporting"), rounds.halves(), strict=True))
     in_halves = {name: _of_half(half, arguments.bootstrap) for name, half in halves.items()}
-    text = _report(gain, verdict, returns.unit, seats, arguments)
+    text = _report(gain, verdict, utility.unit, seats, arguments)
     print_report(text, arguments.json, plain({**header, **vars(gain), "verdict": verdict._asdict(), **in_halves}))
 
 
@@ -129,32 +129,17 @@ def _of_half(rounds: "SeatRounds", replicates: int) -> dict[str, Any] | None:
     return {"gain": gain.gain, "games": gain.games}
 
 
-class _Returns(NamedTuple):
-    """The source of the returns."""
-
-    utility: "Utility"
-    reward: str
-
-    @property
-    def unit(self) -> str:
-        """The unit of the returns, in words."""
-        if self.utility.kind == "ranks":
-            return "ranks" if self.utility.points == rank_points(len(self.utility.points)) else "points"
-        return "grading points"
-
-
-def _returns(arguments: argparse.Namespace) -> _Returns:
+def _utility(arguments: argparse.Namespace, num_seats: int) -> "Utility":
     """Reads the options. Raises ValueError if they contradict each other."""
     from kanachan.reinforcement.returns import Utility
 
-    num_seats = vocabulary_of(arguments.weights[0]).num_seats
     utility = Utility(arguments.utility or "ranks", arguments.points or rank_points(num_seats))
     if arguments.points is not None and utility.kind != "ranks":
         raise ValueError(f"--points has no effect with --utility {utility.kind}; leave it out")
-    return _Returns(utility, arguments.reward or shipped_name(REWARD, num_seats))
+    return utility
 
 
-def _measured(seats: "LearnerSeats", returns: _Returns, arguments: argparse.Namespace) -> "SeatRounds":
+def _measured(seats: "LearnerSeats", utility: "Utility", reward: str, arguments: argparse.Namespace) -> "SeatRounds":
     from kanachan.data.round_shards import open_rounds
     from kanachan.inference.policy import Policy
     from kanachan.inference.reward_predictor import RewardPredictor
@@ -167,10 +152,10 @@ def _measured(seats: "LearnerSeats", returns: _Returns, arguments: argparse.Name
     _require_unseen(arguments.weights[0], new.card, seats)
     for path, policy in zip(arguments.weights, (new, old), strict=True):
         shards.require(policy.vocabulary, path)
-    predictor = RewardPredictor.load(returns.reward)
+    predictor = RewardPredictor.load(reward)
     shards.require(predictor.vocabulary, "the returns")
     rounds = open_rounds(shards.folder, shards.split, verify=True)
-    of_rounds = RoundReturns(rounds, predictor, returns.utility)
+    of_rounds = RoundReturns(rounds, predictor, utility)
     meter = GainMeter(new, old, seats.behaviour, of_rounds.of)
     with tqdm(total=len(shards), unit="decision", unit_scale=True, disable=None) as bar:
         try:
@@ -199,8 +184,7 @@ def _require_unseen(name: str, card: Mapping[str, Any], seats: "LearnerSeats") -
 def _report(
     gain: "Gain", verdict: "GainVerdict", unit: str, seats: "LearnerSeats", arguments: argparse.Namespace
 ) -> str:
-    from kanachan.evaluation.tables import MISSING, table, with_interval
-    from kanachan.reinforcement.gain import LARGE_WEIGHT
+    from kanachan.evaluation.tables import table, with_interval
 
     new, old = arguments.weights
     left_out = f", {gain.left_out:,} of them left out because their continuation is not known" if gain.left_out else ""
@@ -214,11 +198,9 @@ def _report(
     size = f"{gain.effective_size:,.0f} of {gain.rounds:,} ({100 * gain.effective_size / gain.rounds:.1f} %)"
     rows = [
         [f"gain in {unit}, per game", with_interval(gain.gain, 4, sign="+")],
-        ["standard error", f"{gain.standard_error:.4f}" if isfinite(gain.standard_error) else MISSING],
         ["mean divergence, nats per decision", with_interval(gain.divergence, 5)],
         ["mean weight of a round (1 up to chance)", with_interval(gain.mean_weight, 4)],
         ["effective number of rounds", size],
-        [f"weights over {LARGE_WEIGHT:g}, %", f"{100 * gain.large_weights:.3f}"],
         ["probabilities recomputed, mean difference in nats", f"{gain.disagreement:.1e}"],
     ]
     return f"{heading}\n\n{verdict.sentence}\n\n{table(['', 'value'], rows)}"

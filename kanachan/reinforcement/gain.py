@@ -25,7 +25,6 @@ from kanachan.reinforcement.behaviour import MOST_DISAGREEMENT, Behaviour, diver
 
 MOST_DIVERGENCE = 0.005
 """limit in nats a decision, beyond which the weights of whole rounds vary too much"""
-LARGE_WEIGHT = 10.0
 _ROWS_AT_ONCE = 8192
 _EARLY_SLACK = 0.5
 """share by which the divergence may exceed `MOST_DIVERGENCE` on the first `_ROWS_AT_ONCE` decisions; for n times as
@@ -82,16 +81,12 @@ class Gain:
 
     gain: Estimate
     """gain, with an interval from resampled games"""
-    standard_error: float
-    """standard error of the gain, by games"""
     divergence: Estimate
     """divergence of the new policy from the old one, in nats a decision"""
     mean_weight: Estimate
     """mean of W, which is 1 up to chance"""
     effective_size: float
     """number of rounds with equal weights that would be as informative: (ΣW)² / ΣW²"""
-    large_weights: float
-    """share of W over `LARGE_WEIGHT`"""
     disagreement: float
     """mean absolute difference of the recomputed log-probabilities from the recorded ones"""
     games: int
@@ -268,28 +263,15 @@ def gain_of(rounds: SeatRounds, replicates: int) -> Gain:
     }
     found = cluster_bootstrap(game_R, statistics, replicates)
     seats, weight_R, decisions = int(is_new_R.sum()), rounds.weight_R, int(rounds.decisions_R.sum())
-    games, game_index_R = np.unique(game_R, return_inverse=True)
     return Gain(
         gain=found["gain"]._replace(decisions=decisions),
-        standard_error=_standard_error(total_R, is_new_R, game_index_R),
         divergence=found["divergence"]._replace(decisions=decisions),
         mean_weight=found["weight"],
         effective_size=float(weight_R.sum() ** 2 / (weight_R**2).sum()),
-        large_weights=float((weight_R > LARGE_WEIGHT).mean()),
         disagreement=float(rounds.disagreement_R.sum() / decisions),
-        games=len(games),
+        games=len(np.unique(game_R)),
         seats=seats,
         rounds=len(rounds),
         decisions=decisions,
         left_out=int((~known_R).sum()),
     )
-
-
-def _standard_error(total_R: Floats, is_new_R: NDArray[np.bool_], game_index_R: NDArray[np.intp]) -> float:
-    """Computes the standard error of Σ total / number of seats, both sums over games; NaN for one game."""
-    total_G, seats_G = (np.bincount(game_index_R, column) for column in (total_R, is_new_R))
-    residual_G = total_G - total_G.sum() / seats_G.sum() * seats_G
-    num_games = len(total_G)
-    if num_games < 2:
-        return math.nan
-    return float(np.sqrt(num_games / (num_games - 1) * (residual_G**2).sum()) / seats_G.sum())

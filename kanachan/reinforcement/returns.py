@@ -23,7 +23,7 @@ from kanachan.inference.reward_predictor import RewardPredictor
 from kanachan.models.card import file_hash
 from kanachan.models.seat_orders import SeatOrders
 from kanachan.objectives.reward import Outcome
-from kanachan.policy_config import RANK_POINTS, UtilityKind, require_points
+from kanachan.policy_config import RANK_POINTS, UtilityKind, rank_points, require_points
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,13 @@ class Utility:
             require_points(self.points)
         else:
             object.__setattr__(self, "points", RANK_POINTS)  # not used; reset so that utilities of one kind are equal
+
+    @property
+    def unit(self) -> str:
+        """The unit in words."""
+        if self.kind == "ranks":
+            return "ranks" if self.points == rank_points(len(self.points)) else "points"
+        return "grading points"
 
     def require(self, num_seats: int) -> None:
         """Raises ValueError if the number of points is not the number of ranks."""
