@@ -5,8 +5,6 @@ are stored in such files.
 """
 
 import json
-import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,28 +19,6 @@ from kanachan.data.shard_folder import shard_name
 FORMAT_VERSION = 1
 _METADATA_KEY = b"kanachan"
 _END_OF_STREAM = b"\xff\xff\xff\xff\x00\x00\x00\x00"
-
-
-@dataclass(frozen=True)
-class MappedFile:
-    """A file that is mapped into memory. If it is cut off, reading the memory behind its end kills the process."""
-
-    path: Path
-    state: os.stat_result
-    """state of the file when it was opened"""
-
-    def require_whole(self) -> None:
-        """Raises OSError, naming the file, if its size has changed. A file that was removed or replaced stays
-        mapped."""
-        try:
-            now = os.stat(self.path)
-        except FileNotFoundError:
-            return
-        if os.path.samestat(now, self.state) and now.st_size != self.state.st_size:
-            raise OSError(
-                f"{self.path}: has {now.st_size:,} bytes, but had {self.state.st_size:,} when it was opened: shards "
-                "must not change while they are read; restore the file, and resume"
-            )
 
 
 def array_of(column: NDArray[np.generic], type_: pa.DataType) -> pa.Array:
@@ -85,8 +61,8 @@ def write_shard_file(
 
 
 def open_shard_file(path: Path) -> tuple[dict[str, Any], pa.RecordBatch]:
-    """Maps a file into memory (`MappedFile`) and returns its description and rows. Raises ValueError, naming the file,
-    if it is cut off, of another format version or vocabulary, or not a shard."""
+    """Maps a file into memory and returns its description and rows. Raises ValueError, naming the file, if it is cut
+    off, of another format version or vocabulary, or not a shard."""
     try:
         with pa.ipc.open_stream(pa.memory_map(str(path))) as stream:
             description = _description(path, stream.schema)

@@ -23,7 +23,7 @@ from annotate.annotation import HIDDEN
 from annotate.vocabulary import Vocabulary, vocabulary_named
 from kanachan.data.columns import Columns, Ragged, spans, token_value
 from kanachan.data.dataset_card import README_NAME, may_replace
-from kanachan.data.shard_file import MappedFile, array_of, open_shard_files, write_shard_file
+from kanachan.data.shard_file import array_of, open_shard_files, write_shard_file
 from kanachan.data.shard_folder import ROUNDS, shards_of
 
 RAGGED = ("sparse", "progression", "actions")
@@ -121,7 +121,7 @@ def open_shards(
         split,
         opened[0][0]["made"],
         checksum,
-        [_ShardBuffers(rows, MappedFile(path, path.stat())) for path, (_, rows) in zip(paths, opened, strict=True)],
+        [_ShardBuffers(rows) for _, rows in opened],
         has_hidden=hidden,
         has_behaviour=behaviour and all(LOG_PROBABILITY in rows.schema.names for _, rows in opened),
     )
@@ -133,10 +133,9 @@ def open_shards(
 
 
 class _ShardBuffers:
-    """The buffers of one shard as arrays, without copying; `file`: the mapped file, if there is one."""
+    """The buffers of one shard as arrays, without copying."""
 
-    def __init__(self, rows: pa.RecordBatch, file: MappedFile | None = None) -> None:
-        self.file = file
+    def __init__(self, rows: pa.RecordBatch) -> None:
         self.num_rows = rows.num_rows
         names = rows.schema.names
         ragged = [name for name in (*RAGGED, HIDDEN) if name in names]
@@ -212,8 +211,7 @@ class Shards:
         return _gather(self._parts(rows), "game", len(rows))
 
     def gather(self, rows: NDArray[np.int64]) -> Columns:
-        """Copies `rows` [B] in their order, with one gather per column and shard. Raises OSError, naming the file, if a
-        file's size has changed since it was opened."""
+        """Copies `rows` [B] in their order, with one gather per column and shard."""
         parts = self._parts(rows)
         columns: dict[str, Any] = {name: _gather(parts, name, len(rows)) for name in self._plain_names}
         columns |= {name: _gather_ragged(parts, name, len(rows)) for name in self._ragged_names}
@@ -224,19 +222,14 @@ class Shards:
         if self._selected is not None:
             rows = self._selected[rows]
         if len(self.mapped) == 1 or len(rows) == 0:
-            parts = [_Part(self.mapped[0], slice(None), rows)]
-        else:
-            which = np.searchsorted(self._first, rows, side="right") - 1
-            by_shard = np.argsort(which, kind="stable")
-            touched, starts = np.unique(which[by_shard], return_index=True)
-            parts = [
-                _Part(self.mapped[shard], places, rows[places] - self._first[shard])
-                for shard, places in zip(touched, np.split(by_shard, starts[1:]), strict=True)
-            ]
-        for part in parts:
-            if part.shard.file is not None:
-                part.shard.file.require_whole()
-        return parts
+            return [_Part(self.mapped[0], slice(None), rows)]
+        which = np.searchsorted(self._first, rows, side="right") - 1
+        by_shard = np.argsort(which, kind="stable")
+        touched, starts = np.unique(which[by_shard], return_index=True)
+        return [
+            _Part(self.mapped[shard], places, rows[places] - self._first[shard])
+            for shard, places in zip(touched, np.split(by_shard, starts[1:]), strict=True)
+        ]
 
 
 def _gather(parts: list[_Part], name: str, num_rows: int) -> NDArray[Any]:

@@ -1,4 +1,3 @@
-import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -99,18 +98,6 @@ def test_files_that_are_damaged_or_do_not_belong_together_are_refused(
     damage(folder)
     with pytest.raises(ValueError, match=words):
         open_shards(folder, "train")
-
-
-def test_a_shard_that_is_cut_off_while_it_is_read_is_named(folder: Path) -> None:
-    """Without the check, reading its memory would end the process without a message."""
-    shards, rows, path = open_shards(folder, "train"), np.array([0, 41]), folder / "train-00000.arrow"
-    whole = path.read_bytes()
-    os.truncate(path, 4096)
-    with pytest.raises(OSError, match=r"train-00000\.arrow: has 4,096 bytes, but had"):
-        shards.gather(rows)
-    path.unlink()  # a mapped file stays readable
-    path.write_bytes(whole[:100])
-    assert len(shards.gather(np.array([41]))) == 1
 
 
 def test_another_format_version_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
