@@ -30,7 +30,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> ThreePlayers:
     shards = folder / "shards"
     with chdir(folder):  # the names of players and their files determine the games
         player = f"{weights.relative_to(folder)}@0.5=0.4"
-        played_folder(shards, player, "rule=0.6", games=12, fractions="0.4,0.3,0.3")
+        played_folder(shards, player, "rule=0.6", games=12, fractions="0.6,0.2,0.2")
     return ThreePlayers(weights, shards, written_reward(folder / "reward.safetensors", vocabulary=THREE_PLAYERS))
 
 

@@ -117,7 +117,7 @@ def test_packed_batches_are_computed_on_one_device(stage: StageName, batch: Batc
 
 
 def test_distillation_computes_on_one_device(batch: Batch, tmp_path: Path) -> None:
-    teacher = Teacher(tempered(written(tmp_path)), TINY, {"sha256": ""})
+    teacher = Teacher(tempered(written(tmp_path)), {"sha256": ""})
     train_elsewhere(stage_module("imitation", teacher=teacher), batch)
 
 
