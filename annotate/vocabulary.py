@@ -106,6 +106,7 @@ class Vocabulary:
 
     @property
     def seat_meanings(self) -> tuple[str, ...]:
+        """The meaning of each seat: its place counted from the actor."""
         return ("the actor", *self.relative_seats)
 
     def meaning(self, field: Field, token: int) -> Meaning:

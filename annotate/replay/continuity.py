@@ -54,10 +54,10 @@ class RoundSequence:
             problem = self._problem(index)
             if problem is not None:
                 raise Disagreement(problem)
+            self._advance(index)
         except Exception:
             self._skip(index)
             raise
-        self._advance(index)
 
     def end(self, scores: Sequence[int]) -> None:
         """Compares the game's final scores with the computed ones. Raises Disagreement if they cannot be the final

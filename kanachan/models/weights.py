@@ -108,9 +108,13 @@ def write_card(path: Path, card: Mapping[str, Any]) -> None:
 
 def read_weights(path: str | Path) -> Weights:
     """Reads the weights file of a path, a run folder or a name (`kanachan.models.reference`); raises ValueError like
-    `read_card`."""
+    `read_card`, and for networks of earlier versions that saw seats as recorded."""
     file = weights_file(path)
     card = read_card(file)
+    if card.get("config", {}).get("data", {}).get("actor_first") is False:
+        raise ValueError(
+            f"{file}: trained with data.actor_first false, which only earlier versions have: train it again"
+        )
     with safe_open(file, framework="pt") as opened:
         tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118, it is not a mapping
     return Weights(file, card, tensors)

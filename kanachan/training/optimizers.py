@@ -26,7 +26,7 @@ def freeze(network: nn.Module, parts: Sequence[str]) -> None:
     for part in parts:
         module = getattr(network, part)
         if module is None:
-            raise ValueError(f"optim.frozen: this network has no {part}, which needs values and objective.baseline")
+            raise ValueError(f"optim.frozen: this network has no {part}, which only stages with values have")
         module.requires_grad_(False)
     if not any(parameter.requires_grad for parameter in network.parameters()):
         raise ValueError("optim.frozen leaves nothing to train")

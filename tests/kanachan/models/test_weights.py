@@ -105,6 +105,7 @@ def with_card(path: Path, change: Callable[[dict[str, Any]], dict[str, Any]]) ->
         (lambda p: with_card(p, lambda c: {"fingerprint": "0123456789abcdef"}), f"0123.*{FOUR_PLAYERS.fingerprint}"),
         (lambda p: with_card(p, lambda c: {"format_version": 1}), "written in format version 1, .* train it again"),
         (lambda p: with_card(p, lambda c: {"model": {**c["model"], "experts": 8}}), "experts"),
+        (lambda p: with_card(p, lambda c: {"config": {"data": {"actor_first": False}}}), "only earlier versions have"),
         (lambda p: with_card(p, lambda c: {"model": {**c["model"], "layers": 3}}), "do not fit"),
     ],
 )
