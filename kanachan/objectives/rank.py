@@ -12,7 +12,7 @@ from kanachan.data.batch import Batch
 from kanachan.models.seat_orders import SeatOrders
 from kanachan.models.transformer import Output
 from kanachan.objectives.objective import PER_CANDIDATE, Classes, Objective, PredictionField, expected, of_chosen
-from kanachan.objectives.targets import Results, final_rank, final_ranks_by_seat, final_ranks_from_actor
+from kanachan.objectives.targets import Results, final_rank, final_ranks_from_actor
 
 
 class Rank(Objective):
@@ -110,7 +110,7 @@ class Rank(Objective):
 
     def order(self, batch: Batch) -> Tensor:
         """Returns order_B: the number of the order in `orders`, counted from seat 0, with which the game ended."""
-        return self.orders.number(final_ranks_by_seat(Results.of_batch(batch, self.vocabulary)))
+        return self.orders.number(final_ranks_from_actor(Results.of_batch(batch, self.vocabulary)))
 
     def rank_log_probability(self, output: Output, batch: Batch) -> Tensor:
         """Returns log_probability_BR of the actor's ranks, given the action taken."""

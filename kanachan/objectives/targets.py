@@ -54,13 +54,8 @@ def final_rank(results: Results) -> Tensor:
     return results.named("rank").long()
 
 
-def final_ranks_by_seat(results: Results) -> Tensor:
-    """Returns rank_BS: the ranks of seat 0, seat 1 … at the end of the game."""
-    return results.by_seat("rank").long()
-
-
 def final_ranks_from_actor(results: Results) -> Tensor:
     """Returns rank_BS: the ranks of the actor and of the following seats, in turn order, at the end of the game."""
     num_seats = results.vocabulary.num_seats
     seat_BS = (results.seat_B[:, None] + torch.arange(num_seats, device=results.seat_B.device)) % num_seats
-    return final_ranks_by_seat(results).gather(1, seat_BS)
+    return results.by_seat("rank").long().gather(1, seat_BS)

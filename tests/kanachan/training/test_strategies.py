@@ -49,14 +49,8 @@ def trained(shards: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     released = folder / "released.json"  # by default, ZeRO 3 releases no parameter of so small a network
     released.write_text(json.dumps({"zero_optimization": {"stage3_param_persistence_threshold": 0}}))
     more = {"zero3": ("--run.deepspeed", str(released), "--run.recompute", "true")}
-    runs = [
-        Run(
-            arguments(
-                "rank", shards, folder / f"rank-{name}", *steps, *init, "--run.strategy", name, *more.get(name, ())
-            )
-        )
-        for name in STRATEGIES
-    ]
+    of_name = {name: ("--run.strategy", name, *more.get(name, ())) for name in STRATEGIES}
+    runs = [Run(arguments("rank", shards, folder / f"rank-{n}", *steps, *init, *of_name[n])) for n in STRATEGIES]
     in_bf16 = ("--run.strategy", "zero3", "--run.precision", "bf16")
     runs.append(Run(arguments("rank", shards, folder / "rank-bf16", *steps, *init, *in_bf16)))
     moved = arguments("rank", shards, folder / "moved", *moving(folder), "--run.strategy", "zero2")
