@@ -12,7 +12,6 @@ import signal
 import subprocess
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
@@ -155,15 +154,17 @@ def files_of(paths: Sequence[str]) -> dict[str, list[int]]:
 
 def require_games(files: Sequence[str], num_players: int) -> None:
     """Raises ValueError if files of records contain too few games to learn from."""
-    found = 0
+    found, unreadable = 0, ""
     for record in records_of(files):
-        with suppress(ValueError):  # reported when the records are converted
+        try:
             games = (game for game in games_of(record) if isinstance(game, Game))
             found += sum(game.vocabulary.num_seats == num_players for game in games)
+        except ValueError as error:
+            unreadable = unreadable or f" (not readable: {error})"
         if found >= LEAST_GAMES:
             return
     raise ValueError(
-        f"{found} games of {num_players} players: at least {LEAST_GAMES} are needed to train on and to "
+        f"{found} games of {num_players} players{unreadable}: at least {LEAST_GAMES} are needed to train on and to "
         "hold out enough for meaningful results; to review one: kanachan review GAME"
     )
 
