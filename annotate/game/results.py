@@ -88,14 +88,27 @@ def leftover_deposits(events: Sequence[Event]) -> int:
 
 def dealer_stays(events: Sequence[Event]) -> bool:
     """Returns whether the dealer of a round is also the dealer of the next round."""
-    dealer, last = events[0]["oya"], events[-1]
-    if last["type"] == "hora":
+    dealer = events[0]["oya"]
+    reason = _reason_of_draw(events)
+    if reason is None:
         return any(event["type"] == "hora" and event["actor"] == dealer for event in events)
-    reason = last.get("reason")
+    return reason in ABORTS or (tenpai_at_end(events) if reason == NAGASHI else tenpai_by_seat(events))[dealer]
+
+
+def is_aborted(events: Sequence[Event]) -> bool:
+    """Returns whether a round ended with an abortive draw."""
+    return _reason_of_draw(events) in ABORTS
+
+
+def _reason_of_draw(events: Sequence[Event]) -> str | None:
+    """Returns the reason why a round ended without a win, None if somebody won."""
+    if events[-1]["type"] == "hora":
+        return None
+    reason: str | None = events[-1].get("reason")
     if reason not in (*ABORTS, EXHAUSTIVE[0], NAGASHI):  # missing or spelled differently in some dialects
         is_exhausted = sum(event["type"] == "tsumo" for event in events) == _NUM_DRAWS[len(events[0]["scores"])]
-        reason = EXHAUSTIVE[0] if is_exhausted else ABORTS[0]
-    return reason in ABORTS or (tenpai_at_end(events) if reason == NAGASHI else tenpai_by_seat(events))[dealer]
+        return EXHAUSTIVE[0] if is_exhausted else ABORTS[0]
+    return reason
 
 
 def tenpai_by_seat(events: Sequence[Event]) -> list[bool]:

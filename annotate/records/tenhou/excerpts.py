@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from annotate.game.grading import ranks_of
 from annotate.game.record import ENOUGH, Game, Round, Unreadable
-from annotate.game.results import dealer_stays, final_scores, leftover_deposits, scores_after
+from annotate.game.results import dealer_stays, final_scores, is_aborted, leftover_deposits, scores_after
 from annotate.game.round_start import start_of
 
 
@@ -48,7 +49,8 @@ def final_scores_of_whole(rounds: Sequence[Round], style: int) -> tuple[int, ...
     num_seats = len(last[0]["scores"])
     scores = final_scores(last)
     is_last = start_of(last).number >= num_seats * (style + 1) - 1
-    if dealer_stays(last) and max(scores) > scores[last[0]["oya"]]:  # else the dealer may end the game
+    is_dealer_first = ranks_of(scores)[last[0]["oya"]] == 0
+    if is_aborted(last) or (dealer_stays(last) and not is_dealer_first):  # a dealer who stays and is first may end it
         is_last = False
     return scores if min(scores) < 0 or (is_last and max(scores) >= ENOUGH[num_seats]) else None
 

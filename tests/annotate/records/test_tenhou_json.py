@@ -198,6 +198,28 @@ def test_missing_final_scores_of_a_whole_game_follow_from_its_rounds() -> None:
     assert read({**whole, "log": whole["log"][:-1]}).incomplete is not None
 
 
+@pytest.mark.parametrize(
+    ("scores", "ending", "is_whole"),
+    [
+        ([21000, 21000, 21000, 37000], ["流局", [-1000, -1000, -1000, 3000]], True),
+        (
+            [35000, 17000, 18000, 30000],
+            ["流局", [-1000, -1000, -1000, 3000]],
+            False,
+        ),
+        ([20000, 20000, 20000, 40000], ["九種九牌"], False),
+    ],
+)
+def test_a_dealer_ends_the_last_round_only_as_the_first_and_by_a_win_or_tenpai(
+    scores: list[int], ending: list[Any], is_whole: bool
+) -> None:
+    whole, _ = rounds_of_one_game()
+    first, *_, last = whole["log"]
+    assert last[0] == [3, 0, 0]
+    game = read({**whole, "log": [first, [last[0], scores, *last[2:-1], ending]]})
+    assert (game.final_scores is not None, game.incomplete is None) == (is_whole, is_whole)
+
+
 def test_a_length_that_the_rules_do_not_name_follows_from_the_rounds() -> None:
     whole, _ = rounds_of_one_game()
     scores = [number for score in read(whole).final_scores or () for number in (score, 0.0)]
