@@ -130,23 +130,23 @@ def check_output(name: str, inputs: Iterable[str] = (), *, may_stream: bool = Fa
 
 
 @contextmanager
-def locking(path: Path, refusal: str | None = None) -> Iterator[None]:
+def locking(path: Path, refusal: str | None = None) -> Iterator[bool]:
     """Holds a lock against other processes; the system releases it when this process ends in any way. `path`: a file in
     an existing folder; it is not removed. While another process holds the lock, raises ValueError with the message
-    `refusal`, or waits if `refusal` is None."""
+    `refusal`, or waits if `refusal` is None. Yields whether there is a lock: not every file system has locks."""
     with open(path, "wb") as file:
-        lock(file, refusal)
-        yield
+        yield lock(file, refusal)
 
 
-def lock(file: IO[bytes], refusal: str | None) -> None:
-    """Locks an open file until it is closed; `refusal` as in `locking`."""
+def lock(file: IO[bytes], refusal: str | None) -> bool:
+    """Locks an open file until it is closed; `refusal` and the result as in `locking`."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | (fcntl.LOCK_NB if refusal else 0))
     except BlockingIOError:
         raise ValueError(refusal) from None
-    except OSError:  # not every file system has locks
-        pass
+    except OSError:
+        return False
+    return True
 
 
 @contextmanager

@@ -75,10 +75,11 @@ class RoundLabelling:
         return self._folder / f"{split}-{hashlib.sha256(repr(made_from).encode()).hexdigest()[:16]}.npy"
 
     def _labels_in_file(self, path: Path, rounds: RoundColumns, objective: Objective) -> NDArray[np.float32]:
-        """Returns the labels in a file, which the first process writes."""
+        """Returns the labels in a file, which the first process writes; without locks, each process writes the same."""
         path.parent.mkdir(parents=True, exist_ok=True)
-        with locking(path.with_name(".lock")):
-            remove_parts(path.parent)
+        with locking(path.with_name(".lock")) as is_alone:
+            if is_alone:
+                remove_parts(path.parent)
             if not path.exists():
                 with replacing(path) as temporary:
                     self._write(temporary, rounds, objective)
