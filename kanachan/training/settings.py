@@ -88,9 +88,9 @@ class Setting(NamedTuple):
 
     def _tuple(self, text: str, kind: type) -> tuple[Any, ...]:
         try:
-            values = yaml.safe_load(text)
-            if isinstance(values, list):
-                return tuple(kind(str(value).removeprefix(".") if kind is float else value) for value in values)
+            values = yaml.load(text, yaml.BaseLoader)  # elements stay text: YAML's numbers are not those of Python
+            if isinstance(values, list) and all(isinstance(value, str) for value in values):
+                return tuple(_simple(value, kind) for value in values)
         except (yaml.YAMLError, ValueError):
             pass
         what = f"list in brackets expected, such as [{text}]"
