@@ -2,7 +2,8 @@
 
 One seat plays the new policy, the other seats keep the old one. Each round is weighted by the ratio of the
 probabilities of the seat's actions, W = Π π_new(a) / π_old(a), so that the weighted mean estimates the new policy. The
-gain is the mean of (W - 1) · return. It is exact for any two policies, but too noisy for distant ones: refused then.
+gain is the mean of (W - 1) · return. For one round it is exact for any two policies, but too noisy for distant ones:
+refused then. Over a game it is exact to first order, as far as the returns are those of the old policy's games.
 
 Shapes: B decisions, R rounds of a seat ("turns" of the policy), A candidates, S seats, G games.
 """
