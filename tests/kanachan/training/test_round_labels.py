@@ -1,5 +1,6 @@
 """Soft labels after the round: from the shards of rounds to the weights of a run."""
 
+import errno
 import resource
 from dataclasses import replace
 from pathlib import Path
@@ -128,6 +129,20 @@ def test_a_full_disk_is_an_error_and_the_next_run_removes_what_a_killed_one_left
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert str(error.value.filename).endswith(".npy")
     assert [path.name for path in left.parent.iterdir()] == [".lock"]
+
+
+def test_on_a_file_system_without_locks_the_file_of_another_process_is_left_alone(
+    shards: Shards, reward: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_locks(*_: object) -> None:
+        raise OSError(errno.ENOTSUP, "no locks")
+
+    monkeypatch.setattr("fcntl.flock", no_locks)
+    being_written = tmp_path / "labels" / ".train-0.npy.1.part"
+    being_written.parent.mkdir()
+    being_written.touch()
+    labelling("rank", reward, tmp_path).prepare(shards)
+    assert being_written.exists() and len(list(being_written.parent.glob("train-*.npy"))) == 1
 
 
 def test_labels_computed_in_parts_equal_labels_computed_at_once(
