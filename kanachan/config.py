@@ -76,12 +76,6 @@ class ObjectiveConfig:
     teacher_share: float = 1.0
     """imitation: share of the teacher's loss, above 0, at most 1; the rest is the loss of the actions taken. With
     the same weights for --init and teacher, a small share keeps the network near them if there are few games"""
-    values: str | None = None
-    """imitation with a teacher: weights of a value stage. The teacher's probabilities are multiplied by
-    exp(objective.value_weight * the advantage of the action), so that the network learns a better policy than the
-    teacher's (docs/training.md)"""
-    value_weight: float = 40.0
-    """imitation with objective.values: weight of the advantages, which are in units of the typical size of a value"""
     rank_points: tuple[float, ...] = (90.0, 45.0, 0.0, -135.0)
     """rank: points of each rank; the score of an action is the expected points (for three players, configs/ sets
     [135,0,-135])"""
@@ -102,7 +96,7 @@ class ObjectiveConfig:
     """all stages: weight of an auxiliary target, the winner of the round"""
 
     def __post_init__(self) -> None:
-        require_each(self, "objective", None, "baseline", "value_weight")
+        require_each(self, "objective", None, "baseline")
         require_each(self, "objective", 0, "hidden_hands", "round_winner")
         require(
             self.target == "game" or not (self.prior is None and self.reward is None),
@@ -118,10 +112,6 @@ class ObjectiveConfig:
         require(
             self.teacher is not None or self.teacher_share == 1,
             f"objective.teacher_share={self.teacher_share} has no effect without --objective.teacher WEIGHTS",
-        )
-        require(
-            self.teacher is not None or self.values is None,
-            f"objective.values={self.values} has no effect without --objective.teacher WEIGHTS",
         )
         require(
             all(map(math.isfinite, self.rank_points)),

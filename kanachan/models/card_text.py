@@ -25,9 +25,6 @@ def card_sections(card: Mapping[str, Any]) -> dict[str, list[str]]:
         share = card["objective"].get("teacher_share", 1.0)
         rest = "instead of the actions taken" if share == 1 else f"with {share:g} of the loss; the rest: actions taken"
         sections["Teacher"] = [f"learned the probabilities of {teacher_name(card)}, {rest}"]
-        if card["objective"].get("values") is not None:
-            weight, values = card["objective"]["value_weight"], card["objective"]["values"]
-            sections["Teacher"].append(f"times exp({weight:g} * advantage by {values})")
     sections["Games"] = _games(card)
     sections["Training"] = _training(card)
     sections["Matches"] = [_match(match) for match in card.get("arena", [])]

@@ -24,7 +24,7 @@ class Imitation(Objective):
         "probabilities": PredictionField(PER_CANDIDATE, "that the player takes the action; 0 at padding"),
     }
     temperatures = ("temperature",)
-    uses = frozenset({"teacher", "teacher_share", "values", "value_weight"})
+    uses = frozenset({"teacher", "teacher_share"})
     has_value = False
     num_candidate_outputs = 1
     num_summary_outputs = 0

@@ -78,7 +78,6 @@ def other_weights(config: TrainConfig) -> dict[str, str]:
         "objective.prior": objective.prior,
         "objective.reward": objective.reward,
         "objective.teacher": objective.teacher,
-        "objective.values": objective.values,
         "policy.reward": policy.reward,
         "policy.magnet": policy.magnet,
     }

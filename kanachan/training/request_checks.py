@@ -14,9 +14,6 @@ from kanachan.objectives.stages import POLICY, REWARD, STAGES, previous_stage, r
 
 _PLAYING = ("imitation", POLICY)
 """stages whose networks predict action probabilities"""
-_VALUES = tuple(STAGES)[1:]
-"""stages whose networks predict values"""
-_NO_VALUES = "which has no values of actions"
 _NO_PROBABILITIES = "which has no probabilities of actions"
 _NO_OUTCOMES = "which predicts no outcomes of games"
 _LEAST_GAMES = 64
@@ -128,12 +125,11 @@ def require_init(config: TrainConfig) -> None:
 
 
 def require_other_networks(config: TrainConfig) -> None:
-    """Raises ValueError if the network of objective.teacher does not predict action probabilities, that of
-    objective.values no values, or those of objective.prior and objective.reward no outcomes of games."""
+    """Raises ValueError if the network of objective.teacher does not predict action probabilities, or if those of
+    objective.prior and objective.reward do not predict outcomes of games."""
     objective = config.objective
     if config.stage == _PLAYING[0]:  # other stages report that it has no effect
         _require_stage("objective.teacher", objective.teacher, _PLAYING, _NO_PROBABILITIES)
-        _require_stage("objective.values", objective.values, _VALUES, _NO_VALUES)
     for setting, path in (("objective.prior", objective.prior), ("objective.reward", objective.reward)):
         _require_stage(setting, path, (REWARD,), _NO_OUTCOMES)
 

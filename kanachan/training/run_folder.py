@@ -42,10 +42,7 @@ SECTIONS: dict[str, type] = {
 }
 
 OTHER_WEIGHTS = frozenset(
-    {
-        *("objective.prior", "objective.reward", "objective.teacher", "objective.values"),
-        *("policy.reward", "policy.magnet"),
-    }
+    {"objective.prior", "objective.reward", "objective.teacher", "policy.reward", "policy.magnet"}
 )
 """settings that name weights used besides --init"""
 

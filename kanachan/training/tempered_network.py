@@ -1,14 +1,9 @@
 """Networks that are not trained, whose action probabilities a run learns or stays near.
 
 Distillation: the targets of a network are the action probabilities of another network, its teacher, instead of the
-actions taken (Hinton et al. 2015, arXiv:1503.02531). With a value network, the targets are a better policy near the
-teacher, that of the highest mean advantage with a penalty for the divergence from the teacher (Grill et al. 2020,
-"Monte-Carlo tree search as regularized policy optimization", arXiv:2007.12509):
-
-    π(a) ∝ π_teacher(a) exp(w A(a)),    A(a) = (Q(a) - Σ π_teacher Q) / scale
+actions taken (Hinton et al. 2015, arXiv:1503.02531).
 """
 
-import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,15 +14,11 @@ from torch import Tensor
 from annotate.vocabulary import Vocabulary
 from kanachan.config import TrainConfig
 from kanachan.data.batch import Batch
-from kanachan.inference.policy import Policy
 from kanachan.models.card import weights_file
 from kanachan.models.transformer import Encoded, Network
 from kanachan.models.weights import lineage_of, read_weights
 from kanachan.objectives.networks import has_same_heads, load_network
 from kanachan.objectives.objective import Objective
-
-MOST_ADVANTAGE = 0.02
-"""limit of advantages, in units of the scale of the stage: larger ones are mostly errors of the values"""
 
 
 class TemperedNetwork:
@@ -81,14 +72,6 @@ def open_tempered(
     return network, card
 
 
-def improved(log_BA: Tensor, value_BA: Tensor, weight: float) -> Tensor:
-    """Returns log_BA of the policy that is best by these values and near the policy `log_BA` (see above), -inf at
-    padding. `value_BA`: Q / scale, -inf at padding; advantages are limited to `MOST_ADVANTAGE`."""
-    value_BA = value_BA.masked_fill(value_BA == -math.inf, 0.0)
-    advantage_BA = value_BA - (log_BA.exp() * value_BA).sum(dim=1, keepdim=True)
-    return (log_BA + weight * advantage_BA.clamp(-MOST_ADVANTAGE, MOST_ADVANTAGE)).log_softmax(dim=1)
-
-
 @dataclass(frozen=True)
 class Teacher:
     """A network whose action probabilities are learned."""
@@ -96,35 +79,18 @@ class Teacher:
     network: TemperedNetwork
     card: dict[str, Any]
     """identity of its weights, for the cards of networks that learn from it"""
-    values: Policy | None = None
-    """values of the actions, by which its probabilities are improved"""
-    value_weight: float = 0.0
-    """the weight w of the advantages"""
 
     @torch.no_grad()
     def labelled(self, batch: Batch) -> Batch:
         """Returns the batch with the teacher's probabilities [B, A] as its soft labels."""
-        device = batch.table_BS.device
-        log_BA = self.network.to(device)(batch)
-        if self.values is not None:
-            self.values.network.to(device)
-            objective = self.values.objective.to(device)
-            value_BA = objective.score(self.values.output(batch)) / objective.scale
-            log_BA = improved(log_BA, value_BA, self.value_weight)
-        return batch.with_soft_labels(log_BA.exp())
+        return batch.with_soft_labels(self.network.to(batch.table_BS.device)(batch).exp())
 
 
 def open_teacher(config: TrainConfig, vocabulary: Vocabulary) -> Teacher | None:
     """Loads the network of objective.teacher, if it is given; raises ValueError if it does not fit the run."""
-    objective = config.objective
-    if objective.teacher is None:
+    path = config.objective.teacher
+    if path is None:
         return None
     with torch.random.fork_rng(devices=[]):  # a run initialises the same weights with and without a teacher
-        network, _ = open_tempered("objective.teacher", objective.teacher, config, vocabulary)
-        values = None if objective.values is None else Policy.load(objective.values)
-    if values is not None and values.vocabulary is not vocabulary:
-        raise ValueError(
-            f"objective.values={objective.values}: made for the vocabulary {values.vocabulary.name}, but the decisions "
-            f"are in {vocabulary.name}"
-        )
-    return Teacher(network, lineage_of(read_weights(objective.teacher))[-1], values, objective.value_weight)
+        network, _ = open_tempered("objective.teacher", path, config, vocabulary)
+    return Teacher(network, lineage_of(read_weights(path))[-1])

@@ -88,10 +88,6 @@ REFUSALS = [
     (f"{TRAIN} rank --data.path shards --run.out text.txt/run", "text.txt"),
     (f"{TRAIN} rank --data.path shards --objective.reward reward --objective.target round", "holds no rounds of the"),
     (f"{TRAIN} imitation --data.path shards --objective.teacher three", "made for the vocabulary kanachan-3p"),
-    (
-        f"{TRAIN} imitation --data.path shards --objective.teacher reference --objective.values reference/3p/rank",
-        "objective.values=reference/3p/rank: made for the vocabulary kanachan-3p",
-    ),
     (f"train --stage reward --data.path shards {OWN}", "no rounds to train on; kanachan-annotate --pack"),
     (f"train --stage reward --data.path rounds --data.batch 64 {OWN}", "9 games to train on, fewer than one batch"),
     (f"train --stage reward --data.path rounds --data.batch 4 --run.early_stopping 3 {OWN}", "needs a validation spl"),

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -12,21 +11,19 @@ from torch.utils.data import DataLoader
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.cli import train
 from kanachan.cli.evaluate import main as evaluate
-from kanachan.config import DataConfig, ObjectiveConfig, TrainConfig
+from kanachan.config import DataConfig, ObjectiveConfig, StageName, TrainConfig
 from kanachan.data.batch import Batch
-from kanachan.models.card_text import card_sections
 from kanachan.models.weights import read_weights, write_weights
 from kanachan.objectives.imitation import Imitation
 from kanachan.objectives.networks import load_network
-from kanachan.training.tempered_network import Teacher, improved, open_teacher
+from kanachan.training.tempered_network import Teacher, open_teacher
 from tests.support.tiny_runs import assert_resumable, rows_of, run
 from tests.support.tiny_stage import Rows, batches, make_stage, make_trainer
 from tests.support.tiny_weights import written
 
 
-def teacher_at(path: Path, **objective: Any) -> Teacher:
-    settings = ObjectiveConfig(teacher=str(path), **objective)
-    config = TrainConfig(stage="imitation", data=DataConfig(path="."), objective=settings)
+def teacher_at(path: Path, stage: StageName = "imitation") -> Teacher:
+    config = TrainConfig(stage=stage, data=DataConfig(path="."), objective=ObjectiveConfig(teacher=str(path)))
     teacher = open_teacher(config, FOUR_PLAYERS)
     assert teacher is not None
     return teacher
@@ -89,44 +86,6 @@ def test_the_soft_labels_are_the_teachers_calibrated_probabilities(weights: Path
     assert labelled.label_BL is not None
     torch.testing.assert_close(labelled.label_BL, expected_BA)
     assert not labelled.label_BL[batch.candidate_BA == 0].any() and batch.label_BL is None
-
-
-def test_a_policy_improved_by_values_has_the_most_advantage_less_the_divergence_from_the_policy() -> None:
-    generator = torch.Generator().manual_seed(0)
-    log_BA = torch.randn(3, 5, generator=generator).log_softmax(dim=1).double()
-    value_BA = 0.01 * torch.randn(3, 5, generator=generator).double()
-    value_BA[0, 0] = 1.0  # a larger advantage than is believed
-    advantage_BA = (value_BA - (log_BA.exp() * value_BA).sum(dim=1, keepdim=True)).clamp(-0.02, 0.02)
-
-    def gain(log_new_BA: Tensor) -> Tensor:
-        return (log_new_BA.exp() * (40 * advantage_BA - (log_new_BA - log_BA))).sum(dim=1)
-
-    best = improved(log_BA, value_BA, weight=40.0)
-    for _ in range(100):
-        other = (best + 0.3 * torch.randn(3, 5, generator=generator)).log_softmax(dim=1)
-        assert (gain(other) < gain(best)).all()
-
-
-def test_with_values_the_soft_labels_are_the_improved_probabilities_of_the_teacher(tmp_path: Path) -> None:
-    teacher, (batch,) = written(tmp_path / "teacher"), batches(4)
-    values = written(tmp_path / "values", stage="round_delta", seed=1)
-    labelled = teacher_at(teacher, values=str(values), value_weight=3.0).labelled(batch)
-    network, objective, _ = load_network(values)
-    with torch.no_grad():
-        points_BA = objective.score(network(batch))
-    log_BA = probabilities(teacher, batch).log()
-    assert labelled.label_BL is not None and objective.scale == 4000
-    torch.testing.assert_close(labelled.label_BL, improved(log_BA, points_BA / 4000, 3.0).exp())
-    assert not labelled.label_BL[batch.candidate_BA == 0].any()
-    assert not torch.allclose(labelled.label_BL, log_BA.exp())
-
-
-def test_a_network_that_learned_improved_probabilities_names_the_values(shards: Path, tmp_path: Path) -> None:
-    teacher, values = written(tmp_path / "teacher"), written(tmp_path / "values", stage="rank", seed=1)
-    given = ("--init", str(teacher), "--objective.teacher", str(teacher), "--objective.values", str(values))
-    run("imitation", shards, out := tmp_path / "run", *given, "--run.steps", "6", "--run.checkpoint_minutes", "0")
-    assert card_sections(read_weights(out).card)["Teacher"][1] == f"times exp(40 * advantage by {values})"
-    assert_resumable(out, tmp_path / "half")
 
 
 def test_the_teacher_does_not_change_and_is_in_no_checkpoint(weights: Path) -> None:

@@ -87,11 +87,6 @@ def test_a_probable_mistake_gives_a_warning(
         ("policy", ["--init", "{deep}", "--model.layers", "2"], "needs all of its 3 encoder blocks"),
         ("imitation", ["--objective.teacher", "{rank}"], "of stage rank, which has no probabilities of actions"),
         ("imitation", ["--objective.teacher", "nowhere"], "nowhere: no such file or folder"),
-        (
-            "imitation",
-            ["--objective.teacher", "reference", "--objective.values", "reference"],
-            "objective.values=reference: of stage imitation, which has no values of actions",
-        ),
         ("rank", ["--init", "{deep}", "--model.width", "32"], "model.width is 16 there, 32 here"),
         ("rank", ["--init", "{deep}", "--model.size", "small"], "model.width is 16 there, 128 here"),
         ("rank", ["--init", "{gone}"], "of stage critic, which this version does not have; weights of another stage"),
