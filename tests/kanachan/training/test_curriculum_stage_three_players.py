@@ -101,4 +101,5 @@ def test_the_defaults_of_three_players_need_no_setting(shards: Path, tmp_path: P
     assert (rank.objective.rank_points, rank.objective.prior) == ((135, 0, -135), "reference/3p/reward")
     assert "prior" not in warnings
     assert asked("rank", "--objective.rank_points", "[3,1,-4]")[0].objective.rank_points == (3, 1, -4)
+    assert asked("rank", "--objective.rank_points", "[.3e1,010,-4]")[0].objective.rank_points == (3, 10, -4)
     assert asked("imitation")[0].objective.rank_points == (90, 45, 0, -135)  # without effect
