@@ -72,13 +72,13 @@ def verdict_on_gain(gain: Estimate, unit: str, num_games: int) -> GainVerdict:
 def _against(baseline: str, difference: Estimate, measure: Measure, num_games: int) -> tuple[str, str]:
     """Returns the result of a comparison with one of `_BASELINES`, and its sentence."""
     (name, lacks), amount = _BASELINES[baseline], _amount(difference, measure)
-    if difference.high < -1e-6 and num_games > 1:  # more than a rounding error, and with an interval
+    if num_games < FEWEST_GAMES:
+        return "too_few_games", _too_few(num_games)
+    if difference.high < -1e-6:  # more than a rounding error
         return (
             f"worse_than_{baseline}",
             f"worse than {name} ({amount}): too few games to learn from, or too few or too many steps",
         )
-    if num_games < FEWEST_GAMES:
-        return "too_few_games", _too_few(num_games)
     if difference.low > 0:
         return f"better_than_{baseline}", f"better than {name} by {amount}"
     return f"no_better_than_{baseline}", f"no better than {name} ({amount}): {lacks}"
