@@ -5,7 +5,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-from annotate.runtime.files import replacing
+from annotate.runtime.files import writing_text
 
 _DIGITS = 6  # as many as 32-bit floats have
 
@@ -27,6 +27,6 @@ def rounded(value: float) -> float:
 
 
 def write_json(path: Path, content: dict[str, Any]) -> None:
-    """Writes an indented JSON object, complete or not at all."""
-    with replacing(path) as temporary:
-        temporary.write_text(json.dumps(content, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+    """Writes an indented JSON object, complete or not at all; compressed by its suffix."""
+    with writing_text(str(path)) as file:
+        file.write(json.dumps(content, indent=2, allow_nan=False) + "\n")

@@ -1,6 +1,8 @@
 """Text files by suffix, files that appear only when complete, and the clean end of a command."""
 
 import errno
+import gzip
+import json
 import os
 import shlex
 import signal
@@ -11,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from annotate.runtime.files import check_output, reading_text, replacing, writing_text
+from annotate.runtime.json_output import write_json
 from annotate.runtime.terminal import run_cleanly
 
 TEXT = "".join(f"{number * 7919 % 100_003}\t雀\n" for number in range(50_000))
@@ -226,3 +229,8 @@ def test_closed_streams_do_not_disturb_a_file_being_written(tmp_path: Path) -> N
     body = f"[file := open({str(tmp_path / 'file')!r}, 'w'), os.write(2, b'noise'), file.write('content')] and None"
     subprocess.run(f"{shlex.join(program(body))} 2>&-", shell=True, check=True)
     assert (tmp_path / "file").read_text() == "content"
+
+
+def test_json_is_compressed_by_its_suffix(tmp_path: Path) -> None:
+    write_json(path := tmp_path / "report.json.gz", {"games": 2})
+    assert json.loads(gzip.decompress(path.read_bytes())) == {"games": 2}
