@@ -96,10 +96,22 @@ def require_same(was: TrainConfig, now: TrainConfig, may_change: Collection[str]
         raise ValueError(f"a resumed run keeps its settings ({listed}): {advice}")
 
 
+class _UniqueKeys(yaml.SafeLoader):
+    """Refuses a name that occurs twice, of which YAML would keep the last."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen = set()
+        for key, _ in node.value:
+            if key.value in seen:
+                raise yaml.constructor.ConstructorError(None, None, f"{key.value} occurs twice", key.start_mark)
+            seen.add(key.value)
+        return super().construct_mapping(node, deep)
+
+
 def settings_in(path: Path) -> dict[str, Any]:
     """Reads the settings of a YAML file; raises ValueError if it holds something else."""
     try:
-        values = yaml.safe_load(path.read_text(encoding="utf-8"))
+        values = yaml.load(path.read_text(encoding="utf-8"), _UniqueKeys)
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise ValueError(f"{path}: not YAML: {error}") from error
     if values is None:
