@@ -268,6 +268,11 @@ def _check_existing(
             f"{arguments.json}.games: the games of an earlier run ({what}): continue them with --resume, or start from "
             "scratch with --force"
         )
+    if found.keys() - set(games):
+        raise ValueError(
+            f"{arguments.json}.games: {len(found):,} games are done: give at least as many, or start from scratch with "
+            "--force"
+        )
     if arguments.json and not found:
         check_output(arguments.json, force=False)
     if not arguments.records:

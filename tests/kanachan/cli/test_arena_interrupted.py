@@ -31,6 +31,9 @@ def test_a_journal_is_neither_overwritten_nor_resumed_with_other_settings(
     assert arena(tmp_path) == 1
     assert "continue them with --resume, or start from scratch with --force" in capsys.readouterr().err
     assert journal(tmp_path) == journal(arena_run)
+    assert arena(tmp_path, "--resume", games=2) == 1
+    assert "games are done: give at least as many" in capsys.readouterr().err
+    assert journal(tmp_path) == journal(arena_run)
     assert arena(tmp_path, "--resume", "--rules", "mjsoul") == 1
     assert "had other settings (rules: tenhou, now mjsoul)" in capsys.readouterr().err
     assert arena(tmp_path, "--resume", players=("rule:swift", "rule")) == 1
