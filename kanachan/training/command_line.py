@@ -12,7 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin
 
 from annotate.runtime.arguments import CALLED_AS
 from annotate.runtime.files import MISSING, require_folder
@@ -139,6 +140,8 @@ class _Given:
             option = _SHORT.get(given, given)
             if not option.startswith("-"):
                 raise ValueError(f"{argument}: no option before it; did you mean --data.path {argument}?")
+            if not option.startswith("--"):
+                raise ValueError(f"unknown option {given}; kanachan-train --help lists all")
             name = option.removeprefix("--")
             if name in SECTIONS:
                 own = ", ".join(other for other in all_settings() if other.startswith(f"{name}."))
@@ -348,10 +351,13 @@ def _print_help(given: _Given) -> None:
 
 def _metavar(kind: Any) -> str:
     """Returns the placeholder of a value in the help text."""
-    kind = next((member for member in get_args(kind) if member in (int, float, str)), kind)
+    if get_origin(kind) in (Union, UnionType):
+        kind = next(member for member in get_args(kind) if member is not NoneType)
     if get_origin(kind) is Literal:
         return f"{{{','.join(get_args(kind))}}}"
-    return {int: "N", float: "X", str: "TEXT", bool: "{true,false}"}.get(kind, "[X,...]")
+    if get_origin(kind) is tuple:
+        return f"[{_metavar(get_args(kind)[0])},...]"
+    return {int: "N", float: "X", str: "TEXT", bool: "{true,false}"}[kind]
 
 
 def _as_yaml(value: Any) -> str:
