@@ -81,10 +81,12 @@ def name_where_disk_is_full(error: OSError, path: str) -> None:
 
 
 def require_folder(name: str | Path) -> None:
-    """Raises ValueError if the name is empty or not UTF-8, or if the folder cannot be made because a file is in its
-    place."""
+    """Raises ValueError if the name is empty, "-" or not UTF-8, or if the folder cannot be made because a file is in
+    its place."""
     if not str(name):
         raise ValueError("the name of the folder to write is empty")
+    if str(name) == "-":
+        raise ValueError("-: a folder cannot be written to standard output: name one")
     path = Path(name)
     try:
         str(path.absolute()).encode()

@@ -43,6 +43,8 @@ REFUSALS = [
     ("rank", "--objective.baseline nan", "objective.baseline: a number expected, got 'nan'"),
     ("rank", "--model.layers 1001", "model.layers must be at most 1,000, not 1001"),
     ("rank", "--run.steps", "--run.steps: a value is missing"),
+    ("rank", "-j 2", "unknown option -j; kanachan-train --help lists all"),
+    ("rank", "-o -", "-: a folder cannot be written to standard output"),
     ("rank", "--config /no.yaml", "--config /no.yaml: no such file or folder"),
     ("rank", "--objective.rank_points [x]", "objective.rank_points: a list of numbers such as [90,45,0,-135] expected"),
     ("rank", "--model.feedforward 99999999999", "model.feedforward must be at most 1,048,576, not 99999999999"),
@@ -86,6 +88,7 @@ FILES = [
     ("- 8", "settings"),
     ("data: 8", "data is a group of settings: `data: {name: value}` is expected, not 8"),
     ("{", "YAML"),
+    ("run: {steps: 1}\nmodel: {width: 8}\nrun: {wandb: disabled}", "run occurs twice"),
     ("\udcff", "not YAML"),
 ]
 """text of the file that --config names, and words of the message"""
