@@ -150,7 +150,7 @@ def _commands(run: Weights) -> list[str]:
     sources = _data(run.card["data"])["sources"]
     commands = []
     if isinstance(sources, dict):
-        files = [word for split, names in sources.items() for word in (f"--{split}", *names)]
+        files = [word for split, names in sources.items() if names for word in (f"--{split}", *names)]
         commands.append(shlex.join(["kanachan-pack", *files, "-o", config["data"]["path"]]))
     command = ["kanachan-train", "--stage", config["stage"], "--data.path", config["data"]["path"]]
     if config["init"]:

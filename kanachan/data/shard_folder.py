@@ -13,7 +13,7 @@ SELF_PLAY = "self_play"
 """entry of the shards' origin: the settings of each run of self-play that the games are from"""
 SPLIT_ADVICE = (
     "name another with --split, or pack again with more games set aside (kanachan-pack --fractions 0.8,0.1,0.1), or "
-    "with files of their own (--validation, --test)"
+    "with files of their own (--validation, --test); games of kanachan-selfplay need its own --fractions"
 )
 
 

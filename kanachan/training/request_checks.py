@@ -219,7 +219,8 @@ def warnings_of(config: TrainConfig, config_files: Iterable[tuple[Path, Mapping[
             f"{config.model.layers} (model.layers): without --objective.teacher it takes longer to make up for the "
             "others"
         )
-    if config.data.path and "validation" not in _splits(config.stage, config.data.path):
+    # stage policy refuses such data, with advice of its own
+    if config.stage != POLICY and config.data.path and "validation" not in _splits(config.stage, config.data.path):
         found.append(
             f"{config.data.path} has no validation split, so overfitting is not noticed and the run is not stopped "
             "early: kanachan-pack --fractions 0.8,0.1,0.1 makes one"
