@@ -102,9 +102,10 @@ class _UniqueKeys(yaml.SafeLoader):
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen = set()
         for key, _ in node.value:
-            if key.value in seen:
-                raise yaml.constructor.ConstructorError(None, None, f"{key.value} occurs twice", key.start_mark)
-            seen.add(key.value)
+            name = str(key.value)
+            if name in seen:
+                raise yaml.constructor.ConstructorError(None, None, f"{name} occurs twice", key.start_mark)
+            seen.add(name)
         return super().construct_mapping(node, deep)
 
 

@@ -88,6 +88,7 @@ FILES = [
     ("- 8", "settings"),
     ("data: 8", "data is a group of settings: `data: {name: value}` is expected, not 8"),
     ("{", "YAML"),
+    ("? [run]\n: 8", "not YAML"),
     ("run: {steps: 1}\nmodel: {width: 8}\nrun: {wandb: disabled}", "run occurs twice"),
     ("\udcff", "not YAML"),
 ]
