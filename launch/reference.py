@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from annotate.runtime.json_output import read_json
 from annotate.runtime.terminal import run_cleanly
 from kanachan.models.reference import is_reference_name, name_of
 from kanachan.models.weights import Weights, lineage_of, read_weights, write_weights
@@ -62,7 +63,7 @@ def reference_card(
 def measured(path: Path, stage: str) -> dict[str, Any]:
     """Reads the metrics of the only network of the stage from a file of kanachan-evaluate. Raises ValueError if the
     file has no network or several networks of the stage."""
-    evaluation = json.loads(path.read_text(encoding="utf-8"))
+    evaluation = read_json(path)
     entries = [entry for entry in evaluation["weights"] if entry["stage"] == stage]
     if len(entries) != 1:
         raise ValueError(f"{path}: {len(entries)} networks of stage {stage}, not one: kanachan-evaluate RUN SHARDS")
@@ -77,7 +78,7 @@ def measured(path: Path, stage: str) -> dict[str, Any]:
 
 def match(path: Path) -> dict[str, Any]:
     """Reads the result of a match from a file of kanachan-arena."""
-    arena = json.loads(path.read_text(encoding="utf-8"))
+    arena = read_json(path)
     settings = {name: arena["match"][name] for name in ("format", "rules", "style", "room", "grades", "seed")}
     return {
         "players": [_without_folders(player) for player in arena["match"]["players"]],

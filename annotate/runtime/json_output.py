@@ -5,7 +5,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-from annotate.runtime.files import writing_text
+from annotate.runtime.files import reading_text, writing_text
 
 _DIGITS = 6  # as many as 32-bit floats have
 
@@ -30,3 +30,12 @@ def write_json(path: Path, content: dict[str, Any]) -> None:
     """Writes an indented JSON object, complete or not at all; compressed by its suffix."""
     with writing_text(str(path)) as file:
         file.write(json.dumps(content, indent=2, allow_nan=False) + "\n")
+
+
+def read_json(path: Path) -> Any:
+    """Reads what `write_json` wrote; raises ValueError, naming the file, if it is damaged or not JSON."""
+    with reading_text(str(path)) as file:
+        try:
+            return json.load(file)
+        except json.JSONDecodeError as error:
+            raise ValueError(f"{path}: not JSON: {error}") from None

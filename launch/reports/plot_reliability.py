@@ -6,13 +6,13 @@ Needs matplotlib: pip install '.[pictures]'
 """
 
 import argparse
-import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from annotate.runtime.files import replacing
+from annotate.runtime.json_output import read_json
 from annotate.runtime.terminal import run_cleanly
 from kanachan.extras import require_extra
 from kanachan.objectives.networks import objective_class
@@ -48,7 +48,7 @@ def main() -> int:
 
 def draw(evaluation: Path, out: Path) -> None:
     """Draws the diagrams. Raises ValueError if kanachan-evaluate did not write the file, or if it has no networks."""
-    networks = json.loads(evaluation.read_text(encoding="utf-8")).get("weights", [])
+    networks = read_json(evaluation).get("weights", [])
     panels = [
         (title, what, found)
         for title, stage, what in _panels()

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from annotate.runtime.files import check_output, reading_text, replacing, writing_text
-from annotate.runtime.json_output import write_json
+from annotate.runtime.json_output import read_json, write_json
 from annotate.runtime.terminal import run_cleanly
 
 TEXT = "".join(f"{number * 7919 % 100_003}\t雀\n" for number in range(50_000))
@@ -233,4 +233,4 @@ def test_closed_streams_do_not_disturb_a_file_being_written(tmp_path: Path) -> N
 
 def test_json_is_compressed_by_its_suffix(tmp_path: Path) -> None:
     write_json(path := tmp_path / "report.json.gz", {"games": 2})
-    assert json.loads(gzip.decompress(path.read_bytes())) == {"games": 2}
+    assert json.loads(gzip.decompress(path.read_bytes())) == read_json(path) == {"games": 2}
