@@ -47,9 +47,11 @@ def run(conversion: Conversion, output: Output, processes: int, *, restart: bool
         with closing(output):
             return _Run(conversion, output, processes, journal).finish()
     except OSError as error:
-        hint = "; what was done is kept: the same command resumes from there" if output.journal else ""
         name_where_disk_is_full(error, output.name)
-        raise OSError(f"{error_text(error)}{hint}") from None
+        if not output.journal:
+            raise
+        hint = "what was done is kept: the same command resumes from there"
+        raise OSError(f"{error_text(error)}; {hint}") from None
     finally:
         journal.close()
 

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -191,3 +192,14 @@ def test_standard_output_holds_only_lines(games: Path) -> None:
 
     assert all(parse_line(line, FOUR_PLAYERS) for line in run.stdout.splitlines())
     assert "decision points" in run.stderr
+
+
+def test_a_reader_of_the_lines_that_goes_away_ends_the_run_quietly(games: Path) -> None:
+    source, sink = os.pipe()
+    os.close(source)
+    code = "import sys; from kanachan.cli.annotate import main; sys.exit(main())"
+    command = [sys.executable, "-c", code, str(games), "-j", "1", "-o", "-"]
+    run = subprocess.run(command, stdout=sink, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(sink)
+    assert run.returncode == 141
+    assert "error" not in run.stderr
