@@ -186,17 +186,18 @@ def set_aside_others(work: Path, files: dict[str, list[int]]) -> None:
 
 
 def review(records: Sequence[str], num_players: int, weights: Sequence[object], page: Path) -> None:
-    """Writes the page of the first of `MOST_TRIED` records that has exactly one complete game of `num_players`."""
+    """Writes the page of the first complete game of `num_players` in `MOST_TRIED` records."""
     for record in islice(records_of(find_files(records)), MOST_TRIED):
         try:
-            (game,) = read_record(record)
+            games = read_record(record)
         except ValueError:
             continue
-        if game.vocabulary.num_seats == num_players and game.final_scores is not None and game.rounds:
-            say(f"a review of one of the games, by {', '.join(map(str, weights))}")
-            run("kanachan-review", record.name, *weights, "--seat", "all", "-o", page)
-            print(f"Open {typed(page)} in a browser: {page.absolute().as_uri()}", file=sys.stderr)
-            return
+        for number, game in enumerate(games, start=1):
+            if game.vocabulary.num_seats == num_players and game.final_scores is not None and game.rounds:
+                say(f"a review of one of the games, by {', '.join(map(str, weights))}")
+                run("kanachan-review", record.name, *weights, "--game", number, "--seat", "all", "-o", page)
+                print(f"Open {typed(page)} in a browser: {page.absolute().as_uri()}", file=sys.stderr)
+                return
 
 
 def learned(runs: Path) -> list[Path]:

@@ -143,7 +143,12 @@ class Game:
     def play(self) -> str:
         """Hash of all tiles dealt, drawn and discarded; equal for copies under other names or in other formats."""
         events = [event for recorded in self.rounds for event in recorded.events]
-        tiles = [event.get("tehais") or event["pai"] for event in events if event["type"] in _TILES_COME_AND_GO]
+        # only some formats have the hands in the order of the deal
+        tiles = [
+            list(map(sorted, event["tehais"])) if "tehais" in event else event["pai"]
+            for event in events
+            if event["type"] in _TILES_COME_AND_GO
+        ]
         return blake2b(repr(tiles).encode(), digest_size=16).hexdigest()
 
 
@@ -205,6 +210,15 @@ def places_dealt(dealer: int, num_seats: int) -> list[list[int]]:
         [4 * (num_seats * time + turn) + i for time in range(3) for i in range(4)] + [12 * num_seats + turn]
         for turn in ((seat - dealer) % num_seats for seat in range(num_seats))
     ]
+
+
+def seat_dealt_otherwise(wall: Sequence[str], start: Event) -> int | None:
+    """Returns the first seat to which the wall deals another hand than start_kyoku shows, None if there is none."""
+    dealt = places_dealt(start["oya"], len(start["tehais"]))
+    for seat, (places, hand) in enumerate(zip(dealt, start["tehais"], strict=True)):
+        if sorted(wall[place] for place in places) != sorted(hand):
+            return seat
+    return None
 
 
 def whole_wall(start: Event, rest: Sequence[str], vocabulary: Vocabulary) -> tuple[str, ...]:

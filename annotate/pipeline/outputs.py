@@ -63,6 +63,9 @@ class Output(ABC):
     def discard(self) -> None:  # noqa: B027
         """Removes all temporary files except the journal."""
 
+    def report(self) -> None:  # noqa: B027
+        """Prints what was published, after everything else is done."""
+
     def close(self) -> None:  # noqa: B027
         """Closes open files and keeps the saved data."""
 
@@ -96,7 +99,7 @@ class TextOutput(Output):
         path = Path(name)
         if path.exists() and not path.is_file():
             raise ValueError(f"{name}: not a regular file; `-o - > {name}` writes into it")
-        path = path.resolve() if path.is_symlink() else path  # keeps the link
+        path = Path(os.path.realpath(path)) if path.is_symlink() else path  # keeps the link
         self._path = path
         self._temporary = path.with_name(f".{path.name}.part")
         self._file: IO[bytes] | None = None
@@ -111,6 +114,7 @@ class TextOutput(Output):
             )
         self._file = open(self._temporary, "ab")
         self._file.truncate(size)
+        self._file.seek(size)  # `tell` would still be behind what was cut off
 
     def write(self, data: bytes) -> None:
         assert self._file is not None

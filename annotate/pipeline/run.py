@@ -45,7 +45,7 @@ def run(conversion: Conversion, output: Output, processes: int, *, restart: bool
     journal = Journal(output.journal, conversion.settings(output), restart=restart)
     try:
         with closing(output):
-            return _Run(conversion, output, processes, journal).finish()
+            report = _Run(conversion, output, processes, journal).finish()
     except OSError as error:
         name_where_disk_is_full(error, output.name)
         if not output.journal:
@@ -54,6 +54,8 @@ def run(conversion: Conversion, output: Output, processes: int, *, restart: bool
         raise OSError(f"{error_text(error)}; {hint}") from None
     finally:
         journal.close()
+    output.report()
+    return report
 
 
 class _Run:

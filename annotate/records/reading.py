@@ -157,7 +157,7 @@ def num_players_of_first(paths: Sequence[str]) -> int | None:
             for game in games_of(record):
                 if isinstance(game, Game):
                     return game.vocabulary.num_seats
-        except ValueError:  # is reported when the record is read
+        except Exception:  # is reported when the record is read
             continue
     return None
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from annotate.game.record import Event, Round, places_dealt
+from annotate.game.record import Event, Round, places_dealt, seat_dealt_otherwise
 from annotate.game.tiles import NUM_DEAD, NUM_INDICATORS, TILE_OF_MJAI, unseen_tiles
 from annotate.vocabulary import Vocabulary
 
@@ -34,9 +34,8 @@ def wall_of(recorded: Round, vocabulary: Vocabulary) -> list[int]:
         for name, shown in zip(recorded.wall, wall, strict=True):
             if shown not in (None, name):
                 raise ValueError(f"the record's wall has {name} where the round shows {shown}")
-        for seat, (places, hand) in enumerate(zip(dealt, start["tehais"], strict=True)):
-            if sorted(recorded.wall[place] for place in places) != sorted(hand):
-                raise ValueError(f"the record's wall deals seat {seat} another hand than the record shows")
+        if (seat := seat_dealt_otherwise(recorded.wall, start)) is not None:
+            raise ValueError(f"the record's wall deals seat {seat} another hand than the record shows")
         return _physical(recorded.wall, vocabulary)
     for places, hand in zip(dealt, start["tehais"], strict=True):
         for place, name in zip(places, hand, strict=True):

@@ -17,6 +17,8 @@ from typing import IO, Any, cast
 import zstandard
 
 _CHUNK = 1 << 16
+_LARGEST_WINDOW = 1 << 31
+"""of `zstd --ultra --long=31`, the largest that there is"""
 _SMALL_CHUNK = 1 << 10  # for zstandard, where each byte may stand for 32 KiB
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 """compressions that are written, by suffix"""
@@ -48,7 +50,7 @@ def replacing(path: Path) -> Iterator[Path]:
                 name_where_disk_is_full(error, str(path))
                 raise
         return
-    path = path.resolve() if path.is_symlink() else path
+    path = Path(os.path.realpath(path)) if path.is_symlink() else path
     new_folders = [parent for parent in path.parents if not parent.exists()]
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
@@ -231,7 +233,7 @@ class _Decompressed(io.RawIOBase):
                 if self._frame is not None:
                     raise EOFError("the last frame is not complete")
                 return 0
-            self._frame = self._frame or zstandard.ZstdDecompressor().decompressobj()
+            self._frame = self._frame or zstandard.ZstdDecompressor(max_window_size=_LARGEST_WINDOW).decompressobj()
             self._output = memoryview(self._frame.decompress(self._input))
             self._input = self._frame.unused_data
             if self._frame.eof:

@@ -112,8 +112,10 @@ class ShardOutput(Output):
         return self.runs.as_json()
 
     def publish(self, saved: dict[str, Any]) -> None:
-        tally = self.publish_shards(saved, {"by": self._by} if self._by else {})
-        tally.report("kanachan-annotate", self._folder)
+        self._tally = self.publish_shards(saved, {"by": self._by} if self._by else {})
+
+    def report(self) -> None:
+        self._tally.report("kanachan-annotate", self._folder)
 
     def publish_shards(self, saved: dict[str, Any], more: dict[str, Any]) -> Tally:
         """Publishes the saved games; `more` belongs to the description of the data's origin."""

@@ -103,11 +103,11 @@ def test_the_reviewed_game_is_the_first_complete_one_with_that_number_of_players
     whole = sorted(games.iterdir())[0]
     lines = gzip.decompress(whole.read_bytes()).splitlines(keepends=True)
     (tmp_path / "b.jsonl").write_bytes(b"".join(lines[:40]))
-    (tmp_path / "d.jsonl").write_bytes(b"".join(lines))
+    (tmp_path / "d.jsonl").write_bytes(b"".join(lines[:40] + lines))
     commands: list[tuple[object, ...]] = []
     monkeypatch.setattr(quickstart, "run", lambda *command: commands.append(command))
     quickstart.review([str(games_of_three), str(tmp_path)], 4, ["reference"], tmp_path / "page.html")
-    assert [command[1] for command in commands] == [f"{tmp_path}/d.jsonl"]
+    assert [command[1:5] for command in commands] == [(f"{tmp_path}/d.jsonl", "reference", "--game", 2)]
 
 
 def test_values_that_are_no_better_than_the_scores_are_not_shown_in_the_review(tmp_path: Path) -> None:

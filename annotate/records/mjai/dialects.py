@@ -24,7 +24,7 @@ _BETWEEN_EVENTS = re.compile(r'[\s,\[\]}]*(?:\{\s*"record"\s*:[\s\[]*)?')
 
 def events_of_line(line: str) -> list[Event]:
     """Parses a line: an object with a type or, from some drivers, an array of such objects; akochan has the array in
-    `record`. Raises ValueError for anything else."""
+    `record`. A field that is null counts as missing. Raises ValueError for anything else."""
     try:
         found = parse_json(line)
     except ValueError as error:
@@ -34,7 +34,7 @@ def events_of_line(line: str) -> list[Event]:
     events = found if type(found) is list and found else [found]
     if not all(type(event) is dict and type(event.get("type")) is str for event in events):
         raise ValueError('an mjai event, an object with a "type", expected')
-    return events
+    return [{name: value for name, value in event.items() if value is not None} for event in events]
 
 
 def is_mjai(text: str) -> bool:

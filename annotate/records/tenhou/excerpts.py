@@ -50,7 +50,11 @@ def final_scores_of_whole(rounds: Sequence[Round], style: int) -> tuple[int, ...
     scores = final_scores(last)
     is_last = start_of(last).number >= num_seats * (style + 1) - 1
     is_dealer_first = ranks_of(scores)[last[0]["oya"]] == 0
-    if is_aborted(last) or (dealer_stays(last) and not is_dealer_first):  # a dealer who stays and is first may end it
+    try:
+        stays = dealer_stays(last)
+    except (ValueError, LookupError, StopIteration, AssertionError):  # hands that cannot be; replaying names the move
+        return None
+    if is_aborted(last) or (stays and not is_dealer_first):  # a dealer who stays and is first may end it
         is_last = False
     return scores if min(scores) < 0 or (is_last and max(scores) >= ENOUGH[num_seats]) else None
 

@@ -45,3 +45,11 @@ def test_a_fault_of_this_program_leaves_out_the_round_and_is_reported(monkeypatc
     (text,) = report.faults
     assert text in report.left_out
     assert text.startswith("East 1-0: a fault of this program") and text.endswith("AssertionError: made up")
+
+
+def test_a_game_with_its_hands_in_another_order_is_the_same_play() -> None:
+    start, *rest = play_round("", DULL).round.events
+    hands = start["tehais"]
+    reversed_hands = [hand[::-1] for hand in hands]
+    plays = [game_of(Round(({**start, "tehais": each}, *rest))).play for each in (hands, reversed_hands, hands[::-1])]
+    assert plays[0] == plays[1] != plays[2]

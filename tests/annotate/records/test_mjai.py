@@ -49,8 +49,8 @@ def read_round(*events: Event) -> list[Event]:
     return list(read(START_GAME, start_kyoku(), *events, END_KYOKU, END_GAME).rounds[0].events)
 
 
-def without(event: Event, name: str) -> Event:
-    return {key: value for key, value in event.items() if key != name}
+def without(event: Event, *names: str) -> Event:
+    return {key: value for key, value in event.items() if key not in names}
 
 
 def test_other_names_of_fields_become_the_usual_ones() -> None:
@@ -66,6 +66,10 @@ def test_a_field_that_is_null_counts_as_missing() -> None:
     assert read_round(ron) == read_round(without(RON, "ura_markers"))
     with pytest.raises(ValueError, match="target is missing"):
         read_round({**RON, "target": None})
+    optional = {"scores": None, "kyotaku": None, "oya": None}
+    nulls = read({**START_GAME, "kanachan": None}, {**start_kyoku(), **optional}, RON, {**END_GAME, "scores": None})
+    missing = read(START_GAME, without(start_kyoku(), *optional), RON, without(END_GAME, "scores"))
+    assert (nulls.rounds, nulls.incomplete) == (missing.rounds, missing.incomplete)
 
 
 def test_end_kyoku_may_be_missing() -> None:

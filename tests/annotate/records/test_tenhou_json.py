@@ -216,6 +216,15 @@ def test_a_dealer_ends_the_last_round_only_as_the_first_and_by_a_win_or_tenpai(
     assert (game.final_scores is not None, game.incomplete is None) == (is_whole, is_whole)
 
 
+def test_a_last_round_that_cannot_be_does_not_lose_the_game() -> None:
+    whole, _ = rounds_of_one_game()
+    first, *_, last = whole["log"]
+    hand, draws, discards = last[4:7]
+    absent = next(tile for tile in range(41, 48) if tile not in (*hand, *draws))
+    game = read({**whole, "log": [first, [*last[:6], [absent, *discards[1:]], *last[7:-1], ["流局"]]]})
+    assert len(game.rounds) == 2 and game.incomplete is not None
+
+
 def test_a_length_that_the_rules_do_not_name_follows_from_the_rounds() -> None:
     whole, _ = rounds_of_one_game()
     scores = [number for score in read(whole).final_scores or () for number in (score, 0.0)]

@@ -1,12 +1,17 @@
 """The mjlog reader, on documents put together here and on real ones."""
 
+import base64
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import islice
 
 import pytest
 
-from annotate.game.record import Event, Game
+from annotate.game.record import Event, Game, places_dealt
+from annotate.records.tenhou.meld import tile_name
+from annotate.records.tenhou.wall import SEED_PREFIX, walls_of_seed
 from annotate.records.tenhou.xml_reader import read_tenhou_xml
+from annotate.vocabulary import FOUR_PLAYERS
 from tests.support.real_records import real_records
 
 NAME = "2026010100gm-00a9-0000-abcdef01.mjlog"
@@ -158,6 +163,36 @@ def test_a_round_whose_second_winner_cannot_be_read_is_lost() -> None:
     assert len(game.rounds) == 1
     (lost,) = game.lost
     assert lost.name == "East 1-0" and "144" in lost.problem
+
+
+SEED = SEED_PREFIX + base64.b64encode(bytes(range(208)) * 12).decode()
+
+
+def init_of(number: int, wall: Sequence[int]) -> str:
+    """The start of a round with the hands of a wall."""
+    hands = [[wall[place] for place in places] for places in places_dealt(number % 4, 4)]
+    dealt = " ".join(f'hai{seat}="{",".join(map(str, hand))}"' for seat, hand in enumerate(hands))
+    return f'<INIT seed="{number},0,0,1,1,{wall[-5]}" ten="250,250,250,250" oya="{number % 4}" {dealt}/>'
+
+
+@pytest.mark.parametrize("missing", [(), (0,), (1, 2)])
+@pytest.mark.parametrize("other_hands", [None, 1])
+def test_each_round_has_the_wall_that_deals_its_hands_though_rounds_are_missing(
+    missing: tuple[int, ...], other_hands: int | None
+) -> None:
+    walls = list(islice(walls_of_seed(SEED, FOUR_PLAYERS), 5))
+    starts = [init_of(i, range(136) if i == other_hands else wall) for i, wall in enumerate(walls)]
+    rounds = [element for i, start in enumerate(starts) if i not in missing for element in (start, DRAW.format(""))]
+    game = read(*rounds, header=f'<SHUFFLE seed="{SEED}"/>{HEADER}')
+    known = [i for i in range(5) if i not in missing]
+    found = {i: recorded.wall for i, recorded in zip(known, game.rounds, strict=True) if i != other_hands}
+    assert found == {i: tuple(map(tile_name, walls[i])) for i in found}
+
+
+def test_a_damaged_seed_loses_one_round_and_the_others_have_no_wall() -> None:
+    game = read(INIT, DRAW.format(""), INIT, END, header=f'<SHUFFLE seed="{SEED.replace("A", "!", 1)}"/>{HEADER}')
+    assert [lost.problem.split(" (line")[0][:28] for lost in game.lost] == ["round 1: a damaged seed: Onl"]
+    assert [recorded.wall for recorded in game.rounds] == [None]
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import zstandard
 
 from annotate.runtime.files import check_output, reading_text, replacing, writing_text
 from annotate.runtime.json_output import read_json, write_json
@@ -90,6 +91,13 @@ def test_concatenated_compressed_files_are_one_text(tmp_path: Path, suffix: str)
     two = tmp_path / f"two{suffix}"
     two.write_bytes(one + one)
     assert read(two) == TEXT + TEXT
+
+
+def test_a_file_compressed_with_the_longest_window_is_read(tmp_path: Path) -> None:
+    settings = zstandard.ZstdCompressionParameters.from_level(1, window_log=31)
+    compressor = zstandard.ZstdCompressor(compression_params=settings).compressobj()  # without the size, as of a pipe
+    (tmp_path / "a.zst").write_bytes(compressor.compress(TEXT.encode()) + compressor.flush())
+    assert read(tmp_path / "a.zst") == TEXT
 
 
 @pytest.mark.parametrize("suffix", [".gz", ".zst"])

@@ -16,6 +16,7 @@ from annotate.runtime.files import reading_text
 from annotate.vocabulary import FOUR_PLAYERS, THREE_PLAYERS, Vocabulary
 from kanachan.cli.annotate import main as annotate
 from kanachan.cli.pack import main as pack
+from kanachan.data.shards import open_shards
 from tests.support.paths import HANDMADE_RECORDS
 from tests.support.writers.all_formats import WRITERS, of_tenhou
 from tests.support.writers.majsoul_made import simulated
@@ -194,12 +195,19 @@ def test_standard_output_holds_only_lines(games: Path) -> None:
     assert "decision points" in run.stderr
 
 
-def test_a_reader_of_the_lines_that_goes_away_ends_the_run_quietly(games: Path) -> None:
+@pytest.mark.parametrize("output", ["-o", "--pack"])
+def test_a_reader_of_standard_output_that_goes_away_ends_the_run_quietly(
+    games: Path, tmp_path: Path, output: str
+) -> None:
     source, sink = os.pipe()
     os.close(source)
     code = "import sys; from kanachan.cli.annotate import main; sys.exit(main())"
-    command = [sys.executable, "-c", code, str(games), "-j", "1", "-o", "-"]
+    where = "-" if output == "-o" else str(tmp_path / "shards")
+    command = [sys.executable, "-u", "-c", code, str(games), "-j", "1", output, where]
     run = subprocess.run(command, stdout=sink, stderr=subprocess.PIPE, text=True, check=False)
     os.close(sink)
-    assert run.returncode == 141
-    assert "error" not in run.stderr
+    assert run.returncode == 141 and "error" not in run.stderr
+    if output == "--pack":  # everything but the last table is done
+        assert "decision points" in run.stderr
+        assert [path.name for path in (tmp_path / "shards").iterdir() if path.name.startswith(".")] == []
+        assert open_shards(tmp_path / "shards", "train")

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 import zstandard
 
+from annotate.pipeline.outputs import TextOutput
 from kanachan.cli.annotate import main as annotate
 from kanachan.cli.simulate import main as simulate
 from tests.support.interrupted import COMMAND, size_of, stop_when
@@ -188,6 +189,20 @@ def test_a_run_that_had_read_all_records_is_completed_only_with_these(
     (tmp_path / "games" / "zz.json").unlink()
     assert annotate(command) == 0
     assert (tmp_path / "a.txt").read_bytes() == (whole / "a.txt").read_bytes()
+
+
+def test_what_a_resumed_run_has_cut_off_does_not_count_as_saved(tmp_path: Path) -> None:
+    killed, resumed = (TextOutput(str(tmp_path / "a.txt")) for _ in range(2))
+    killed.begin(None)
+    killed.write(b"first\n")
+    saved = killed.save()
+    killed.write(b"lost\n")
+    killed.close()
+    resumed.begin(saved)
+    assert resumed.save() == saved
+    resumed.write(b"second\n")
+    resumed.publish(resumed.save())
+    assert (tmp_path / "a.txt").read_bytes() == b"first\nsecond\n"
 
 
 @pytest.mark.parametrize("damage", ["noise", "of another program", "an entry"])
