@@ -73,7 +73,7 @@ class Journal:
         if names:
             differences = "; ".join(f"{name}: {before.get(name)}, now {now.get(name)}" for name in names)
             raise ValueError(
-                f"{self._path}: an interrupted run had other settings ({differences}). Repeat the command that "
+                f"{self._path}: an earlier run had other settings ({differences}). Repeat the command that "
                 f"started it to resume it; {self._advice}"
             )
 

@@ -82,7 +82,10 @@ def _run(arguments: argparse.Namespace) -> None:
 def _token(arguments: argparse.Namespace) -> str:
     """Reads the account's token for the arena. Raises ValueError if there is none."""
     require_extra("connect", ("websockets",))
-    token = Path(arguments.token_file).read_text(encoding="utf-8").strip()
+    try:
+        token = Path(arguments.token_file).read_text(encoding="utf-8").strip()
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{arguments.token_file}: not UTF-8: {error}") from None
     if not token:
         raise ValueError(f"{arguments.token_file}: empty; the token of the account expected")
     return token

@@ -54,6 +54,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     folders = _folders(arguments)
     require_positive(parser, arguments, "limit", "bootstrap")
     check_gain_options(parser, arguments)
+    if _is_weights(Path(arguments.shards)):
+        parser.error(f"{arguments.shards} is a file of weights: SHARDS are expected behind WEIGHTS")
     if arguments.compare and len(arguments.weights) < 2 and not arguments.predictions:
         parser.error("--compare needs two WEIGHTS or more, and SHARDS behind them")
     return run_cleanly(PROGRAM, lambda: _evaluate(arguments, folders))
@@ -68,7 +70,14 @@ def _folders(arguments: argparse.Namespace) -> list[str]:
 
 
 def _holds_decisions(path: Path) -> bool:
-    return any(path.glob("*.arrow")) if path.is_dir() else path.is_file() and path.suffix != ".safetensors"
+    return any(path.glob("*.arrow")) if path.is_dir() else path.is_file() and not _is_weights(path)
+
+
+def _is_weights(path: Path) -> bool:
+    if not path.is_file():
+        return False
+    with open(path, "rb") as file:  # a safetensors file starts with the length of its JSON header
+        return file.read(9)[8:] == b"{"
 
 
 def _parser() -> argparse.ArgumentParser:

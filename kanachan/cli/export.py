@@ -14,6 +14,7 @@ from kanachan.cli.environment import set_environment
 from kanachan.cli.options import WEIGHTS_HELP, require_policies
 from kanachan.config import WEIGHTS_NAME
 from kanachan.extras import require_extra
+from kanachan.models.card import ENCODER_NAME
 
 if TYPE_CHECKING:
     from kanachan.inference.policy import Policy
@@ -63,7 +64,7 @@ def _export(arguments: argparse.Namespace) -> None:
     require_policies(arguments.weights)
     for folder in filter(None, (arguments.output, arguments.onnx)):
         require_folder(folder)
-    for folder, file_name in ((arguments.output, "model.safetensors"), (arguments.onnx, "policy.onnx")):
+    for folder, file_name in ((arguments.output, ENCODER_NAME), (arguments.onnx, "policy.onnx")):
         there = {path.name for path in Path(folder).glob("[!.]*")} if folder is not None else set()
         if there and not arguments.force:
             raise ValueError(f"{folder}: not empty: name another folder, or replace files in it with --force")

@@ -133,7 +133,8 @@ def _review(arguments: argparse.Namespace) -> None:
     from kanachan.review.page import page
     from kanachan.review.report import review_of
 
-    reviewers = _reviewers(arguments)
+    is_whole = arguments.rounds is None and game.incomplete is None and not replayed.left_out
+    reviewers = _reviewers(arguments, is_whole=is_whole)
     if arguments.anonymous:
         game, record = _anonymous(game), "a game"
     review = review_of(record, game, replayed, seats, reviewers, arguments.threshold, arguments.rounds)
@@ -231,7 +232,7 @@ def chosen_seats(given: str | None, game: Game, record: str) -> list[int]:
     return found
 
 
-def _reviewers(arguments: argparse.Namespace) -> "list[Reviewer]":
+def _reviewers(arguments: argparse.Namespace, *, is_whole: bool) -> "list[Reviewer]":
     from kanachan.inference.policy import Policy
     from kanachan.models.device import chosen_device
     from kanachan.review.models import Reviewer
@@ -241,7 +242,7 @@ def _reviewers(arguments: argparse.Namespace) -> "list[Reviewer]":
     names = _names(arguments.weights)
     return [
         # the scale is of whole games
-        Reviewer(name, Policy.load(path, device), scale_of(path) if arguments.rounds is None else None)
+        Reviewer(name, Policy.load(path, device), scale_of(path) if is_whole else None)
         for name, path in zip(names, arguments.weights, strict=True)
     ]
 

@@ -80,11 +80,10 @@ def _parser() -> argparse.ArgumentParser:
     add_players_option(parser)
     add_options(parser, seed="seed of the games and of the order of the rows")
     parser.add_argument("--records", metavar="DIR", help="also write the games as mjai records, one file per game")
-    existing = parser.add_mutually_exclusive_group()
-    existing.add_argument(
+    parser.add_argument(
         "--restart", action="store_true", help="discard the games of an interrupted run instead of resuming it"
     )
-    add_force_option(existing)
+    add_force_option(parser)
     parser.add_argument(
         "--backend",
         choices=get_args(BackendName),

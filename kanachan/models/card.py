@@ -15,6 +15,8 @@ from kanachan.data.shard_folder import splits_in
 from kanachan.models.reference import resolved
 
 CARD_KEY = "card"
+ENCODER_NAME = "model.safetensors"
+"""name of the weights in a folder made by kanachan-export, as transformers wants it"""
 SIZES_OF_ENCODER = ("width", "layers", "heads", "feedforward")
 """fields of ModelConfig"""
 FORMAT_VERSION = 2
@@ -33,6 +35,8 @@ def weights_file(path: str | Path) -> Path:
         return given / WEIGHTS_NAME
     if splits_in(given):
         raise ValueError(f"{given}: a folder of shards; weights are expected here: a file, or the folder of a run")
+    if (given / ENCODER_NAME).is_file():
+        raise ValueError(f"{given}: an exported encoder; the weights that it was exported from are expected here")
     raise ValueError(f"{given}: no {WEIGHTS_NAME} in it; has the run ended?")
 
 

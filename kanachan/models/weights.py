@@ -8,6 +8,7 @@ import json
 import subprocess
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeVar
@@ -190,8 +191,10 @@ def _settings(kind: type[_Settings], values: Mapping[str, Any], path: Path | str
     return kind(**values)
 
 
+@cache
 def commit_of_program() -> str | None:
-    """Returns the commit of the checkout of this file, with "-dirty" if files were changed; None outside a checkout."""
+    """Returns the commit of the checkout of this file at the first call, which is the program that runs, with "-dirty"
+    if files were changed; None outside a checkout."""
     root = Path(__file__).parents[2]
     if not (root / ".git").exists():
         return None

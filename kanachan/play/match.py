@@ -90,7 +90,7 @@ class Match:
             grades=tuple(self.grades[PLAYERS.index(player)] for player in seats),
             seats=seats,
             players=self.letters,
-            table_seed=table_seed(self.seed, game.wall),
+            table_seed=table_seed(self.seed, game.wall, "arena-"),
         )
         return Game(setup)
 

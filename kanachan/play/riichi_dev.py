@@ -9,6 +9,7 @@ import json
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from websockets.exceptions import (
@@ -19,6 +20,7 @@ from websockets.exceptions import (
     InvalidStatus,
     InvalidURI,
 )
+from websockets.frames import CloseCode
 from websockets.sync.client import connect
 
 from annotate.game.record import Event
@@ -79,8 +81,8 @@ class Arena:
         if event.get("type") == "start_game":  # the numbers of its requests start again
             self._sent = (None, "")
         self._drawn = event.get("pai") if event.get("type") == "tsumo" else self._drawn
-        self._answer = self._bot.answer(json.dumps(event))
-        if self._answer["type"] == "error":
+        before, self._answer = self._answer, self._bot.answer(json.dumps(event))
+        if self._answer["type"] == "error" != before.get("type"):
             _report(f"{self._answer['message']}; until the next round, tiles are discarded as drawn")
         if event.get("type") == "end_game":
             self.num_games += 1
@@ -136,15 +138,16 @@ def play(arena: Arena, url: str, token: str) -> None:
             with connect(url, additional_headers={"Authorization": f"Bearer {token}"}) as socket:
                 _report(f"connected to {url}")
                 num_events = arena.num_events
-                for frame in socket:
-                    answer = arena.answer(frame)
-                    if arena.num_events > num_events:
-                        attempt = 0
-                    if answer is not None:
-                        socket.send(answer)
-            return
-        except ConnectionClosedOK:
-            return
+                with suppress(ConnectionClosedOK):  # while sending
+                    for frame in socket:
+                        answer = arena.answer(frame)
+                        if arena.num_events > num_events:
+                            attempt = 0
+                        if answer is not None:
+                            socket.send(answer)
+                if socket.close_code == CloseCode.NORMAL_CLOSURE:
+                    return
+                raise ConnectionResetError(f"the server has closed it with code {socket.close_code}")
         except (InvalidURI, InvalidProxy, ImportError) as error:  # websockets imports what a proxy needs
             raise ValueError(f"{url}: cannot be connected to: {error}") from None
         except (ConnectionClosed, InvalidHandshake, OSError) as error:

@@ -298,9 +298,9 @@ def _row(iteration: Iteration, gate: Gate, seconds: Mapping[str, float]) -> dict
     update = read_card(iteration.update)
     games = iteration.config.selfplay.games
     assert games is not None
-    updates = [Iteration(iteration.config, number, "").update for number in range(iteration.number + 1)]
+    before = read_card(iteration.policy)["iterations"][-1]["metrics"][AXIS] if iteration.number else 0
     row = {
-        AXIS: float(sum(read_card(folder)["samples"] for folder in updates)),
+        AXIS: float(before + update["samples"]),
         "iteration/share_taken": gate.chosen or 0.0,
         "iteration/gain_taken": 0.0 if gate.gain is None else gate.gain["value"],
         **({"iteration/games_per_second": games / seconds["games"]} if "games" in seconds else {}),

@@ -24,7 +24,7 @@ ALL = "all"
 BAD_MOVE = 0.05
 """probability below which an action taken is a bad move"""
 _SPREAD_QUANTILE = 0.9
-_NOT_EVALUATED = "not evaluated: it is unknown whether these values are better than the scores and the round alone"
+_NOT_EVALUATED = "the card of the weights does not state whether these values are better than the scores alone"
 
 
 @dataclass(frozen=True, slots=True)

@@ -139,5 +139,5 @@ def _final(game: Game, annotation: Annotation) -> Data:
         "ranks": [named[f"rank_{seat}"] for seat in range(game.vocabulary.num_seats)],
         "rank": named["rank"],
         "score": named["score"],
-        "grading_delta": named["grading_delta"] if game.grading_deltas is not None else None,
+        "grading_delta": named["grading_delta"] if None not in (game.grading_deltas, game.final_scores) else None,
     }

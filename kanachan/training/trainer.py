@@ -28,6 +28,7 @@ from kanachan.training import curriculum_stage
 from kanachan.training.batch_sizes import chosen_batch
 from kanachan.training.best_weights import BestCheckpoint
 from kanachan.training.checkpointing import (
+    UNCOOLED_NAME,
     CheckpointCallback,
     CheckpointFiles,
     Schedule,
@@ -186,14 +187,14 @@ class _Run:
         """Opens the loggers of the metrics; only the first process may call it. `mode`: wandb's mode."""
         config, step = self.config, self.first_step
         # a run that is trained further does not repeat its last validation, unless one is due
-        keeps_validation = (self.out / WEIGHTS_NAME).is_file() and step % self.interval != 0
+        keeps_validation = (self.out / WEIGHTS_NAME).is_file() and step % self.interval != 0 and step != self.steps
         loggers: list[Logger] = [MetricsFile(self.out / METRICS_NAME, step, keeps_validation=keeps_validation)]
         if config.run.tensorboard:
-            # TensorBoard ignores rows that an earlier process wrote after the step of the checkpoint
-            purge_step = None if self.checkpoint is None else step + 1
-            loggers.append(TensorBoardLogger(self.out, name="", version="tensorboard", purge_step=purge_step))
+            # TensorBoard ignores rows that an earlier process wrote after this step
+            loggers.append(TensorBoardLogger(self.out, name="", version="tensorboard", purge_step=step + 1))
         if mode != "disabled":
-            is_resumed = self.checkpoint is not None
+            # wandb cannot remove the rows of the cool-down
+            is_resumed = self.checkpoint is not None and self.checkpoint.name != UNCOOLED_NAME
             loggers.append(
                 wandb_logger(config, mode, self.data.description, self.ancestry.lineage, is_resumed=is_resumed)
             )

@@ -8,7 +8,15 @@ from torch import Tensor
 
 from kanachan.config import WEIGHTS_NAME, TrainConfig
 from kanachan.models.learned_games import LearnedGames
-from kanachan.models.weights import CARD_NAME, lineage_of, make_card, read_weights, write_card, write_weights
+from kanachan.models.weights import (
+    CARD_NAME,
+    commit_of_program,
+    lineage_of,
+    make_card,
+    read_weights,
+    write_card,
+    write_weights,
+)
 from kanachan.objectives.stages import REWARD
 from kanachan.training.ancestry import Ancestry
 from kanachan.training.checkpointing import LAST_NAME, read_checkpoint
@@ -27,6 +35,7 @@ class WeightsWriter:
         self.data = data
         self._ancestry = ancestry
         self._more = more
+        commit_of_program()  # the cards name the commit of now, though the checkout may change
 
     def write_best(self, path: Path, tensors: Mapping[str, Tensor], metrics: dict[str, float], step: int) -> None:
         write_weights(path, tensors, self._card(metrics, step))

@@ -108,7 +108,7 @@ const TEXTS = {
   'legend.floor': ['Actions that hardly anyone takes (under {share}) are grey and not compared: their values mean little.', 'ほとんど選ばれない手({share}未満)は灰色で、比較しない。', '极少被选择的(低于{share})以灰色显示,不作比较。'],
   'legend.best': ['\u2605\u00a0best.', '\u2605\u00a0最善。', '\u2605\u00a0最佳。'],
   'caveat.not_better': ['Read with care: on unseen games these values were no better than a guess from the scores alone.', '注意: 未知の対局で、この値は点棒状況だけによる予測より良いとは言えなかった。', '注意: 在未见过的牌谱上,这些数值并不优于仅凭点数的预测。'],
-  'caveat.not_evaluated': ['Read with care: nobody has measured whether these values are better than a guess from the scores alone.', '注意: この値が点棒状況だけによる予測より良いかは測定されていない。', '注意: 尚未测定这些数值是否优于仅凭点数的预测。'],
+  'caveat.not_evaluated': ['Read with care: the weights do not state whether these values are better than a guess from the scores alone.', '注意: この値が点棒状況だけによる予測より良いかは、重みに記載されていない。', '注意: 权重未注明这些数值是否优于仅凭点数的预测。'],
   'hand.waits': ['waits', '待ち', '听'],
   'hand.furiten': ['furiten', 'フリテン', '振听'],
 

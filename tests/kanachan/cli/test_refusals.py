@@ -50,6 +50,7 @@ REFUSALS = [
     ("annotate game.jsonl -o out.txt --by ''", "--by: a name is empty"),
     ("annotate game.jsonl -o out.txt --fractions 1,0,0", "have an effect only with --pack"),
     ("annotate game.jsonl -o out.txt.xz", "out.txt.xz: only .gz and .zst are written compressed"),
+    ("evaluate imitation imitation/weights.safetensors", "is a file of weights: SHARDS are expected behind WEIGHTS"),
     ("pack --train - --test - -o out", "standard input can be read only once"),
     ("annotate lines.txt --explain 0", "--explain must be at least 1, not 0"),
     ("annotate game.jsonl -o out.txt --shard 3/2", "'3/2' is not I/N with I from 1 to N, such as 1/4"),

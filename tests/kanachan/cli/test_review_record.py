@@ -137,6 +137,8 @@ def test_by_default_all_seats_are_reviewed_with_the_weights_of_the_package(
     review = json.loads(Path("out.json").read_text())
     assert [part["seat"] for part in review["reviews"]] == list(range(vocabulary.num_seats))
     assert {model["name"] for part in review["reviews"] for model in part["models"]} == {name}
+    # the scale is of whole games
+    assert all(model["rating_scale"] is None for part in review["reviews"] for model in part["models"])
     assert Path("my.game.html").read_text().startswith("<!DOCTYPE html>")
 
 
@@ -186,6 +188,15 @@ def test_rounds_that_cannot_be_replayed_are_named(
     assert f"kanachan-review: left out: {record}: {left_out}" in capsys.readouterr().err
     assert left_out.split(":")[0] not in [found["name"] for found in review["rounds"]]
     assert embedded(left_out) in out.read_text()
+
+
+def test_a_game_without_its_end_has_no_result(reviewed: Reviewed, tmp_path: Path) -> None:
+    events = events_of(5)
+    second = [i for i, event in enumerate(events) if event["type"] == "start_kyoku"][1]
+    assert events[0]["kanachan"]["grading_deltas"] is not None
+    record = write_record(tmp_path / "cut.jsonl", events[:second])
+    review = review_with(reviewed, tmp_path, "--seat", "0", record=record)
+    assert (review["final"]["is_recorded"], review["final"]["grading_delta"]) == (False, None)
 
 
 def _damaged(events: list[Any], rounds: set[int] | None = None) -> list[Any]:

@@ -154,7 +154,7 @@ def test_a_run_that_was_killed_is_resumed_by_the_same_command(
     killed(tmp_path / "shards", "--together", "1", "-j", processes)
     assert selfplay(tmp_path / "shards", "--seed", "5") == 1
     error = capsys.readouterr().err
-    assert "an interrupted run had other settings (seed: 0, now 5)" in error and len(error.splitlines()) == 1
+    assert "an earlier run had other settings (seed: 0, now 5)" in error and len(error.splitlines()) == 1
     assert selfplay(tmp_path / "shards", "--players", "3") == 1
     assert "(vocabulary: kanachan-4p, now kanachan-3p)" in capsys.readouterr().err
     assert selfplay(tmp_path / "shards", "--records", str(tmp_path / "records")) == 0

@@ -91,6 +91,7 @@ FILES = [
     ("? [run]\n: 8", "not YAML"),
     ("run: {steps: 1}\nmodel: {width: 8}\nrun: {wandb: disabled}", "run occurs twice"),
     ("\udcff", "not YAML"),
+    ("run: {group: 2020-99-99}", "not YAML: month must be in 1..12"),
 ]
 """text of the file that --config names, and words of the message"""
 

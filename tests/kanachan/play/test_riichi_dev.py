@@ -4,6 +4,7 @@ import json
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -145,6 +146,7 @@ def test_a_game_goes_on_after_the_connection_was_cut(
     weights = str(written(tmp_path / "weights"))
     connections: list[ServerConnection] = []
     arrived = threading.Event()
+    codes = cycle((1001, 1011))  # the server goes away, or has an error
 
     def wait_for_the_end(connection: ServerConnection) -> None:
         connections.append(connection)
@@ -156,7 +158,7 @@ def test_a_game_goes_on_after_the_connection_was_cut(
         def ask(request: dict[str, Any]) -> dict[str, Any]:
             if cut.requests % 10 == 0:  # the client loses the connection, and connects again, before it has answered
                 arrived.clear()
-                connections[-1].socket.close() if len(connections) == 1 else connections[-1].close(1011)
+                connections[-1].socket.close() if len(connections) == 1 else connections[-1].close(next(codes))
                 assert arrived.wait(20)
             return asked(connections[-1])(request)
 

@@ -8,6 +8,8 @@ import pytest
 
 from annotate.game.settings import table_seed
 from annotate.vocabulary import FOUR_PLAYERS, THREE_PLAYERS, VOCABULARIES, Vocabulary
+from kanachan.play.agent import GameKey
+from kanachan.play.match import Match
 from kanachan.play.selfplay import SelfPlay
 
 V = FOUR_PLAYERS
@@ -27,9 +29,11 @@ def test_a_game_depends_on_the_seed_and_its_number() -> None:
     assert len(seeds) == len(ids) == 100
 
 
-def test_self_play_and_the_arena_use_different_walls() -> None:
-    of_arena = {table_seed(MIXED.seed, number) for number in range(50)}
-    assert of_arena.isdisjoint(MIXED.setup(number).table_seed for number in range(50))
+def test_self_play_the_arena_and_simulated_games_use_different_walls() -> None:
+    match = Match(players=("rule", "random"), seed=MIXED.seed)
+    of_arena = {match.begin(GameKey(number, 0)).setup.table_seed for number in range(50)}
+    of_selfplay = {MIXED.setup(number).table_seed for number in range(50)}
+    assert len({table_seed(MIXED.seed, number) for number in range(50)} | of_arena | of_selfplay) == 150
 
 
 def test_three_players_have_three_seats_and_ids_of_their_own() -> None:

@@ -26,6 +26,8 @@ def test_games_fill_the_memory_that_is_left_for_caches(use_bf16: bool, tmp_path:
         players, room = (weights, f"{weights}@0.7", "rule"), multiple * of_cache
         found.append(usual_together(players, FOUR_PLAYERS, use_bf16=use_bf16, room=room))
     assert found == [128, 64, 32, 16]
+    int8 = usual_together([f"{weights}:int8"], FOUR_PLAYERS, use_bf16=use_bf16, room=8 * of_cache)
+    assert int8 == (64 if use_bf16 else 128)  # its cache is always fp32
     with pytest.raises(ValueError, match="give fewer --processes"):
         usual_together([weights], FOUR_PLAYERS, use_bf16=use_bf16, room=0.9 * of_cache)
 

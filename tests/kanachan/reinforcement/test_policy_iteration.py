@@ -1,7 +1,9 @@
 """Iterations of stage policy: what they run, what the gate decides, and that they resume."""
 
+import csv
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,10 +15,12 @@ from typing import Any
 import pytest
 import torch
 
+from kanachan.cli import train
 from kanachan.config import MODEL_SIZES, DataConfig, OptimConfig, RunConfig, TrainConfig
 from kanachan.models.weights import read_weights, write_weights
 from kanachan.policy_config import PolicyConfig, SelfPlayConfig
 from kanachan.reinforcement.policy_iteration import POLICY_NAME, Iteration, run_iterations
+from kanachan.training.metric_names import AXIS
 from tests.support.packed import packed
 from tests.support.tiny_weights import written
 
@@ -103,6 +107,19 @@ def test_complete_iterations_are_resumed_without_the_weights_that_they_began_wit
     written(tmp_path / "weights", "policy", layers=1).rename(result.parent.mkdir(parents=True) or result)
     assert run_iterations(given) == 0
     assert (tmp_path / "run/weights.safetensors").is_file()
+
+
+def test_a_run_is_resumed_only_by_the_name_of_its_folder_that_its_games_have(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    given = replace(config(Path()), init="gone")
+    result = Iteration(given, 0, "gone").result
+    written(tmp_path / "weights", "policy", layers=1).rename(result.parent.mkdir(parents=True) or result)
+    assert run_iterations(given) == 0
+    with pytest.raises(SystemExit):
+        train.main(["--resume", str(tmp_path / "run"), "--selfplay.iterations", "2"])
+    assert "give it as it was given before, --resume run, in the folder" in capsys.readouterr().err
 
 
 def test_games_are_not_complete_until_all_of_their_files_are_in_place(tmp_path: Path) -> None:
@@ -203,11 +220,18 @@ def test_iterations_killed_in_every_phase_end_with_the_same_weights(tmp_path: Pa
             time.sleep(0.02)
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-    assert started(killed).wait() == 0
+    process = started(killed)
+    while not (killed / RUN / "iteration-001").exists():
+        assert process.poll() is None
+        time.sleep(0.02)
+    shutil.rmtree(killed / RUN / "iteration-000" / "update")  # a user needs space
+    assert process.wait() == 0
     expected, found = (read_weights(folder / RUN).tensors for folder in (whole, killed))
     assert all(torch.equal(tensor, found[name]) for name, tensor in expected.items())
-    rows = (killed / RUN / "metrics.csv").read_text().splitlines()
-    assert len(rows) == 3, "a heading and a row for each iteration"
+    rows = [(folder / RUN / "metrics.csv").read_text().splitlines() for folder in (whole, killed)]
+    assert [len(each) for each in rows] == [3, 3], "a heading and a row for each iteration"
+    samples = [[row[AXIS] for row in csv.DictReader(each)] for each in rows]
+    assert samples[0] == samples[1] and float(samples[0][0]) < float(samples[0][1])
 
 
 @pytest.mark.slow

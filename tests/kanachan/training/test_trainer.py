@@ -226,11 +226,14 @@ def test_missing_tensorboard_is_an_error_before_training(
     assert not (tmp_path / "run").exists()
 
 
-def test_tensorboard_gets_every_metric_if_it_is_enabled(shards: Path, tmp_path: Path) -> None:
+def test_tensorboard_gets_every_metric_of_this_attempt_if_it_is_enabled(shards: Path, tmp_path: Path) -> None:
     pytest.importorskip("tensorboard", reason="the extra `tensorboard` is not installed")
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+    from torch.utils.tensorboard import SummaryWriter
 
     out = tmp_path / "run"
+    with SummaryWriter(str(out / "tensorboard")) as killed:  # before its first checkpoint
+        killed.add_scalar("train/loss", 9.0, 1)
     assert run("rank", shards, out, "--run.tensorboard", "true", "--run.steps", "4") == 0
     events = EventAccumulator(str(out / "tensorboard"))
     events.Reload()
