@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -38,17 +39,8 @@ class EncoderGraph(nn.Module):
         self.outputs = {"situation": 1.0, "tokens": 1.0}
         """names, each with its unit for differences"""
 
-    def forward(
-        self,
-        table: Tensor,
-        standing: Tensor,
-        tiles: Tensor,
-        numbers: Tensor,
-        events: Tensor,
-        groups: Tensor,
-        seen: Tensor,
-    ) -> tuple[Tensor, ...]:
-        own_BOD = encoded(self.encoder, table, standing, tiles, numbers, events, groups, seen)
+    def forward(self, *inputs: Tensor) -> tuple[Tensor, ...]:
+        own_BOD = encoded(self.encoder, *inputs)
         return own_BOD[:, 0], own_BOD
 
 
@@ -65,28 +57,9 @@ class PolicyGraph(nn.Module):
         scale = policy.objective.scale
         self.outputs = {name: scale if name == "scores" else 1.0 for name in policy.objective.prediction_fields}
 
-    def forward(
-        self,
-        table: Tensor,
-        standing: Tensor,
-        tiles: Tensor,
-        numbers: Tensor,
-        events: Tensor,
-        groups: Tensor,
-        seen: Tensor,
-        candidates: Tensor,
-    ) -> tuple[Tensor, ...]:
-        batch = Batch(
-            table_BS=table,
-            standing_BP2=standing,
-            tile_BT=tiles,
-            numeric_BN=numbers,
-            event_GE=events,
-            group_B=groups,
-            seen_B=seen,
-            candidate_BA=candidates,
-        )
-        output = scale_logits(self.network(batch), self.temperature)
+    def forward(self, *inputs: Tensor) -> tuple[Tensor, ...]:
+        fields: dict[str, Any] = dict(zip(self.inputs.values(), inputs, strict=True))
+        output = scale_logits(self.network(Batch(**fields)), self.temperature)
         return tuple(self.objective.predictions(output).values())
 
 
@@ -124,9 +97,10 @@ def _write(graph: Graph, path: Path, policy: Policy) -> None:
     with _quiet():
         program = torch.onnx.export(
             graph.eval(),
-            kwargs=traced,
+            args=tuple(traced.values()),
+            input_names=list(traced),
             output_names=list(graph.outputs),
-            dynamic_shapes=dynamic,
+            dynamic_shapes=(tuple(dynamic.values()),),
             dynamo=True,
             external_data=False,
             verbose=False,
@@ -199,7 +173,7 @@ def check(path: Path, graph: Graph, policy: Policy, columns: Columns) -> float:
             break
         inputs = {name: getattr(batch, field) for name, field in graph.inputs.items()}
         outputs = session.run(list(graph.outputs), {name: tensor.numpy() for name, tensor in inputs.items()})
-        for unit, theirs, ours in zip(graph.outputs.values(), outputs, graph(**inputs), strict=True):
+        for unit, theirs, ours in zip(graph.outputs.values(), outputs, graph(*inputs.values()), strict=True):
             largest = max(largest, _largest(torch.from_numpy(theirs), ours, unit))
     if largest > TOLERANCE:
         raise ValueError(f"it differs from the network by {largest:.2g}, more than {TOLERANCE:g}")

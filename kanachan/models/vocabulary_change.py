@@ -48,19 +48,6 @@ class VocabularyChange:
             taken[name] = rows
         return taken
 
-    def counts(self, *, with_actions: bool) -> dict[str, tuple[int, int]]:
-        """Returns how many tokens, numbers, positions and (with a decoder) actions of the new vocabulary have a
-        counterpart in the old one, and how many have none."""
-        names = {"tokens": _TOKENS, "numbers": _NUMBERS, "positions": _POSITIONS}
-        names |= {"actions": _CANDIDATES} if with_actions else {}
-        old_rows, new_rows = self._meanings(self.old), self._meanings(self.new)
-        found = {}
-        for what, name in names.items():
-            meanings = [meaning for meaning in new_rows[name] if meaning != TokenLayout.PADDING]
-            mapped = int((_sources(old_rows[name], meanings) >= 0).sum())
-            found[what] = (mapped, len(meanings) - mapped)
-        return found
-
     def _meanings(self, vocabulary: Vocabulary) -> dict[str, Sequence[Hashable]]:
         """Returns the meanings of the rows of all tensors that depend on the vocabulary, by the tensors' names in
         encoder and decoder."""

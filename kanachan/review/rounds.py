@@ -104,7 +104,6 @@ class ReviewedRound:
                         for other in ((seat + step) % len(danger.win) for step in range(1, len(danger.win)))
                     ],
                     "candidates": self._candidates(of_choice, shape, danger),
-                    "link": self.link(seat),
                 }
             )
         return described

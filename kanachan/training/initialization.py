@@ -10,8 +10,7 @@ from kanachan.models.card import read_card
 from kanachan.models.fewer_blocks import kept_blocks
 from kanachan.models.learned_games import NONE, LearnedGames
 from kanachan.models.transformer import Network
-from kanachan.models.vocabulary_change import VocabularyChange
-from kanachan.models.weights import Weights, lineage_of, prior_card_of, read_weights
+from kanachan.models.weights import lineage_of, prior_card_of, read_weights
 from kanachan.objectives.networks import (
     build_network,
     has_same_heads,
@@ -58,8 +57,10 @@ def initial_network(config: TrainConfig, vocabulary: Vocabulary, *, inherits: bo
     only_points = has_points and not (takes_heads and weights.vocabulary is vocabulary)
     fresh = inherit_decoder(network, weights, vocabulary, only_points=only_points) if takes_decoder else {}
     has_decoder = takes_decoder and "decoder" not in fresh
-    lineage, change = inherited_lineage(weights, vocabulary, has_decoder=has_decoder)
-    blocks = ""
+    lineage, blocks, change = lineage_of(weights), "", ""
+    if weights.vocabulary is not vocabulary:
+        lineage[-1]["vocabulary"] = weights.vocabulary.name
+        change = f" ({weights.vocabulary.name})"
     if config.model.layers < weights.model.layers:
         kept = [block + 1 for block in kept_blocks(weights.model.layers, config.model.layers)]
         lineage[-1]["encoder_blocks"] = kept
@@ -88,21 +89,3 @@ def _games_of_others(config: TrainConfig) -> LearnedGames:
     """Returns the games that these networks have learned from."""
     learned = [LearnedGames.of_card(read_card(name), name) for name in other_weights(config).values()]
     return reduce(or_, learned, NONE)
-
-
-def inherited_lineage(
-    weights: Weights, vocabulary: Vocabulary, *, has_decoder: bool
-) -> tuple[list[dict[str, Any]], str]:
-    """Returns the lineage of a network with the encoder, and maybe the decoder, of `weights`. If the weights have
-    another vocabulary, the last entry has the numbers of mapped and of new tokens, which are also returned in words."""
-    lineage = lineage_of(weights)
-    if weights.vocabulary is vocabulary:
-        return lineage, ""
-    counts = VocabularyChange(weights.vocabulary, vocabulary).counts(with_actions=has_decoder)
-    mapped, new = ({what: pair[i] for what, pair in counts.items()} for i in range(2))
-    lineage[-1] |= {"vocabulary": weights.vocabulary.name, "mapped": mapped, "new": new}
-    return lineage, f" ({weights.vocabulary.name}: {_listed(mapped)} mapped, {_listed(new)} new)"
-
-
-def _listed(counts: dict[str, int]) -> str:
-    return ", ".join(f"{count:,} {what}" for what, count in counts.items() if count)

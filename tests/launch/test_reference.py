@@ -127,7 +127,7 @@ def test_a_network_of_three_players_becomes_a_reference_model(
     assert made(monkeypatch, weights, *games, "-o", out) == 0
     card = read_weights(out).card
     assert card["evaluation"]["questions"]["pon/majority/accuracy"]["value"] >= 0.5
-    assert card["lineage"][-1]["name"] == "reference" and card["lineage"][-1]["mapped"]["actions"] == 372
+    assert card["lineage"][-1]["name"] == "reference" and card["lineage"][-1]["vocabulary"] == "kanachan-4p"
     assert "--init reference" in card["commands"][-1] and str(tmp_path) not in json.dumps(card)
     assert made(monkeypatch, rank, "--evaluation", tmp_path / "e.json", "-o", tmp_path / "3p" / "rank.safetensors") == 0
     command = read_weights(tmp_path / "3p" / "rank.safetensors").card["commands"][-1]

@@ -13,5 +13,5 @@ def graph_outputs(policy: Policy, rows: Rows) -> dict[str, Tensor]:
     """Returns the outputs, by name, for the inputs that an ONNX file would get."""
     graph = PolicyGraph(policy).eval()
     with torch.inference_mode():
-        outputs = graph(**inputs_of_rows(rows, policy.vocabulary))
+        outputs = graph(*inputs_of_rows(rows, policy.vocabulary).values())
     return dict(zip(graph.outputs, outputs, strict=True))
