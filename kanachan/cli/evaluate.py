@@ -54,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     folders = _folders(arguments)
     require_positive(parser, arguments, "limit", "bootstrap")
     check_gain_options(parser, arguments)
-    if _is_weights(Path(arguments.shards)):
+    if Path(arguments.shards).is_file() and _is_weights(Path(arguments.shards)):
         parser.error(f"{arguments.shards} is a file of weights: SHARDS are expected behind WEIGHTS")
     if arguments.compare and len(arguments.weights) < 2 and not arguments.predictions:
         parser.error("--compare needs two WEIGHTS or more, and SHARDS behind them")
@@ -74,10 +74,13 @@ def _holds_decisions(path: Path) -> bool:
 
 
 def _is_weights(path: Path) -> bool:
-    if not path.is_file():
+    """Returns whether a file starts like safetensors: with the length of a JSON object, and the object."""
+    try:
+        with open(path, "rb") as file:
+            start, size = file.read(9), path.stat().st_size
+    except OSError:  # is reported when it is read
         return False
-    with open(path, "rb") as file:  # a safetensors file starts with the length of its JSON header
-        return file.read(9)[8:] == b"{"
+    return start[8:] == b"{" and int.from_bytes(start[:8], "little") < size
 
 
 def _parser() -> argparse.ArgumentParser:

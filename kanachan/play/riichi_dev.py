@@ -50,6 +50,8 @@ class Arena:
         """the last tile drawn"""
         self._sent: tuple[Any, str] = (None, "")
         """the last request's id, and the answer to that request"""
+        self.is_playing = False
+        """whether a game has started and not ended"""
         self.num_events = 0
         """number of game events processed"""
         self.num_games = 0
@@ -79,13 +81,13 @@ class Arena:
     def _follow(self, event: Event) -> None:
         self.num_events += 1
         if event.get("type") == "start_game":  # the numbers of its requests start again
-            self._sent = (None, "")
+            self._sent, self.is_playing = (None, ""), True
         self._drawn = event.get("pai") if event.get("type") == "tsumo" else self._drawn
         before, self._answer = self._answer, self._bot.answer(json.dumps(event))
         if self._answer["type"] == "error" != before.get("type"):
             _report(f"{self._answer['message']}; until the next round, tiles are discarded as drawn")
         if event.get("type") == "end_game":
-            self.num_games += 1
+            self.num_games, self.is_playing = self.num_games + 1, False
             _report(f"game {self.num_games} has ended: {json.dumps(event)}")
 
     def _answer_request(self, request: Mapping[str, Any]) -> str | None:
@@ -145,9 +147,9 @@ def play(arena: Arena, url: str, token: str) -> None:
                             attempt = 0
                         if answer is not None:
                             socket.send(answer)
-                if socket.close_code == CloseCode.NORMAL_CLOSURE:
-                    return
-                raise ConnectionResetError(f"the server has closed it with code {socket.close_code}")
+                if socket.close_code == CloseCode.GOING_AWAY and arena.is_playing:
+                    raise ConnectionResetError("the server goes away")
+                return
         except (InvalidURI, InvalidProxy, ImportError) as error:  # websockets imports what a proxy needs
             raise ValueError(f"{url}: cannot be connected to: {error}") from None
         except (ConnectionClosed, InvalidHandshake, OSError) as error:

@@ -51,9 +51,8 @@ class BestCheckpoint(L.Callback):
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         self.metrics, self.step = state_dict["metrics"], state_dict["step"]
         self._fruitless, self._counted = state_dict["fruitless"], state_dict.get("counted", -1)
-        # a run that has stopped early is trained further; its checkpoint may be from before the last validation
-        if self.patience is not None and self._fruitless >= self.patience - 1 and state_dict["last"] != self.last_step:
-            self._fruitless = 0
+        if self.patience is not None and self._fruitless >= self.patience and state_dict["last"] != self.last_step:
+            self._fruitless = 0  # a run that has stopped early is trained further
         if self.step is not None and not (self.path.is_file() and read_card(self.path)["steps"] == self.step):
             self.metrics, self.step = {}, None  # a better step after the checkpoint has replaced the weights
 

@@ -264,9 +264,10 @@ class CheckpointCallback(L.Callback):
             self._stop(trainer.global_step)
 
     def on_validation_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
-        if trainer.state.fn == "fit" and trainer.should_stop and trainer.global_step != self._saved_step:
-            # The run ends here, and its weights are read from the checkpoint. The steps since the last row are written
-            # before, so that a run that continues from the checkpoint does not count them again.
+        if trainer.state.fn == "fit" and trainer.should_stop:
+            # The run ends here, and its weights are read from the checkpoint, which also has the counts of this
+            # validation. The steps since the last row are written before, so that a run that continues from the
+            # checkpoint does not count them again.
             logged(pl_module).log_rest()
             self._save(trainer)
         self._loops_before_validation = None

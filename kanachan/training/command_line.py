@@ -292,7 +292,7 @@ def _in_its_folder(config: TrainConfig, given: _Given, folder: Path) -> TrainCon
             f"--resume {resume}: there is no checkpoint in {folder / CHECKPOINTS}: the run ended before writing one: "
             "start it again"
         )
-    if config.selfplay.games is not None and config.run.out != str(folder):
+    if config.selfplay.games is not None and Path(config.run.out) != folder:
         raise ValueError(
             f"--resume {resume}: games and weights of iterations have the folder in their names: give it as it was "
             f"given before, --resume {config.run.out}, in the folder where the run was started"

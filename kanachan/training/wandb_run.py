@@ -62,7 +62,7 @@ def wandb_logger(
     import wandb
 
     out = Path(config.run.out)
-    if not is_resumed:  # an existing id belongs to an earlier attempt that failed
+    if not is_resumed:  # an existing id is of rows that this run does not continue
         (out / _ID_NAME).unlink(missing_ok=True)
     started = partial(_started, config, data, lineage, is_resumed=is_resumed)
     try:

@@ -50,8 +50,8 @@ DRAW_REASONS = {
 _DRAWS = {f"{letter}{tile}": (seat, tile) for seat, letter in enumerate("TUVW") for tile in range(NUM_TILE_IDS)}
 _DISCARDS = {f"{letter}{tile}": (seat, tile) for seat, letter in enumerate("DEFG") for tile in range(NUM_TILE_IDS)}
 _MOVE = re.compile(r"[DEFGTUVW]\d+$")
-_MOST_MISSING = 8
-"""rounds that may be missing between two others, of a record whose seed has a wall for each"""
+_MOST_MISSING = 30
+"""rounds that may be missing before another, of a record whose seed has a wall for each"""
 _CONNECTIONS, _ENDS = ("UN", "BYE"), ("AGARI", "RYUUKYOKU")
 """elements that are read even if their round is lost: connections and final scores"""
 _RESUMED = re.compile(rf"<(?:{'|'.join(('INIT', *_CONNECTIONS, *_ENDS))})\b".encode())
@@ -338,8 +338,8 @@ class _Reader:
         self._events, self._wall = [start], self._wall_of(start)
 
     def _wall_of(self, start: Event) -> tuple[str, ...] | None:
-        """Returns the seed's next wall that deals the hands of `start`, as rounds before it may be missing; the very
-        next one, which the replay refuses, if none does."""
+        """Returns the seed's next wall that deals the hands of `start`, as rounds before it may be missing. If none
+        does, returns the very next one, which the replay refuses, or None if a part of the record was lost."""
         if self._seed is not None and self._walls is None:
             self._walls = (tuple(map(tile_name, wall)) for wall in walls_of_seed(self._seed, self._vocabulary))
         if self._walls is None:
@@ -349,8 +349,8 @@ class _Reader:
             if seat_dealt_otherwise(wall, start) is None:
                 return wall
             others.append(wall)
-        self._walls = chain(others[1:], self._walls)
-        return others[0] if others else None  # a damaged seed has none
+        self._walls = chain(others, self._walls)
+        return others[0] if others and not self._lost else None  # a damaged seed has none
 
     def _call(self, attributes: Attributes) -> None:
         seat = integer_of(attributes, "N", "who", 0, self._num_seats)

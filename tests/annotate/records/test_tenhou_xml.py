@@ -175,18 +175,18 @@ def init_of(number: int, wall: Sequence[int]) -> str:
     return f'<INIT seed="{number},0,0,1,1,{wall[-5]}" ten="250,250,250,250" oya="{number % 4}" {dealt}/>'
 
 
-@pytest.mark.parametrize("missing", [(), (0,), (1, 2)])
-@pytest.mark.parametrize("other_hands", [None, 1])
-def test_each_round_has_the_wall_that_deals_its_hands_though_rounds_are_missing(
-    missing: tuple[int, ...], other_hands: int | None
+@pytest.mark.parametrize("numbers", [(0, 1, 2, 3, 4), (1, 2, 3), (0, 3, 4), (0, 2, 2, 3)])
+@pytest.mark.parametrize("altered", [None, 2])
+def test_each_round_has_the_wall_that_deals_its_hands_though_rounds_are_missing_or_repeated(
+    numbers: tuple[int, ...], altered: int | None
 ) -> None:
     walls = list(islice(walls_of_seed(SEED, FOUR_PLAYERS), 5))
-    starts = [init_of(i, range(136) if i == other_hands else wall) for i, wall in enumerate(walls)]
-    rounds = [element for i, start in enumerate(starts) if i not in missing for element in (start, DRAW.format(""))]
+    starts = [init_of(number, range(136) if number == altered else walls[number]) for number in numbers]
+    rounds = [element for start in starts for element in (start, DRAW.format(""))]
     game = read(*rounds, header=f'<SHUFFLE seed="{SEED}"/>{HEADER}')
-    known = [i for i in range(5) if i not in missing]
-    found = {i: recorded.wall for i, recorded in zip(known, game.rounds, strict=True) if i != other_hands}
-    assert found == {i: tuple(map(tile_name, walls[i])) for i in found}
+    found = dict(reversed(list(zip(numbers, (recorded.wall for recorded in game.rounds), strict=True))))
+    expected = {number: tuple(map(tile_name, walls[number])) for number in numbers if number != altered}
+    assert {number: wall for number, wall in found.items() if number != altered} == expected
 
 
 def test_a_damaged_seed_loses_one_round_and_the_others_have_no_wall() -> None:

@@ -117,6 +117,7 @@ def test_a_run_is_resumed_only_by_the_name_of_its_folder_that_its_games_have(
     result = Iteration(given, 0, "gone").result
     written(tmp_path / "weights", "policy", layers=1).rename(result.parent.mkdir(parents=True) or result)
     assert run_iterations(given) == 0
+    assert train.main(["--resume", "./run/"]) == 0
     with pytest.raises(SystemExit):
         train.main(["--resume", str(tmp_path / "run"), "--selfplay.iterations", "2"])
     assert "give it as it was given before, --resume run, in the folder" in capsys.readouterr().err
