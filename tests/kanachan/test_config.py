@@ -139,7 +139,7 @@ def test_of_iterations_only_their_number_changes_and_only_if_the_run_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     given = ["--stage", "policy", "--init", "reference", "--selfplay.games", "400"]
-    out = run_folder(tmp_path / "run", requested(given).config)
+    out = run_folder(tmp_path / "run", requested([*given, "--run.out", str(tmp_path / "run")]).config)
     assert requested(["--resume", out, "--selfplay.iterations", "3"]).config.selfplay.iterations == 3
     again = [*given, "--run.out", out, "--resume", "auto", "--selfplay.iterations", "3"]
     assert f"give --resume {out} and only the new length" in refusal_of(again, capsys)

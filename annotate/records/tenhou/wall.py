@@ -11,12 +11,17 @@ import hashlib
 import random
 import struct
 from collections.abc import Iterator, Sequence
+from itertools import chain, islice
 
+from annotate.game.record import Event, seat_dealt_otherwise
 from annotate.game.tiles import NUM_DEAD, unseen_tiles
+from annotate.records.tenhou.meld import tile_name
 from annotate.vocabulary import Vocabulary
 
 SEED_PREFIX = "mt19937ar-sha512-n288-base64,"
 
+_MOST_MISSING = 30
+"""rounds that may be missing before another"""
 _SEED_BYTES = 4 * 624
 _WORDS_PER_ROUND = 288
 _BLOCK_BYTES = 128
@@ -46,6 +51,25 @@ def walls_of_seed(seed: str, vocabulary: Vocabulary) -> Iterator[list[int]]:
         shuffled = list(tiles)
         _shuffle(shuffled, words.getrandbits(32 * _WORDS_PER_ROUND).to_bytes(4 * _WORDS_PER_ROUND, "little"))
         yield [shuffled[place] for place in places]
+
+
+class SeedWalls:
+    """The walls of a seed, as names of tiles, for rounds of which some may be missing or repeated."""
+
+    def __init__(self, seed: str, vocabulary: Vocabulary) -> None:
+        self._ahead: Iterator[tuple[str, ...]] = (tuple(map(tile_name, w)) for w in walls_of_seed(seed, vocabulary))
+
+    def of_round(self, start: Event, *, has_gaps: bool) -> tuple[str, ...] | None:
+        """Returns the next wall that deals the hands of start_kyoku. If none of the next ones does, returns the very
+        next one, which the replay refuses, or None if parts of the record were lost (`has_gaps`). Raises ValueError the
+        first time if the seed is damaged; then there are no walls."""
+        others = list[tuple[str, ...]]()
+        for wall in islice(self._ahead, _MOST_MISSING + 1):
+            if seat_dealt_otherwise(wall, start) is None:
+                return wall
+            others.append(wall)
+        self._ahead = chain(others, self._ahead)
+        return None if has_gaps or not others else others[0]
 
 
 def with_indicators(wall: Sequence[str], number: int, vocabulary: Vocabulary) -> tuple[str, ...]:

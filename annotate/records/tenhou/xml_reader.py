@@ -8,19 +8,17 @@ drawn tiles.
 
 import hashlib
 import re
-from collections.abc import Iterator
 from dataclasses import replace
-from itertools import chain, islice
 from urllib.parse import unquote
 from xml.parsers import expat
 
 from annotate.game import grading
 from annotate.game.origin import TENHOU_LOG, Origin, Player, players_of
-from annotate.game.record import Event, Game, LostRound, Round, require_a_round, seat_dealt_otherwise
+from annotate.game.record import Event, Game, LostRound, Round, require_a_round
 from annotate.game.tiles import NUM_TILE_IDS
 from annotate.records.tenhou.absence import Absence
 from annotate.records.tenhou.meld import SEATS_OF_TABLE, decode_meld, tile_name
-from annotate.records.tenhou.wall import SEED_PREFIX, walls_of_seed, with_indicators
+from annotate.records.tenhou.wall import SEED_PREFIX, SeedWalls, with_indicators
 from annotate.records.tenhou.xml_elements import (
     Attributes,
     integer_of,
@@ -50,8 +48,6 @@ DRAW_REASONS = {
 _DRAWS = {f"{letter}{tile}": (seat, tile) for seat, letter in enumerate("TUVW") for tile in range(NUM_TILE_IDS)}
 _DISCARDS = {f"{letter}{tile}": (seat, tile) for seat, letter in enumerate("DEFG") for tile in range(NUM_TILE_IDS)}
 _MOVE = re.compile(r"[DEFGTUVW]\d+$")
-_MOST_MISSING = 30
-"""rounds that may be missing before another, of a record whose seed has a wall for each"""
 _CONNECTIONS, _ENDS = ("UN", "BYE"), ("AGARI", "RYUUKYOKU")
 """elements that are read even if their round is lost: connections and final scores"""
 _RESUMED = re.compile(rf"<(?:{'|'.join(('INIT', *_CONNECTIONS, *_ENDS))})\b".encode())
@@ -92,7 +88,7 @@ class _Reader:
         self._events: list[Event] | None = None
         self._ended = False
         self._absence = Absence()
-        self._walls: Iterator[tuple[str, ...]] | None = None
+        self._walls: SeedWalls | None = None
         self._wall: tuple[str, ...] | None = None
         self._drawn: int | None = None
         self._last_discard: tuple[int, int] | None = None
@@ -335,22 +331,10 @@ class _Reader:
         self._drawn = self._last_discard = None
         self._absence.start_round()
         start = start_kyoku(attributes, self._num_seats)
-        self._events, self._wall = [start], self._wall_of(start)
-
-    def _wall_of(self, start: Event) -> tuple[str, ...] | None:
-        """Returns the seed's next wall that deals the hands of `start`, as rounds before it may be missing. If none
-        does, returns the very next one, which the replay refuses, or None if a part of the record was lost."""
+        self._events = [start]
         if self._seed is not None and self._walls is None:
-            self._walls = (tuple(map(tile_name, wall)) for wall in walls_of_seed(self._seed, self._vocabulary))
-        if self._walls is None:
-            return None
-        others = list[tuple[str, ...]]()
-        for wall in islice(self._walls, _MOST_MISSING + 1):
-            if seat_dealt_otherwise(wall, start) is None:
-                return wall
-            others.append(wall)
-        self._walls = chain(others, self._walls)
-        return others[0] if others and not self._lost else None  # a damaged seed has none
+            self._walls = SeedWalls(self._seed, self._vocabulary)
+        self._wall = None if self._walls is None else self._walls.of_round(start, has_gaps=bool(self._lost))
 
     def _call(self, attributes: Attributes) -> None:
         seat = integer_of(attributes, "N", "who", 0, self._num_seats)

@@ -191,7 +191,8 @@ def test_each_round_has_the_wall_that_deals_its_hands_though_rounds_are_missing_
 
 def test_a_damaged_seed_loses_one_round_and_the_others_have_no_wall() -> None:
     game = read(INIT, DRAW.format(""), INIT, END, header=f'<SHUFFLE seed="{SEED.replace("A", "!", 1)}"/>{HEADER}')
-    assert [lost.problem.split(" (line")[0][:28] for lost in game.lost] == ["round 1: a damaged seed: Onl"]
+    (lost,) = game.lost
+    assert lost.name == "East 1-0" and lost.problem.startswith("a damaged seed: ")
     assert [recorded.wall for recorded in game.rounds] == [None]
 
 
