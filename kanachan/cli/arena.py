@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, get_args
 
 from tqdm import tqdm
 
-from annotate.game.grading import CELESTIAL, FIRST_DAN, tenhou_delta
+from annotate.game.grading import FIRST_DAN, tenhou_delta
 from annotate.game.record_writer import SUFFIX
 from annotate.game.settings import DEFAULT_GRADE, STYLES
 from annotate.runtime.arguments import CommandParser, add_force_option
@@ -363,8 +363,7 @@ def _report(
         mark = "*" if is_reliable and last.excludes_zero else ""
         return [label, *shown, with_interval(last, digits, scale, sign="+"), mark]
 
-    unknown = ("grading_points",) if CELESTIAL in match.grades else ()
-    rows = [cells(name) for name in _LABELS if name in statistics.differences and name not in unknown]
+    rows = [cells(name) for name in _LABELS if name in statistics.differences]
     if so_far:
         lines.append("short games end first: games that were still running at the stop are missing")
     lines += ["", table(["", "A", "B", "A - B", ""], rows), _STAR, ""]

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from annotate.game.grading import FIRST_DAN, TENHOU_BONUS, TENHOU_PENALTY_STEP
+from annotate.game.grading import CELESTIAL, FIRST_DAN, TENHOU_BONUS, TENHOU_PENALTY_STEP
 from annotate.runtime.json_output import plain
 from kanachan.evaluation.bootstrap import Estimate, Floats, Statistic, cluster_bootstrap, ratio_of_sums
 from kanachan.evaluation.comparison import difference
@@ -67,7 +67,7 @@ def match_statistics(
     """Computes the statistics of finished games, given in any order. `points`: rank points, first to last."""
     results = sorted(results, key=lambda result: result.game)
     wall_B = np.array([result.wall for result in results], np.int64)
-    metrics = {player: _metrics(results, player, points, match.style) for player in PLAYERS}
+    metrics = {player: _metrics(results, player, points, match) for player in PLAYERS}
     differences = {name: difference(metrics["B"][name], metrics["A"][name]) for name in metrics["A"]}
     named = {f"{player}/{name}": metric for player in PLAYERS for name, metric in metrics[player].items()}
     named |= {f"-/{name}": metric for name, metric in differences.items()}
@@ -76,7 +76,7 @@ def match_statistics(
     return MatchStatistics(of_player, {name: estimates[f"-/{name}"] for name in differences}, _test(results, match))
 
 
-def _metrics(results: Sequence[GameResult], player: str, points: Sequence[float], style: int) -> dict[str, Statistic]:
+def _metrics(results: Sequence[GameResult], player: str, points: Sequence[float], match: Match) -> dict[str, Statistic]:
     def total(values: Callable[[GameResult], Sequence[float]]) -> Floats:
         """Returns the sums over the player's seats, by game."""
         return np.array(
@@ -88,12 +88,12 @@ def _metrics(results: Sequence[GameResult], player: str, points: Sequence[float]
 
     seats, rounds = total(lambda r: [1] * len(r.players)), total(lambda r: [r.rounds] * len(r.players))
     wins, rank_B = total(lambda r: r.wins), [reached(rank) for rank in range(len(points))]
-    return {
+    metrics = {
         **{f"rank_{rank}": ratio_of_sums(count_B, seats) for rank, count_B in enumerate(rank_B, start=1)},
         "mean_rank": ratio_of_sums(total(lambda r: [1 + rank for rank in r.ranks]), seats),
         "points": ratio_of_sums(total(lambda r: [points[rank] for rank in r.ranks]), seats),
         "grading_points": ratio_of_sums(total(lambda r: r.grading_deltas), seats),
-        "stable_dan": _stable_dan(rank_B, style),
+        "stable_dan": _stable_dan(rank_B, match.style),
         "score": ratio_of_sums(total(lambda r: r.scores), seats),
         "win_rate": ratio_of_sums(wins, rounds),
         "deal_in_rate": ratio_of_sums(total(lambda r: r.deal_ins), rounds),
@@ -101,6 +101,9 @@ def _metrics(results: Sequence[GameResult], player: str, points: Sequence[float]
         "riichi_rate": ratio_of_sums(total(lambda r: r.riichis), rounds),
         "won_points": ratio_of_sums(total(lambda r: r.won_points), wins),
     }
+    if CELESTIAL in match.grades:  # its points are not known
+        del metrics["grading_points"]
+    return metrics
 
 
 def _stable_dan(rank_B: Sequence[Floats], style: int) -> Statistic:

@@ -43,6 +43,12 @@ def test_metrics_equal_counts_by_hand(format_: Format, points: tuple[float, ...]
     assert statistics.test.difference == pytest.approx(np.mean([rank_difference(r) for r in results]))
 
 
+def test_points_of_the_highest_grade_are_not_known() -> None:
+    match = Match(players=("x", "y"), grades=(14, 15))
+    statistics = match_statistics(random_results(0), match, POINTS, replicates=20)
+    assert all("grading_points" not in of for of in (*statistics.players.values(), statistics.differences))
+
+
 @of_four_and_three
 def test_equal_ranks_everywhere_are_seven_dan_at_tenhous_houou_tables(
     format_: Format, points: tuple[float, ...]
