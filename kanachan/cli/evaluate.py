@@ -54,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     folders = _folders(arguments)
     require_positive(parser, arguments, "limit", "bootstrap")
     check_gain_options(parser, arguments)
-    if Path(arguments.shards).is_file() and _is_weights(Path(arguments.shards)):
+    if _is_weights(Path(arguments.shards)):
         parser.error(f"{arguments.shards} is a file of weights: SHARDS are expected behind WEIGHTS")
     if arguments.compare and len(arguments.weights) < 2 and not arguments.predictions:
         parser.error("--compare needs two WEIGHTS or more, and SHARDS behind them")
@@ -75,6 +75,8 @@ def _holds_decisions(path: Path) -> bool:
 
 def _is_weights(path: Path) -> bool:
     """Returns whether a file starts like safetensors: with the length of a JSON object, and the object."""
+    if not path.is_file():  # a pipe can be read only once
+        return False
     try:
         with open(path, "rb") as file:
             start, size = file.read(9), path.stat().st_size
