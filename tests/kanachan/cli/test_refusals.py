@@ -176,6 +176,8 @@ REFUSALS = [
     ("bot imitation 0 --grades 1,2,3", "--grades 1,2,3: "),
     ("bot imitation 0 --sample 0", "--sample"),
     ("bot three 3", "for games of 3 players: give a seat from 0 to 2"),
+    ("bot imitation --connect ws://localhost --token-file noise.txt", "noise.txt: not UTF-8: "),
+    ("arena encoder rule -n 4", "encoder: an exported encoder; the weights that it was exported from are expected"),
     ("bot imitation --connect ws://localhost", "--connect and --token-file belong together"),
     ("bot imitation 0 --connect ws://localhost --token-file token", "SEAT has no effect with --connect"),
     ("bot imitation", "SEAT is missing"),
@@ -216,6 +218,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "text.json.games").write_bytes(b"\xff\xfe\n\xff\n")
     (folder / "empty.txt").touch()
     (folder / "empty").mkdir()
+    (folder / "encoder").mkdir()
+    (folder / "encoder" / "model.safetensors").touch()
+    (folder / "noise.txt").write_bytes(b"\xb5\n")
     (folder / "readme").mkdir()
     (folder / "readme" / "README.md").write_text("mine")
     write_record(folder / "game.jsonl", events_of(5))

@@ -164,6 +164,7 @@ def test_a_run_that_was_killed_is_resumed_by_the_same_command(
         "resuming" in error and warned is not None and int(warned[1]) == 6 - len(list((tmp_path / "records").iterdir()))
     )
     assert contents(tmp_path / "shards") == contents(whole)
+    assert selfplay(tmp_path / "shards", "--seed", "5", "--restart", "--force") == 0
 
 
 def test_a_full_disk_loses_no_game_that_was_written(whole: Path, tmp_path: Path) -> None:

@@ -100,14 +100,21 @@ def asked(connection: ServerConnection) -> Callable[[dict[str, Any]], dict[str, 
 
 
 @pytest.mark.parametrize(
-    "vocabulary, mode", [(FOUR_PLAYERS, "4p-red-east"), (THREE_PLAYERS, "3p-red-east")], ids=["four", "three"]
+    "vocabulary, mode, code",
+    [(FOUR_PLAYERS, "4p-red-east", 1000), (THREE_PLAYERS, "3p-red-east", 1001)],
+    ids=["four", "three"],
 )
 def test_a_game_is_played_to_its_end_with_only_legal_actions(
-    vocabulary: Vocabulary, mode: str, token: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    vocabulary: Vocabulary, mode: str, code: int, token: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     table = Table(mode)
     weights = str(written(tmp_path / "weights", vocabulary=vocabulary))
-    with server(lambda connection: table.advance(asked(connection), connection.send)) as url:
+
+    def play_and_close(connection: ServerConnection) -> None:
+        table.advance(asked(connection), connection.send)
+        connection.close(code)  # also a server that goes away (1001) after the game ends the program
+
+    with server(play_and_close) as url:
         assert main([weights, "--connect", url, "--token-file", str(token)]) == 0
     assert table.env.done() and table.illegal == [] and table.blind == 0 and table.requests > 20
     assert {"dahai", "none"} <= table.kinds
@@ -136,6 +143,23 @@ def test_repeated_and_invalid_frames_do_no_harm(token: Path, tmp_path: Path) -> 
             assert main([weights, "--connect", url, "--token-file", str(token)]) == 0
     assert disturbed.illegal == [] and disturbed.env.scores() == plain.env.scores()
     assert disturbed.env.mjai_log == plain.env.mjai_log
+
+
+def test_an_error_is_reported_once_until_the_bot_can_follow_again(
+    token: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    weights = str(written(tmp_path / "weights"))
+
+    def outside_of_a_round(connection: ServerConnection) -> None:
+        for event in (
+            {"type": "start_game", "id": 1},
+            *({"type": "dora", "dora_marker": f"{n}m"} for n in range(1, 9)),
+        ):
+            connection.send(json.dumps(event))
+
+    with server(outside_of_a_round) as url:
+        assert main([weights, "--connect", url, "--token-file", str(token)]) == 0
+    assert capsys.readouterr().err.count("tiles are discarded as drawn") == 1
 
 
 def test_a_game_goes_on_after_the_connection_was_cut(
