@@ -44,8 +44,8 @@ def devices_of(run: RunConfig) -> Devices:
     if not is_gpu and run.accelerator != "cpu":
         setting = "--run.accelerator gpu" if run.accelerator == "gpu" else None
         require_no_gpu("--run.accelerator cpu trains on CPUs", setting)
-    use_bf16 = run.precision == "bf16" or (run.precision == "auto" and _multiplies_bf16(is_gpu))
-    has_kernel = is_gpu and use_bf16 and _multiplies_bf16(is_gpu)
+    use_bf16 = run.precision == "bf16" or (run.precision == "auto" and multiplies_bf16(is_gpu))
+    has_kernel = is_gpu and use_bf16 and multiplies_bf16(is_gpu)
     if run.attention == "packed" and is_gpu and not has_kernel:
         raise ValueError(
             "--run.attention packed: the GPU's kernels for it need --run.precision bf16 and a GPU with bf16 units, "
@@ -55,7 +55,7 @@ def devices_of(run: RunConfig) -> Devices:
     return Devices(is_gpu, use_bf16, use_varlen, world_of(run, torch.cuda.device_count() if is_gpu else None))
 
 
-def _multiplies_bf16(is_gpu: bool) -> bool:
+def multiplies_bf16(is_gpu: bool) -> bool:
     """Returns whether the device has units for matrix products in bf16."""
     if is_gpu:
         return torch.cuda.is_bf16_supported(including_emulation=False)

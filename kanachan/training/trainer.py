@@ -40,7 +40,7 @@ from kanachan.training.command_line import Request
 from kanachan.training.compilation import require_compiler
 from kanachan.training.data_source import DataSource, SourceData
 from kanachan.training.deepspeed import ZeroStrategy
-from kanachan.training.devices import Devices, devices_of
+from kanachan.training.devices import Devices, devices_of, multiplies_bf16
 from kanachan.training.ema import EMA
 from kanachan.training.initialization import other_weights
 from kanachan.training.learner import StageKind
@@ -261,6 +261,8 @@ class _Run:
                 f"{slow:,} steps; train for longer (--run.steps), or lower optim.warmup",
                 flush=True,
             )
+        if self.devices.use_bf16 and not multiplies_bf16(self.devices.is_gpu):
+            print("warning: no bf16 units here; --run.precision fp32 would be many times as fast", flush=True)
         if config.run.compile:
             print("compiling the network: the first step, and the first validation, take a minute or more", flush=True)
 

@@ -55,6 +55,14 @@ def test_a_run_keeps_the_precision_that_was_chosen_for_it(shards: Path, tmp_path
     assert read_weights(tmp_path / "run").card["config"]["run"]["precision"] == chosen
 
 
+def test_a_run_in_bf16_without_bf16_units_warns_that_it_is_slow(
+    shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"avx2": True})
+    assert run("imitation", shards, tmp_path / "run", "--run.precision", "bf16", "--run.steps", "1") == 0
+    assert "warning: no bf16 units here" in capsys.readouterr().out
+
+
 def test_the_card_holds_stage_data_length_and_metrics(imitation: Path) -> None:
     card = read_weights(imitation).card
     assert (card["stage"], card["steps"], card["samples"], card["lineage"]) == ("imitation", 20, 640, [])
