@@ -125,7 +125,9 @@ def check_output(name: str, inputs: Iterable[str] = (), *, may_stream: bool = Fa
     folder = next(parent for parent in path.absolute().parents if parent.exists())
     if not folder.is_dir():
         raise ValueError(f"{name}: {folder} is a file, not a folder")
-    if not path.exists() and not os.access(folder, os.W_OK | os.X_OK):
+    if path.is_file():
+        folder = path.resolve().parent  # a file is replaced by another one, which is written beside it
+    if (path.is_file() or not path.exists()) and not os.access(folder, os.W_OK | os.X_OK):
         raise ValueError(f"{name}: {folder} may not be written into")
     if any(os.path.exists(path) and os.path.samefile(given, path) for given in inputs if os.path.exists(given)):
         raise ValueError(f"{name}: is read, and would be overwritten: name another file")
@@ -155,8 +157,10 @@ def lock(file: IO[bytes], refusal: str | None) -> bool:
 
 @contextmanager
 def writing_text(path: str) -> Iterator[IO[str]]:
-    """Opens a text stream to `path`, compressed by its suffix; "-" is standard output."""
+    """Opens a UTF-8 text stream to `path`, compressed by its suffix; "-" is standard output."""
     if path == "-":
+        if isinstance(sys.stdout, io.TextIOWrapper):  # whose encoding depends on the locale
+            sys.stdout.reconfigure(encoding="utf-8", newline="\n")
         yield sys.stdout
         sys.stdout.flush()
         return

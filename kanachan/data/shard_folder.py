@@ -57,7 +57,7 @@ def shards_of(folder: str | Path, split: str) -> list[Path]:
     splits, if the folder or the split is missing."""
     folder = Path(folder)
     if not folder.is_dir():
-        what = "a file, not a folder of shards" if folder.exists() else MISSING
+        what = "not a folder of shards" if folder.exists() else MISSING
         raise ValueError(f"{folder}: {what}; kanachan-pack makes one from annotations")
     present = splits_in(folder)
     if split not in present:

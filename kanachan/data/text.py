@@ -23,6 +23,7 @@ from annotate.vocabulary import Vocabulary
 from kanachan.data.columns import Columns, Ragged, game_key, token_value
 
 BLOCK_BYTES = 16 << 20
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _STARTS_OF_RECORDS = (b"<", b"{", b"[", b"PK\x03\x04")
 """starts of XML, JSON and zip"""
 _IS_PLAIN = np.zeros(256, bool)
@@ -59,8 +60,10 @@ def read_blocks(path: str, progress: Callable[[int], object]) -> Iterator[tuple[
                 reported = raw.tell()
             if not read:
                 break
+            if line == 1 and not rest:
+                read = read.removeprefix(_BYTE_ORDER_MARK)
             is_start = line == 1 and not rest and read.split(b"\n", 1)[0].count(b"\t") < len(FIELDS) - 1
-            if is_start and read.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(_STARTS_OF_RECORDS):
+            if is_start and read.lstrip(b" \t\r\n").startswith(_STARTS_OF_RECORDS):
                 raise ValueError(f"{path}: looks like a game record: run kanachan-annotate first, and give its output")
             whole, found, rest = (rest + read).rpartition(b"\n")
             if found:

@@ -131,7 +131,10 @@ def _probabilities(path: str, lines: Lines) -> Iterator[list[float]]:
                 raise ValueError(f"{path}: ends after line {number - 1}; {len(lines.texts)} of {lines.path} are read")
             before, _, numbers = text.rpartition("\t")
             if before and before != line:
-                raise ValueError(f"{path}:{number}: before the probabilities is not line {number} of {lines.path}")
+                raise ValueError(
+                    f"{path}:{number}: before the probabilities is not line {number} of {lines.path}; all of its lines "
+                    "are needed, as kanachan-predict writes them without --unseen"
+                )
             try:
                 yield _checked(numbers, lines.annotations[number - 1])
             except ValueError as error:

@@ -61,6 +61,13 @@ def test_lines_and_shards_of_the_same_decisions_give_the_same_metrics(weights: s
         assert of_lines["weights"][0]["agreement"][name]["value"] == pytest.approx(estimate["value"], abs=1e-5)
 
 
+def test_a_byte_order_mark_is_not_part_of_the_first_game(weights: str, lines: str, tmp_path: Path) -> None:
+    marked, out = tmp_path / "marked.txt", tmp_path / "out.json"
+    marked.write_bytes(b"\xef\xbb\xbf" + Path(lines).read_bytes())
+    assert evaluate.main([weights, str(marked), "--json", str(out), *DRAWS]) == 0
+    assert json.loads(out.read_text())["games"] == len({annotation.game for annotation in ANNOTATIONS})
+
+
 def test_a_file_may_have_only_probabilities_and_uniform_ones_equal_chance(
     weights: str, lines: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
