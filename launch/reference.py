@@ -55,8 +55,10 @@ def reference_card(
     for step in (step for run in runs for step in run.card.get("training", [_training(run)])):
         if step not in card["training"]:
             card["training"].append(step)
-    commands = (command for run in runs for command in run.card.get("commands", _commands(run)))
-    card["commands"] = list(dict.fromkeys(commands))
+    # its commands may repeat one of an earlier run, such as a calibration
+    own = weights.card.get("commands", _commands(weights))
+    earlier = dict.fromkeys(command for run in runs[:-1] for command in run.card.get("commands", _commands(run)))
+    card["commands"] = [*(command for command in earlier if command not in own), *own]
     return card
 
 

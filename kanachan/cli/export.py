@@ -64,11 +64,12 @@ def _export(arguments: argparse.Namespace) -> None:
     require_policies(arguments.weights)
     for folder in filter(None, (arguments.output, arguments.onnx)):
         require_folder(folder)
-    for folder, file_name in ((arguments.output, ENCODER_NAME), (arguments.onnx, "policy.onnx")):
+    file_names = ENCODER_NAME, "policy.onnx"
+    for folder in (arguments.output, arguments.onnx):
         there = {path.name for path in Path(folder).glob("[!.]*")} if folder is not None else set()
         if there and not arguments.force:
             raise ValueError(f"{folder}: not empty: name another folder, or replace files in it with --force")
-        if "README.md" in there and file_name not in there:
+        if "README.md" in there and not there.intersection(file_names):
             path = Path(folder, "README.md")
             raise ValueError(f"{path} is not of an export, and would be overwritten: name another folder")
     # Heavy imports come only now, after the arguments have been found valid.

@@ -103,7 +103,8 @@ def _iteration(entry: Mapping[str, Any]) -> str:
     if share is None:
         return f"iteration {number}: none of the update was taken"
     gain = entry["metrics"]["iteration/gain_taken"]
-    return f"iteration {number}: {share:.0%} of the update was taken, estimated gain {gain:+.4f} a game"
+    unit = entry.get("unit", "ranks")  # earlier weights do not say it
+    return f"iteration {number}: {share:.0%} of the update was taken, estimated gain {gain:+.4f} {unit} a game"
 
 
 def _samples(run: Mapping[str, Any]) -> str:

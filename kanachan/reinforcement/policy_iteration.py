@@ -89,7 +89,9 @@ class Iteration:
         if not candidate.is_file():
             old, new = read_weights(self.policy), read_weights(self.update)
             candidate.parent.mkdir(exist_ok=True)
-            write_weights(candidate, interpolated(old, new, share), new.card)
+            # the metrics are of the whole update
+            card = {key: value for key, value in new.card.items() if share == 1 or key != "metrics"}
+            write_weights(candidate, interpolated(old, new, share), card)
         return Phase("evaluate", self._gain(share, report), report.is_file), report
 
     def candidate(self, share: float) -> Path:
@@ -322,6 +324,7 @@ def _write_policy(iteration: Iteration, gate: Gate, row: Mapping[str, float]) ->
     weights = read_weights(iteration.policy if gate.chosen is None else iteration.candidate(gate.chosen))
     # no times: the games of the next iteration depend on the hash of this file
     metrics = {name: value for name, value in row.items() if "second" not in name}
-    entry = {"iteration": iteration.number, "share": gate.chosen, "metrics": metrics}
+    unit = gate.reports[1.0]["unit"]
+    entry = {"iteration": iteration.number, "share": gate.chosen, "unit": unit, "metrics": metrics}
     card = {**weights.card, "iterations": [*read_card(iteration.policy).get("iterations", []), entry]}
     write_weights(iteration.result, weights.tensors, card)

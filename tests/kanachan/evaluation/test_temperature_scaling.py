@@ -103,6 +103,17 @@ def test_the_tensors_stay_and_a_second_run_changes_nothing(original: Path, shard
     assert {file.name for file in tmp_path.iterdir()} == {"weights.safetensors", "card.json"}
 
 
+def test_metrics_that_were_measured_at_another_temperature_leave_the_card(
+    original: Path, shards: str, tmp_path: Path
+) -> None:
+    weights, calibrated = read_weights(original), tmp_path / "calibrated.safetensors"
+    shipped = tmp_path / "shipped.safetensors"
+    write_weights(shipped, weights.tensors, {**weights.card, "evaluation": {"games": 30}, "licence": "MIT"})
+    assert main([str(shipped), shards, "-o", str(calibrated), *DRAWS]) == 0
+    card = read_weights(calibrated).card
+    assert "evaluation" not in card and card["licence"] == "MIT"
+
+
 def test_predicting_and_evaluating_use_the_temperature(
     original: Path, shards: str, played: list[Annotation], tmp_path: Path
 ) -> None:
