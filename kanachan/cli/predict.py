@@ -129,8 +129,10 @@ def _chunks(path: str, vocabulary: Vocabulary, *, shows_bar: bool) -> Iterator[l
 
 def explained(annotation: Annotation, prediction: "Prediction", policy: "Policy") -> str:
     """Describes a decision in words: its candidates from the best to the worst, with an arrow at the action taken."""
+    from kanachan.evaluation.tables import decimals
+
     names = [describe_action(action, policy.vocabulary) for action in annotation.actions]
-    form = f"+,.{max(1, policy.objective.digits)}f" if prediction.probability is None else ".1%"
+    form = f"+z,.{decimals(policy.objective.scale)}f" if prediction.probability is None else ".1%"
     numbers = [format(number, form) for number in prediction.shown]
     name_width, number_width = max(map(len, names)), max(map(len, numbers))
     lines = [f"   ({policy.meaning})"]

@@ -261,6 +261,8 @@ def _names(paths: Sequence[str]) -> list[str]:
 
 
 def _report(review: dict[str, Any], output: str) -> None:
+    from kanachan.evaluation.tables import decimals
+
     decisions, rounds = len(review["decisions"]), len(review["rounds"])
     lines = [f"{output}: {decisions} decisions of seat {review['seat']} in {rounds} rounds"]
     width = max(len(model["name"]) for model in review["models"])
@@ -270,8 +272,7 @@ def _report(review: dict[str, Any], output: str) -> None:
             rest = f"mean probability of the action played {overall['mean_probability']:.1%}, "
             rest += f"rating {model['rating']:.1f}, {model['bad_moves_per_100']:.1f} bad moves in 100"
         else:
-            digits = 1 if model["scale"] >= 2 else 3  # small scales, for instance of probabilities
-            rest = f"mean loss {overall['mean_loss']:,.{digits}f} {model['unit']}"
+            rest = f"mean loss {overall['mean_loss']:,.{decimals(model['scale'])}f} {model['unit']}"
         lines.append(f"  {model['name']:<{width}}  agreement {overall['agreed'] / decisions:.1%}, {rest}")
         if model["caveat"] is not None:
             lines.append(f"  {'':<{width}}  {model['caveat']}")

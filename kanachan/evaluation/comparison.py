@@ -18,7 +18,15 @@ from kanachan.evaluation.calibration import Mask
 from kanachan.evaluation.decision_metrics import decision_statistics
 from kanachan.evaluation.evaluator import Predictions
 from kanachan.evaluation.separate_questions import QUESTIONS, question_statistics
-from kanachan.evaluation.tables import MISSING, PREDICTORS, decision_rows, question_label, table, with_interval
+from kanachan.evaluation.tables import (
+    MISSING,
+    PREDICTORS,
+    decimals,
+    decision_rows,
+    question_label,
+    table,
+    with_interval,
+)
 from kanachan.evaluation.value_metrics import explained_variance_statistic
 
 _AGREEMENT = ("top1", "nll", "accuracy", "exact", "recall")
@@ -97,7 +105,8 @@ def _statistics(predictions: Predictions, starts: Mapping[str, Mask]) -> dict[st
 
 class _Measure(NamedTuple):
     label: str
-    digits: int
+    digits: int | None
+    """None: as many as a number of this size needs"""
     scale: float = 1.0
     is_better_low: bool = False
 
@@ -105,7 +114,7 @@ class _Measure(NamedTuple):
 _ACCURACY, _RECALL = _Measure("accuracy %", 2, 100), _Measure("recall %", 2, 100)
 _NLL = _Measure("NLL", 4, is_better_low=True)
 _EXPLAINED = _Measure("explained variance %", 2, 100)
-_ERROR = _Measure("mean absolute error", 1, is_better_low=True)
+_ERROR = _Measure("mean absolute error", None, is_better_low=True)
 _QUESTION_MEASURES = {
     "accuracy": _ACCURACY,
     "balanced_accuracy": _Measure("balanced %", 2, 100),
@@ -136,13 +145,14 @@ def comparison_tables(reference: str, comparisons: Mapping[str, Mapping[str, Dif
 
 
 def _difference_cells(found: Difference, measure: _Measure) -> list[str]:
-    sides = [MISSING if math.isnan(v) else f"{v * measure.scale:z,.{measure.digits}f}" for v in found[:2]]
+    digits = decimals(found[0]) if measure.digits is None else measure.digits
+    sides = [MISSING if math.isnan(v) else f"{v * measure.scale:z,.{digits}f}" for v in found[:2]]
     mark = ""
     if found.games < FEWEST_GAMES:
         mark = "few games"
     elif found.excludes_zero:
         mark = "worse *" if (found.difference.value < 0) != measure.is_better_low else "better *"
-    difference = with_interval(found.difference, measure.digits, measure.scale, sign="+")
+    difference = with_interval(found.difference, digits, measure.scale, sign="+")
     return [f"{found.difference.decisions:,}", *sides, difference, mark]
 
 

@@ -17,7 +17,7 @@ from kanachan.data.columns import Columns, token_value
 from kanachan.data.loader import open_held_out
 from kanachan.data.sampler import by_round
 from kanachan.data.shard_folder import splits_in
-from kanachan.data.shards import Shards, open_shards
+from kanachan.data.shards import open_shards
 from kanachan.evaluation.baselines import predicted_from_scores
 from kanachan.evaluation.bootstrap import Estimate, Floats
 from kanachan.evaluation.calibration import Mask, is_last_round
@@ -37,8 +37,9 @@ class HeldOut:
 
     columns: Columns
     """as annotated, sorted so that rows of similar length are together"""
-    train_shards: Shards | None
-    """data to which the baseline of points of the round is fitted when needed; None: there is no such baseline"""
+    folder: str | None
+    """folder of shards, to whose train split the baseline of points of the round is fitted when needed; None: there is
+    no such baseline"""
     vocabulary: Vocabulary
     replicates: int
     baseline: RewardPredictor
@@ -54,9 +55,11 @@ class HeldOut:
     @cached_property
     def train(self) -> Columns | None:
         """The decisions to which the baseline is fitted; None without a train split of at least two games."""
-        if self.train_shards is None:
+        if self.folder is None or "train" not in splits_in(Path(self.folder)):
             return None
-        train = self.train_shards.gather(np.arange(min(len(self.train_shards), MOST_TRAIN_ROWS)))
+        shards = open_shards(self.folder, "train")
+        shards.require(self.vocabulary, "the weights")
+        train = shards.gather(np.arange(min(len(shards), MOST_TRAIN_ROWS)))
         return train if len(np.unique(train.game)) > 1 else None
 
     @property
@@ -124,7 +127,4 @@ def held_out_rows(
     if limit is not None and limit < len(rows):
         rows, game_B = rows[:limit], game_B[: rows[limit]]
     columns = shards.gather(rows[by_round(shards, rows, len(rows))])
-    train_shards = open_shards(folder, "train") if "train" in splits_in(Path(folder)) else None
-    if train_shards is not None:
-        train_shards.require(vocabulary, "the weights")
-    return HeldOut(columns, train_shards, vocabulary, replicates, baseline, np.unique(game_B))
+    return HeldOut(columns, folder, vocabulary, replicates, baseline, np.unique(game_B))

@@ -44,6 +44,11 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]], flush_left: int 
     return "\n".join([texts[0], "-" * (sum(widths) + len(_GAP) * (len(widths) - 1)), *texts[1:]])
 
 
+def decimals(size: float) -> int:
+    """Returns the decimal places that distinguish values of about this size."""
+    return 3 if size < 2 else 1 if size < 1000 else 0
+
+
 def with_interval(estimate: Estimate | None, digits: int, scale: float = 1.0, sign: str = "") -> str:
     """Formats an estimate with its interval, `71.2 [70.3, 72.1]`, or a dash if it is missing or not finite. `sign`: "+"
     also shows the sign of positive numbers."""
@@ -199,9 +204,11 @@ def _value_table(evaluations: _Lettered) -> str:
             for predictor, label in PREDICTORS.items()
             if predictor in evaluation.values
         ]
-    first = next(iter(evaluations.values()))
-    if "scores" in first.values:
-        rows.append([_SCORES, *_value_cells(first, "scores")])
+    by_scores: dict[tuple[str, ...], str] = {}  # several, if the networks have different points of ranks
+    for letter, evaluation in evaluations.items():
+        if "scores" in evaluation.values:
+            by_scores.setdefault(tuple(_value_cells(evaluation, "scores")), f"{letter} {_SCORES}")
+    rows += [[_SCORES if len(by_scores) == 1 else label, *cells] for cells, label in by_scores.items()]
     rows.append(["chance (the mean of all)", f"{0:.1f}", MISSING, MISSING])
     return table(header, rows)
 
@@ -211,7 +218,7 @@ def _value_cells(evaluation: Evaluation, predictor: str) -> list[str]:
     return [
         with_interval(metrics["explained_variance"], 1, 100),
         with_interval(metrics.get("skill"), 1, 100),
-        with_interval(metrics["mean_absolute_error"], objective_class(evaluation.stage).digits),
+        with_interval(metrics["mean_absolute_error"], decimals(metrics["mean_absolute_error"].value)),
     ]
 
 
@@ -264,7 +271,7 @@ def _reliability_table(evaluations: _Lettered, what: str) -> str:
     items, tables = list(evaluations.items()), []
     digits, scale, sign = (1, 100, "")
     if what == "points":
-        digits, scale, sign = objective_class(items[0][1].stage).digits, 1, "+"
+        digits, scale, sign = decimals(items[0][1].values["action"]["mean_absolute_error"].value), 1, "+"
     for first in range(0, len(items), 2):
         pair = items[first : first + 2]
         header = [""]

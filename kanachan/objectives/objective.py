@@ -57,8 +57,6 @@ class Objective(nn.Module, ABC):
     """the tensors of `predictions`, in the same order; `scores` is the first"""
     value_unit: str = "points"
     """unit of the stage's values in tables"""
-    digits: int = 1
-    """decimal places of the stage's points in tables"""
     uses: frozenset[str]
     """settings of ObjectiveConfig that have an effect, besides the settings of auxiliary targets"""
     has_value: bool = True

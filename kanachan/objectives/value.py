@@ -50,7 +50,6 @@ class RoundDelta(ValueObjective):
     meaning = "expected points of the round"
     prediction_fields = {"scores": PredictionField(PER_CANDIDATE, meaning)}
     predicts_round_points = True
-    digits = 0
     make_bins = HLGauss.of_round_points
     scale = 4_000.0
 

@@ -52,10 +52,10 @@ def draw(evaluation: Path, out: Path) -> None:
     panels = [
         (title, what, found)
         for title, stage, what in _panels()
-        if (found := [n for n in networks if stage in (None, n["stage"]) and n["reliability"].get(what)])
+        if (found := [n for n in networks if stage in (None, n["stage"]) and n.get("reliability", {}).get(what)])
     ]
     if not panels:
-        raise ValueError(f"{evaluation}: holds no network that kanachan-evaluate --json has measured")
+        raise ValueError(f"{evaluation}: holds no network that kanachan-evaluate --json has measured on one SHARDS")
     columns = min(_COLUMNS, len(panels))
     rows = -(-len(panels) // columns)
     require_extra("pictures", ("matplotlib",), "a picture")
@@ -81,8 +81,8 @@ def _panels() -> Iterator[tuple[str, str | None, str]]:
 
 def _name(network: dict[str, Any], others: list[dict[str, Any]]) -> str:
     """Returns the previous stage, or the path if the previous stage does not distinguish the networks."""
-    lineage = [step["stage"] for step in network["lineage"] or []]
-    names = [(other["lineage"] or [{"stage": ""}])[-1]["stage"] for other in others]
+    lineage = [step["stage"] for step in network.get("lineage") or []]
+    names = [(other.get("lineage") or [{"stage": ""}])[-1]["stage"] for other in others]
     if len(set(names)) < len(names):
         return str(network["path"])
     return f"after {lineage[-1]}" if lineage else "from scratch"

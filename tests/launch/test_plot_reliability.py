@@ -6,9 +6,11 @@ from pathlib import Path
 import pytest
 
 from kanachan.cli.evaluate import main as evaluate
+from kanachan.cli.predict import main as predict
 from kanachan.objectives.stages import STAGES
 from tests.support.launched import program
-from tests.support.packed import packed
+from tests.support.packed import packed, write_lines
+from tests.support.random_annotations import random_annotations
 from tests.support.tiny_weights import written
 
 pytest.importorskip("matplotlib", reason="the extra `pictures` is not installed")
@@ -28,3 +30,12 @@ def test_networks_of_all_stages_become_one_picture(tmp_path: Path, monkeypatch: 
     assert png.read_bytes().startswith(b"\x89PNG") and svg.read_bytes().startswith(b"<?xml")
     # the SVG has its text in comments
     assert b"starts of rounds" in svg.read_bytes() and b"scores and round only" in svg.read_bytes()
+
+
+def test_probabilities_from_a_file_are_drawn_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    weights, lines = str(written(tmp_path)), write_lines(tmp_path / "lines.txt", random_annotations(40, seed=2))
+    predictions, evaluation, picture = (tmp_path / name for name in ("predictions.txt", "e.json", "picture.svg"))
+    assert predict([weights, lines, "-o", str(predictions)]) == 0
+    given = ["--predictions", str(predictions), "--json", str(evaluation), "--bootstrap", "5"]
+    assert evaluate([weights, lines, *given]) == draw(monkeypatch, evaluation, "-o", picture) == 0
+    assert picture.read_bytes().startswith(b"<?xml")

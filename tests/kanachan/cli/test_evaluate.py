@@ -3,6 +3,7 @@
 import io
 import json
 import math
+import re
 import sys
 from collections import defaultdict
 from itertools import permutations
@@ -25,6 +26,7 @@ from kanachan.inference.reward_predictor import RewardPredictor
 from kanachan.objectives.stages import STAGES
 from tests.support.packed import packed
 from tests.support.random_annotations import random_annotations, seat_of
+from tests.support.tiny_weights import written
 
 NUM_TRAIN, NUM_TEST = 150, 90
 TRAIN, TEST = random_annotations(NUM_TRAIN, seed=0), random_annotations(NUM_TEST, seed=2)
@@ -182,6 +184,27 @@ def test_without_a_train_split_points_of_the_round_have_no_baseline(
     assert set(rank["values"]) == {"action", "situation", "scores"}
     assert set(round_delta["values"]) == {"action", "situation"}
     assert "skill" in rank["values"]["action"] and "skill" not in round_delta["values"]["action"]
+
+
+def test_a_damaged_train_split_does_not_matter_to_networks_with_another_baseline(
+    weights: dict[StageName, Path], tmp_path: Path
+) -> None:
+    folder = packed(tmp_path / "shards", train=20, test=40)
+    (train,) = folder.glob("train-*.arrow")
+    train.write_bytes(train.read_bytes()[:100])
+    assert main([str(weights["rank"]), str(folder), *DRAWS]) == 0
+    assert main([str(weights["round_delta"]), str(folder), *DRAWS]) == 1
+
+
+def test_networks_with_different_points_of_ranks_have_a_baseline_each(
+    weights: dict[StageName, Path], shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ranks = written(tmp_path / "ranks", "rank", rank_points=(1.5, 0.5, -0.5, -1.5))
+    for others, number in (([ranks], 1), ([ranks, weights["rank"]], 2), ([ranks, ranks], 1)):
+        assert main([*map(str, others), str(shards), *DRAWS]) == 0
+        table = capsys.readouterr().out.split("points predicted from")[1].split("chance")[0]
+        assert table.count("scores and round only") == number
+    assert re.search(r"scores and round only .* [01]\.\d\d\d \[", table)
 
 
 def test_the_metrics_are_written_even_if_the_table_cannot_be_printed(

@@ -2,6 +2,7 @@
 
 import io
 import os
+import re
 import sys
 import threading
 from pathlib import Path
@@ -17,6 +18,7 @@ from kanachan.inference.policy import Policy
 from kanachan.objectives.stages import STAGES
 from tests.support.packed import write_lines
 from tests.support.random_annotations import random_annotations
+from tests.support.tiny_weights import written
 
 ANNOTATIONS = random_annotations(9, seed=4)
 LINES = [format_line(annotation) for annotation in ANNOTATIONS]
@@ -60,6 +62,24 @@ def test_lines_can_come_from_standard_input_or_a_pipe(
     assert main([str(weights["rank"]), str(pipe)]) == 0
     writer.join()
     assert capsys.readouterr().out == expected
+
+
+def test_standard_output_is_in_utf8_in_every_locale(
+    weights: dict[StageName, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = Path(write_lines(tmp_path / "lines.txt", [each._replace(game="東風戦") for each in ANNOTATIONS]))
+    out = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(out, encoding="ascii"))
+    assert main([str(weights["rank"]), str(lines)]) == 0
+    starts = [line.rpartition("\t")[0] for line in out.getvalue().decode().splitlines()]
+    assert starts == lines.read_text().splitlines()
+
+
+def test_explained_values_that_differ_are_shown_differently(tmp_path: Path) -> None:
+    policy = Policy.load(written(tmp_path, "rank", rank_points=(1.5, 0.5, -0.5, -1.5)))
+    (prediction,) = policy.predictions(ANNOTATIONS[:1])
+    shown = re.findall(r"[+-]\d\.\d{3}", explained(ANNOTATIONS[0], prediction, policy))
+    assert shown == [f"{score:+z.3f}" for score in sorted(prediction.score, reverse=True)]
 
 
 def test_explained_candidates_are_listed_from_the_best_to_the_worst(weights: dict[StageName, Path]) -> None:

@@ -46,7 +46,6 @@ class DealIn(Objective):
         "deal_in_probabilities": PredictionField(PER_CANDIDATE, "that the actor deals in"),
     }
     value_unit = "probability of no deal-in"
-    digits = 3
     uses = frozenset({"baseline"})
     temperatures = ("temperature",)
     num_candidate_outputs = 1
