@@ -90,10 +90,10 @@ class ObjectiveConfig:
     reward: str | None = None
     """rank and grading with target round: weights of the reward predictor; default: objective.prior"""
     hidden_hands: float = 0.0
-    """all stages: weight of an auxiliary target, the other players' hidden tiles; needs shards of annotations made
-    with --hidden"""
+    """stages of the curriculum: weight of an auxiliary target, the other players' hidden tiles; needs shards of
+    annotations made with --hidden"""
     round_winner: float = 0.0
-    """all stages: weight of an auxiliary target, the winner of the round"""
+    """stages of the curriculum: weight of an auxiliary target, the winner of the round"""
 
     def __post_init__(self) -> None:
         require_each(self, "objective", None, "baseline")
@@ -240,7 +240,7 @@ class RunConfig:
     """epochs over the training split, if run.steps is not given; null: 1, in round_delta, rank and grading 1/50 (one
     decision per round), but at least 100,000 decisions"""
     seed: int = 0
-    """seed of initial weights, data order, augmentation and dropout"""
+    """seed of initial weights, data order and dropout"""
     accelerator: Literal["auto", "cpu", "gpu"] = "auto"
     """type of device"""
     devices: int | None = None
@@ -248,7 +248,8 @@ class RunConfig:
     machine, or one process on a CPU"""
     strategy: Literal["auto", "plain", "ddp", "zero1", "zero2", "zero3"] = "auto"
     """how the processes share the work: ddp, or DeepSpeed's ZeRO, which shards the optimiser states (zero1), also the
-    gradients (zero2), and the weights (zero3); auto is ddp if one GPU can hold all of them, else zero2, else zero3"""
+    gradients (zero2), and the weights (zero3); auto is plain for one process, ddp if one GPU can hold all of them, else
+    zero2, else zero3"""
     deepspeed: str | None = None
     """JSON file of DeepSpeed settings that override the defaults of zero1, zero2 or zero3"""
     precision: Literal["auto", "fp32", "tf32", "bf16"] = "auto"

@@ -79,7 +79,7 @@ class Columns(ObservationColumns):
     """[B], in self-play the action's log probability in the distribution it was sampled from; NaN without such one"""
     label: NDArray[np.float32] | None = None
     """[B, L], soft labels instead of the results, if there are any (`kanachan.data.loader.Labeller`); they count seats
-    from the actor, so exchanging seats or suits does not change them"""
+    from the actor"""
 
 
 def spans(first: NDArray[np.integer] | int, lengths: NDArray[np.integer]) -> NDArray[np.int64]:

@@ -9,6 +9,7 @@ import lightning as L
 from torch import Tensor
 
 from kanachan.models.card import read_card
+from kanachan.training.checkpointing import Schedule
 from kanachan.training.logged_module import PREFIX
 from kanachan.training.strategies import network_tensors
 
@@ -20,7 +21,7 @@ class BestCheckpoint(L.Callback):
     Args:
         write: writes a weights file, given its path, the tensors, the metrics of their validation and their step.
         patience: validations without a lower loss after which the run stops; None for never.
-        last_step: step at which the run ends otherwise.
+        schedule: its last step is where the run ends otherwise.
     """
 
     def __init__(
@@ -28,11 +29,11 @@ class BestCheckpoint(L.Callback):
         path: Path,
         write: Callable[[Path, Mapping[str, Tensor], dict[str, float], int], None],
         patience: int | None,
-        last_step: int,
+        schedule: Schedule,
     ) -> None:
         self.path = path
         self.patience = patience
-        self.last_step = last_step
+        self.schedule = schedule
         self._write = write
         self._unwritten: dict[str, Tensor] | None = None
         self.metrics: dict[str, float] = {}
@@ -46,13 +47,14 @@ class BestCheckpoint(L.Callback):
 
     def state_dict(self) -> dict[str, Any]:
         counts = {"fruitless": self._fruitless, "counted": self._counted}
-        return {"metrics": self.metrics, "step": self.step, "last": self.last_step, **counts}
+        return {"metrics": self.metrics, "step": self.step, "schedule": tuple(self.schedule), **counts}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         self.metrics, self.step = state_dict["metrics"], state_dict["step"]
         self._fruitless, self._counted = state_dict["fruitless"], state_dict.get("counted", -1)
-        if self.patience is not None and self._fruitless >= self.patience and state_dict["last"] != self.last_step:
-            self._fruitless = 0  # a run that has stopped early is trained further
+        is_same = tuple(state_dict.get("schedule", self.schedule)) == self.schedule
+        if self.patience is not None and self._fruitless >= self.patience and not is_same:
+            self._fruitless = 0  # a run that has stopped early is trained further, or cooled down
         if self.step is not None and not (self.path.is_file() and read_card(self.path)["steps"] == self.step):
             self.metrics, self.step = {}, None  # a better step after the checkpoint has replaced the weights
 
@@ -86,7 +88,7 @@ class BestCheckpoint(L.Callback):
         self._fruitless += not is_repeated
         if self.patience is not None and self._fruitless >= self.patience:
             trainer.should_stop = True
-            if trainer.is_global_zero and trainer.global_step < self.last_step:
+            if trainer.is_global_zero and trainer.global_step < self.schedule.last_step:
                 print(
                     f"step {trainer.global_step}: no lower validation loss in {self._fruitless} validations "
                     "(run.early_stopping): the run ends here",

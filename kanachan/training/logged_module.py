@@ -253,6 +253,7 @@ class LoggedModule(L.LightningModule):
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         self.samples = checkpoint["samples"]
+        self._logged_step = checkpoint["global_step"]  # a validation before on_train_start may end the run
         # Lightning counts the batches of one process; a step has fewer of them if there are more processes now
         progress = checkpoint["loops"]["fit_loop"]["epoch_loop.batch_progress"]
         for counts in (progress["total"], progress["current"]):

@@ -54,7 +54,10 @@ def world_of(run: RunConfig, num_gpus: int | None) -> World:
         return World(devices, 1)
     launcher, world = started
     if run.devices not in (None, world.devices):
-        raise ValueError(f"--run.devices {run.devices}: {launcher} has started {world.devices}; leave it out")
+        raise ValueError(
+            f"--run.devices {run.devices}: {launcher} has started {world.devices}; leave it out, or give --run.devices "
+            "null if it is in a file or of a run to resume"
+        )
     has_bound_gpu = launcher == "Slurm" and num_gpus == 1 and _has_gpu_for_each(world)
     if num_gpus is not None and num_gpus < world.devices and not has_bound_gpu:
         option = f"--nproc-per-node {num_gpus}" if launcher == "torchrun" else f"--ntasks-per-node={num_gpus}"

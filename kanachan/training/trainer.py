@@ -28,6 +28,7 @@ from kanachan.training import curriculum_stage
 from kanachan.training.batch_sizes import chosen_batch
 from kanachan.training.best_weights import BestCheckpoint
 from kanachan.training.checkpointing import (
+    LAST_NAME,
     UNCOOLED_NAME,
     CheckpointCallback,
     CheckpointFiles,
@@ -146,7 +147,7 @@ class _Run:
         loggers = self._loggers(mode) if self.is_zero else []
         writer = WeightsWriter(config, self.data, self.ancestry, self.learner.card)
         best_path, patience = self.out / CHECKPOINTS / BEST_NAME, config.run.early_stopping
-        best = BestCheckpoint(best_path, writer.write_best, patience, self.steps)
+        best = BestCheckpoint(best_path, writer.write_best, patience, self.schedule)
         trainer = self._trainer(strategy, loggers, self._callbacks(name, best))
         if self.steps >= _LEAST_STEPS_WITH_PEAK:
             stage.meter.peak = matrix_flops_per_second(strategy.root_device, self.devices.dtype)
@@ -161,7 +162,9 @@ class _Run:
             # on the nonzero status of another process, Lightning would kill the first one, which may still be sending
             return 130 if stopped.signal_name == "SIGINT" and self.is_zero else 0
         if self.is_zero:
-            _finish(trainer, stage, self.data, best, writer)
+            has_trained = trainer.global_step != self.first_step
+            last = self.out / CHECKPOINTS / LAST_NAME if has_trained or self.checkpoint is None else self.checkpoint
+            _finish(trainer, stage, self.data, best, writer, last)
         return 0
 
     def _callbacks(self, strategy: str, best: BestCheckpoint) -> list[L.Callback]:
@@ -292,9 +295,15 @@ def _fit(trainer: L.Trainer, stage: LoggedModule, data: DataSource, checkpoint: 
 
 
 def _finish(
-    trainer: L.Trainer, stage: LoggedModule, data: DataSource, best: BestCheckpoint, writer: WeightsWriter
+    trainer: L.Trainer,
+    stage: LoggedModule,
+    data: DataSource,
+    best: BestCheckpoint,
+    writer: WeightsWriter,
+    last: Path,
 ) -> None:
-    """Writes the weights file; prints its path and, if these are not the last weights, their metrics."""
+    """Writes the weights file, from the checkpoint `last` or of the best step; prints its path and, if these are not
+    the last weights, their metrics."""
     if data.num_validation_rows and best.latest[0] != trainer.global_step:
         # the run was killed just before its last validation
         trainer.validate(stage, datamodule=SourceData(data), verbose=False)
@@ -302,7 +311,7 @@ def _finish(
     metrics, best_step = best.latest[1], None
     if best.patience is not None and best.step is not None:
         metrics, best_step = best.metrics, best.step
-    lineage = writer.write_last(metrics, trainer.global_step, best_step)
+    lineage = writer.write_last(last, metrics, trainer.global_step, best_step)
     finish_wandb(trainer.loggers, lineage)
     if best_step not in (None, trainer.global_step):
         print(f"validation of the best weights, of step {best_step:,}: {metrics_text(metrics)}")

@@ -15,7 +15,8 @@ import lightning as L
 from lightning.pytorch.loggers import Logger, WandbLogger
 
 from kanachan.config import TrainConfig
-from kanachan.models.card import read_card
+from kanachan.models.card import read_card, weights_file
+from kanachan.models.reference import name_of
 from kanachan.models.weights import commit_of_program
 from kanachan.training.run_folder import settings_as_json
 
@@ -38,12 +39,13 @@ def wandb_mode(config: TrainConfig) -> str:
 
 
 def wandb_group(config: TrainConfig, previous: str | None) -> str:
-    """Returns the wandb group of a run: the setting, else the group of the run that made the weights `previous`, else
-    the run's own folder. So all runs of a curriculum share one group, which is named after the folder of the first
-    stage."""
+    """Returns the wandb group of a run: the setting, else the group of the run that made the weights `previous`, unless
+    these are of the package, else the run's own folder. So all runs of a curriculum share one group, which is named
+    after the folder of the first stage."""
     if config.run.group is not None:
         return config.run.group
-    settings = {} if previous is None else read_card(previous).get("config") or {}
+    is_shipped = previous is not None and name_of(weights_file(previous)) is not None
+    settings = {} if previous is None or is_shipped else read_card(previous).get("config") or {}
     return settings.get("run", {}).get("group") or _name_of_folder(Path(config.run.out))
 
 

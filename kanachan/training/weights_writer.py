@@ -19,7 +19,7 @@ from kanachan.models.weights import (
 )
 from kanachan.objectives.stages import REWARD
 from kanachan.training.ancestry import Ancestry
-from kanachan.training.checkpointing import LAST_NAME, read_checkpoint
+from kanachan.training.checkpointing import read_checkpoint
 from kanachan.training.data_source import DataSource
 from kanachan.training.ema import averaged
 from kanachan.training.run_folder import BEST_NAME, CHECKPOINTS, settings_as_json
@@ -40,11 +40,13 @@ class WeightsWriter:
     def write_best(self, path: Path, tensors: Mapping[str, Tensor], metrics: dict[str, float], step: int) -> None:
         write_weights(path, tensors, self._card(metrics, step))
 
-    def write_last(self, metrics: dict[str, float], last_step: int, best_step: int | None) -> list[dict[str, Any]]:
-        """Writes the weights file, from the last checkpoint or the best step, and the card next to it; returns the
-        lineage, with this stage last."""
+    def write_last(
+        self, path: Path, metrics: dict[str, float], last_step: int, best_step: int | None
+    ) -> list[dict[str, Any]]:
+        """Writes the weights file, from the checkpoint `path` of the last step or from the best step, and the card next
+        to it; returns the lineage, with this stage last."""
         if best_step is None:
-            checkpoint = read_checkpoint(self.out / CHECKPOINTS / LAST_NAME)
+            checkpoint = read_checkpoint(path)
             tensors = averaged(tensors_of_network(checkpoint["state_dict"]), checkpoint)
         else:
             tensors = read_weights(self.out / CHECKPOINTS / BEST_NAME).tensors

@@ -131,9 +131,34 @@ def test_a_run_that_has_stopped_early_says_so_and_can_be_trained_further(
     assert run("rank", shards, tmp_path / "whole", *still, "--run.early_stopping", "4") == 0
     assert train.main(["--resume", str(out), "--run.early_stopping", "4"]) == 0
     assert [row["step"] for row in rows_of(out)] == [row["step"] for row in rows_of(tmp_path / "whole")]
-    stopped = len(rows_of(out))
-    assert train.main(["--resume", str(out), "--run.steps", "200"]) == 0
-    assert stopped < len(rows_of(out))
+    stopped = rows_of(out)
+    assert train.main(["--resume", str(out), "--optim.cooldown", "2", "--run.steps", "100"]) == 0
+    assert len(stopped) < len(rows_of(out))
+
+
+def test_a_run_that_stopped_early_and_was_killed_before_it_wrote_its_weights_writes_them_when_resumed(
+    shards: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "run"
+    still = ("--optim.learning_rate", "1e-12", "--run.validation_interval", "32", "--run.steps", "100")
+    assert run("rank", shards, out, *still, "--run.early_stopping", "2") == 0
+    rows, weights = rows_of(out), (out / "weights.safetensors").read_bytes()
+    (out / "weights.safetensors").unlink()
+    assert train.main(["--resume", str(out)]) == 0
+    assert (out / "weights.safetensors").read_bytes() == weights
+    assert [row["step"] for row in rows_of(out)] == [row["step"] for row in rows]
+
+
+def test_a_cooled_run_can_end_where_its_cooldown_began_with_the_weights_of_that_step(
+    shards: Path, tmp_path: Path
+) -> None:
+    whole, cooled = tmp_path / "whole", tmp_path / "cooled"
+    assert run("imitation", shards, whole, "--optim.cooldown", "0", "--run.steps", "4") == 0
+    assert run("imitation", shards, cooled, "--optim.cooldown", "0.5", "--run.steps", "8") == 0
+    assert train.main(["--resume", str(cooled), "--optim.cooldown", "0", "--run.steps", "4"]) == 0
+    expected, found = read_weights(whole), read_weights(cooled)
+    assert found.card["steps"] == 4 and found.card["metrics"] == expected.card["metrics"]
+    assert all(torch.equal(tensor, found.tensors[name]) for name, tensor in expected.tensors.items())
 
 
 def test_a_prior_may_move_while_a_run_is_interrupted_but_not_change(

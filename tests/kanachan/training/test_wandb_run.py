@@ -110,6 +110,8 @@ def test_runs_of_a_curriculum_share_the_group_of_the_first(
         write_weights(init, {}, {**read_card(written(tmp_path)), "config": {"run": previous}})
     config = config_of(tmp_path / "runs" / "rank", group=given)
     assert wandb_group(config, None if init is None else str(init)) == group
+    if given is None:
+        assert wandb_group(config, "reference") == "runs/rank"  # not that of the run that made the package's weights
 
 
 @pytest.mark.parametrize(("setting", "mode"), [("auto", "disabled"), ("online", "online")])
