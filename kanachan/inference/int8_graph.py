@@ -1,9 +1,9 @@
 """The encoder and the decoder of a network as an ONNX graph with int8 matrices, for ONNX Runtime on CPUs.
 
 The events of a round are computed once, as in `kanachan.models.kv_cache`: the graph takes cached keys and values of
-earlier events, and returns keys and values of new events. Matrices are int8 with a scale for each column; their inputs
-are uint8, with a scale and a zero point that are constants of the graph. The rounding of a row therefore does not
-depend on the other rows of its batch, as it would if scales were computed from the batch.
+earlier events, and returns keys and values of new events. Matrices are int8, of which 7 bits are used, with a scale for
+each column; their inputs are uint8, with a scale and a zero point that are constants of the graph. The rounding of a
+row therefore does not depend on the other rows of its batch, as it would if scales were computed from the batch.
 
 Shapes: as in `kanachan.models.kv_cache`, L cached pairs of keys and values, one per layer, W width of a head, C blocks
 of cached events, R all blocks of the cache, J columns of a matrix.
@@ -28,6 +28,8 @@ Ranges = Mapping[nn.Module, tuple[float, float]]
 """the smallest and the largest input of each linear layer"""
 
 _OPSET, _IR_VERSION = 20, 9
+_LARGEST = 63
+"""the largest integer of a matrix: CPUs without VNNI add two products in 16 bits, which 2 x 127 x 255 does not fit"""
 _MICROSOFT = "com.microsoft"  # the domain of ONNX Runtime's own operators
 _FLOAT, _INT32, _INT64 = TensorProto.FLOAT, TensorProto.INT32, TensorProto.INT64
 _INPUTS = {
@@ -90,7 +92,7 @@ class _Graph:
             product = self.node("MatMul", hidden, self.constant(weight_JK.T))
             return self.node("Add", product, *bias) if bias else product
         quantized, scale, zero = self._quantize(hidden, self._ranges[module])
-        scale_J = (weight_JK.abs().amax(dim=1) / 127).clamp(min=1e-12)
+        scale_J = (weight_JK.abs().amax(dim=1) / _LARGEST).clamp(min=1e-12)
         weight = self.constant((weight_JK.T / scale_J).round().to(torch.int8).numpy())
         scales = scale, self.constant(scale_J), zero
         return self.node("MatMulIntegerToFloat", quantized, weight, *scales, "", *bias, domain=_MICROSOFT)
