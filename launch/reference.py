@@ -51,14 +51,11 @@ def reference_card(
     card["objective"] = {**card["objective"], "teacher": card["config"]["objective"]["teacher"]}
     card |= {"precision": "fp16", "licence": LICENCE, "evaluation": evaluation, "arena": list(arena)}
     # the card of an ancestor that is itself a reference model has its own ancestors too
-    card["training"] = []
-    for step in (step for run in runs for step in run.card.get("training", [_training(run)])):
-        if step not in card["training"]:
-            card["training"].append(step)
-    # its commands may repeat one of an earlier run, such as a calibration
-    own = weights.card.get("commands", _commands(weights))
-    earlier = dict.fromkeys(command for run in runs[:-1] for command in run.card.get("commands", _commands(run)))
-    card["commands"] = [*(command for command in earlier if command not in own), *own]
+    known = max((number for number, run in enumerate(runs) if "training" in run.card), default=None)
+    later = runs if known is None else runs[known + 1 :]
+    before = {} if known is None else runs[known].card
+    card["training"] = [*before.get("training", []), *map(_training, later)]
+    card["commands"] = [*before.get("commands", []), *(command for run in later for command in _commands(run))]
     return card
 
 

@@ -10,8 +10,8 @@ CHECKOUT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 VENV=${KANACHAN_VENV:-$CHECKOUT/.venv}
 [[ $VENV == /* ]] || VENV=$PWD/$VENV
 
-# usage: prints the usage comment of the running script.
-usage() { sed -n '/^#   /s/^#   //p' "$0"; }
+# usage: prints the comment at the top of the running script.
+usage() { sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0"; }
 
 say() { printf '\n== %s\n' "$*" >&2; }
 

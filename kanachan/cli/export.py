@@ -2,6 +2,7 @@
 
 import argparse
 import shutil
+import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -123,6 +124,7 @@ def _to_onnx(policy: "Policy", folder: Path) -> None:
     from kanachan.inference.onnx_export import export_onnx
     from kanachan.inference.simulated_decisions import simulated_decisions
 
+    print(f"{folder}: converting to ONNX, which takes a minute or two", file=sys.stderr, flush=True)
     columns = simulated_decisions(policy.vocabulary, seed=1)
     for path, difference in export_onnx(policy, folder, columns).items():
         print(f"{path}: equals the network on {len(columns):,} decisions, within {difference:.1e}")

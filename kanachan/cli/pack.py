@@ -89,5 +89,7 @@ def _run(arguments: argparse.Namespace) -> int:
     # Heavy imports come only now, after the arguments have been found valid.
     from kanachan.data.pack import pack
 
-    pack(sources, folder, packing, keeps_splits=arguments.keep_splits, force=arguments.force).report(PROGRAM, folder)
+    tally = pack(sources, folder, packing, keeps_splits=arguments.keep_splits, force=arguments.force)
+    wanted = tuple(float(bool(files)) for files in named.values()) if any(named.values()) else packing.fractions
+    tally.report(PROGRAM, folder, wanted)
     return 0

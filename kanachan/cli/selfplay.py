@@ -175,5 +175,5 @@ def _play(stream: "GameStream[PlayedGame]", games: "PlayedGames") -> int:
         print(f"{PROGRAM}: warning: left out: {text}", file=sys.stderr)
     if len(games.failures) > _MOST_SHOWN:
         print(f"{PROGRAM}: warning: {len(games.failures):,} games were left out in all", file=sys.stderr)
-    games.publish().report(PROGRAM, games.folder)
+    games.publish().report(PROGRAM, games.folder, games.packing.fractions)
     return 0

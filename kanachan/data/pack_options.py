@@ -43,9 +43,11 @@ class Tally:
     differing: int = 0
     """games of which several folders have different rounds; the first folder's are kept"""
 
-    def report(self, program: str, folder: Path) -> None:
-        """Prints a table, and warnings to standard error."""
-        for split in SPLITS:
+    def report(self, program: str, folder: Path, fractions: tuple[float, ...]) -> None:
+        """Prints a table, and warnings to standard error. `fractions`: of the games, wanted in each split."""
+        for split, wanted in zip(SPLITS, fractions, strict=True):
+            if not wanted:
+                continue
             if not self.rows[split]:
                 print(f"{program}: warning: the {split} split is empty{_MORE_HELD_OUT}", file=sys.stderr)
             elif split != SPLITS[0] and self.games[split] < _FEW_GAMES:

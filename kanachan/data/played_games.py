@@ -47,7 +47,7 @@ class PlayedGames:
         vocabulary: Vocabulary,
     ) -> None:
         self.folder, self.num_games = folder, num_games
-        self._packing, self._vocabulary, self._description = packing, vocabulary, description
+        self.packing, self._vocabulary, self._description = packing, vocabulary, description
         self._settings = {
             **settings,
             "vocabulary": vocabulary.name,
@@ -75,7 +75,7 @@ class PlayedGames:
         self._output = ShardOutput(
             self.folder,
             _JOURNAL,
-            self._packing,
+            self.packing,
             [self._description],
             self._vocabulary,
             optional=OPTIONAL,

@@ -115,7 +115,7 @@ class ShardOutput(Output):
         self._tally = self.publish_shards(saved, {"by": self._by} if self._by else {})
 
     def report(self) -> None:
-        self._tally.report("kanachan-annotate", self._folder)
+        self._tally.report("kanachan-annotate", self._folder, self._packing.fractions)
 
     def publish_shards(self, saved: dict[str, Any], more: dict[str, Any]) -> Tally:
         """Publishes the saved games; `more` belongs to the description of the data's origin."""

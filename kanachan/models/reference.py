@@ -1,7 +1,7 @@
 """The names of the weights that come with the package. `reference` is imitation, `reference/STAGE` any stage,
-`reference/mini` and `reference/micro` are smaller imitation networks, and `reference/suphx` learned only from the
-programs Suphx and LuckyJ. `reference/3p` and `reference/3p/STAGE` are for three players. `hf:ORG/NAME` are weights on
-the Hugging Face Hub, where kanachan-export pushes them.
+`reference/mini` and `reference/micro` are smaller imitation networks, and `reference/suphx` is fine-tuned only on
+decisions of the programs Suphx and LuckyJ. `reference/3p` and `reference/3p/STAGE` are for three players. `hf:ORG/NAME`
+are weights on the Hugging Face Hub, where kanachan-export pushes them.
 
 The files are in `kanachan/reference` and, for three players, in its folder `3p`; each is named after its stage or size.
 `huggingface_hub` caches downloads and finds the token (`hf auth login`, or HF_TOKEN). This module imports nothing

@@ -61,7 +61,8 @@ _USAGE = (
 )
 _DESCRIPTION = """Trains one stage of the curriculum: {stages} or {last}; or stage reward, the
 reward predictor, which learns only from rounds; or stage policy, a policy that learns from its own games. A setting
-that is not given here is read from --config files, else from configs/<stage>.yaml, else from the defaults below."""
+that is not given here is read from --config files, else from configs/<stage>.yaml, else from
+the defaults below (with --stage STAGE before --help, those of the stage)."""
 _CONFIG_HELP = "YAML file that overrides the stage's defaults; may be repeated"
 _RESUME_HELP = (
     "folder of a run to resume with its own settings; auto: resume the run in --output, if there is one (give all "
@@ -210,7 +211,7 @@ def _config(values: Layer) -> TrainConfig:
 
 
 def _requested(given: _Given) -> Request:
-    saved_file = _saved_file(given.resume)
+    saved_file, notes = _saved_file(given.resume), list[str]()
     _read_defaults(given, saved_file)
     _require_stage_and_data(given)
     config = _parsed(given)
@@ -219,8 +220,12 @@ def _requested(given: _Given) -> Request:
     else:  # replace defaults of the stage that the data does not allow
         if not given.has("run.early_stopping"):
             config = without_needless_stopping(config)
-        if not given.has("objective.target"):
-            config = with_possible_target(config)
+        if not given.has("objective.target") and (possible := with_possible_target(config)) != config:
+            config = possible
+            notes.append(
+                f"{config.data.path} has no rounds, so stage {config.stage} learns outcomes of games instead of rounds "
+                "(objective.target=game): kanachan-annotate RECORDS --pack SHARDS makes shards with rounds"
+            )
     out = Path(config.run.out)
     if holds_run(out):
         if given.resume is None:
@@ -229,7 +234,7 @@ def _requested(given: _Given) -> Request:
     require_init(config)
     require_other_networks(config)
     require_policy(config)
-    return Request(config, resume=False, warnings=tuple(warnings_of(config, given.files)))
+    return Request(config, resume=False, warnings=(*notes, *warnings_of(config, given.files)))
 
 
 def _saved_file(resume: str | None) -> Path | None:

@@ -3,6 +3,7 @@
 import json
 import runpy
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -73,14 +74,15 @@ def test_a_reference_model_that_was_trained_further_keeps_its_earlier_training_i
     shards: Path, evaluated: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     weights, evaluation = evaluated
-    first, second = tmp_path / "first.safetensors", tmp_path / "second.safetensors"
-    assert made(monkeypatch, weights, "--evaluation", evaluation, "-o", first) == 0
-    assert run("imitation", shards, tmp_path / "more", "--run.steps", "3", "--init", str(first)) == 0
-    measured = ("--evaluation", evaluation, "--ancestors", first)
-    assert made(monkeypatch, tmp_path / "more", *measured, "-o", second) == 0
-    card = read_weights(second).card
-    assert [step["steps"] for step in card["training"]] == [5, 3]
-    assert sum(command.startswith("kanachan-train") for command in card["commands"]) == 2
+    paths = [tmp_path / f"{number}.safetensors" for number in range(3)]
+    assert made(monkeypatch, weights, "--evaluation", evaluation, "-o", paths[0]) == 0
+    for number, (before, after) in enumerate(pairwise(paths)):  # the second time with the same settings
+        more = tmp_path / str(number) / "more"
+        assert run("imitation", shards, more, "--run.steps", "3", "--init", str(before)) == 0
+        assert made(monkeypatch, more, "--evaluation", evaluation, "--ancestors", before, "-o", after) == 0
+    card = read_weights(paths[2]).card
+    assert [step["steps"] for step in card["training"]] == [5, 3, 3]
+    assert sum(command.startswith("kanachan-train") for command in card["commands"]) == 3
 
 
 @pytest.mark.parametrize("name", [name for name, path in shipped_weights().items() if path.stem != REWARD])

@@ -90,6 +90,7 @@ def test_lines_made_from_shards_keep_the_keys_of_their_games(
 ) -> None:
     weights = having_learned(tmp_path / "weights", GAME_X[:2])
     assert pack([str(lines), "-o", str(tmp_path / "packed"), "--fractions", "0,0,1"]) == 0
+    assert "split is empty" not in capsys.readouterr().err  # as was asked for
     assert pack(["--unpack", str(tmp_path / "packed"), "-o", str(tmp_path / "again.txt")]) == 0
     assert evaluate([weights, str(tmp_path / "again.txt"), "--bootstrap", "10"]) == 0
     assert f"recorded games that it has learned from: 2 of {len(GAME_X)}\n" in capsys.readouterr().out

@@ -10,6 +10,8 @@ from kanachan.training.command_line import Request, requested
 from kanachan.training.run_folder import save_config
 from tests.support.tiny_weights import written
 
+TARGET = ["--objective.target", "game"]
+
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
@@ -45,6 +47,7 @@ def test_a_decision_is_credited_with_its_round_if_the_data_has_rounds(data: Path
     assert asked(data, "rank").config.objective.target == "game", "those of the validation are missing"
     (data / "rounds" / "validation-00000.arrow").touch()
     assert asked(data, "rank").config.objective.target == "round"
+    assert not any("has no rounds" in text for text in asked(data, "rank").warnings)
     assert asked(data, "rank", "--objective.prior", "null").config.objective.target == "game"
     assert asked(data, "rank", "--objective.target", "game").config.objective.target == "game"
 
@@ -58,8 +61,13 @@ def test_the_sizes_of_init_are_taken_unless_they_are_given(data: Path, tmp_path:
 @pytest.mark.parametrize(
     ("stage", "arguments", "words"),
     [
-        ("rank", [], "rank without --init starts with a new encoder"),
-        ("rank", ["--init", "{grading}"], "is of grading, which comes after rank"),
+        ("rank", TARGET, "rank without --init starts with a new encoder"),
+        (
+            "rank",
+            ["--init", "{round_delta}"],
+            "has no rounds, so stage rank learns outcomes of games",
+        ),
+        ("rank", [*TARGET, "--init", "{grading}"], "is of grading, which comes after rank"),
         ("imitation", ["--init", "{deep}", "--model.layers", "2"], "of which the network begins with 2 (model.layers)"),
         (
             "round_delta",
@@ -74,7 +82,7 @@ def test_a_probable_mistake_gives_a_warning(
 ) -> None:
     save_config(asked(data, "imitation").config, tmp_path / "config.yaml")
     paths = {"config": str(tmp_path / "config.yaml"), "deep": str(written(tmp_path / "deep", layers=3))}
-    paths |= {name: str(written(tmp_path / name, name)) for name in ("imitation", "grading")}
+    paths |= {name: str(written(tmp_path / name, name)) for name in ("imitation", "round_delta", "grading")}
     if "validation" in words:
         (data / "validation-00000.arrow").unlink()
     (warning,) = asked(data, stage, *(argument.format(**paths) for argument in arguments)).warnings
