@@ -50,13 +50,18 @@ def reference_card(
         card["calibration"] = {**card["calibration"], "shards": Path(card["calibration"]["shards"]).name}
     card["objective"] = {**card["objective"], "teacher": card["config"]["objective"]["teacher"]}
     card |= {"precision": "fp16", "licence": LICENCE, "evaluation": evaluation, "arena": list(arena)}
-    # the card of an ancestor that is itself a reference model has its own ancestors too
-    known = max((number for number, run in enumerate(runs) if "training" in run.card), default=None)
-    later = runs if known is None else runs[known + 1 :]
-    before = {} if known is None else runs[known].card
-    card["training"] = [*before.get("training", []), *map(_training, later)]
-    card["commands"] = [*before.get("commands", []), *(command for run in later for command in _commands(run))]
-    return card
+    training: list[dict[str, Any]] = []
+    commands: list[str] = []
+    for run in runs:
+        if "training" in run.card:  # a reference model, which has its own ancestors too
+            training = [step for step in training if step not in run.card["training"]] + run.card["training"]
+            commands = [each for each in commands if each not in run.card["commands"]] + run.card["commands"]
+        else:
+            training.append(_training(run))
+            commands += [
+                each for each in _commands(run) if each not in commands or not each.startswith("kanachan-pack")
+            ]
+    return card | {"training": training, "commands": commands}
 
 
 def measured(path: Path, stage: str) -> dict[str, Any]:

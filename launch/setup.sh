@@ -11,7 +11,7 @@ VENV=${KANACHAN_VENV:-$CHECKOUT/.venv}
 [[ $VENV == /* ]] || VENV=$PWD/$VENV
 
 # usage: prints the comment at the top of the running script.
-usage() { sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0"; }
+usage() { sed -n '2,/^[^#]/{s/^# //p;s/^#$//p;}' "$0"; }
 
 say() { printf '\n== %s\n' "$*" >&2; }
 

@@ -186,7 +186,7 @@ def reading_text(path: str) -> Iterator[IO[str]]:
     with open(path, "rb") as raw:
         binary = _decoded(raw, compression_of(raw.peek(_LONGEST_MAGIC)), _CHUNK)
         try:
-            with io.TextIOWrapper(binary, encoding="utf-8", newline="\n") as text:
+            with io.TextIOWrapper(binary, encoding="utf-8-sig", newline="\n") as text:
                 yield text
         except (*DECOMPRESSION_ERRORS, UnicodeDecodeError) as error:
             raise ValueError(f"{path}: damaged or cut off: {error}") from None

@@ -106,8 +106,8 @@ def calibrated_card(
     card: dict[str, Any], data: Mapping[str, CalibrationData], replicates: int, **about: Any
 ) -> dict[str, Any]:
     """Returns the card with the fitted temperatures and, under `calibration`, the metrics without and with them (under
-    `summary` for the summary), but without earlier metrics of an evaluation. `about`: further entries of `calibration`
-    about the source of the decisions."""
+    `summary` for the summary), but without an evaluation at former temperatures. `about`: further entries of
+    `calibration` about the source of the decisions."""
     temperatures = {name: fitted_temperature(part.logit_BA, part.target_B) for name, part in data.items()}
     metrics = {
         name: {
@@ -121,6 +121,5 @@ def calibrated_card(
     calibration |= metrics["temperature"]
     if "summary_temperature" in metrics:
         calibration["summary"] = metrics["summary_temperature"]
-    # metrics of weights of the package are of the former temperatures
     kept = {key: value for key, value in card.items() if key != "evaluation"}
     return {**kept, **temperatures, "calibration": calibration}

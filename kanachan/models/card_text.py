@@ -14,7 +14,10 @@ def card_sections(card: Mapping[str, Any]) -> dict[str, list[str]]:
         title = f"Metrics ({evaluation['split']} split: {evaluation['games']} games, {evaluation[unit]:,} {unit})"
         sections[title] = metric_lines(evaluation)
     elif card.get("metrics"):
-        sections["Metrics (validation split)"] = [f"{name} {value:.4f}" for name, value in card["metrics"].items()]
+        when = ", before the calibration" if "calibration" in card else ""
+        sections[f"Metrics (validation split{when})"] = [
+            f"{name} {value:.4f}" for name, value in card["metrics"].items()
+        ]
     if "temperature" in card:
         fitted = card.get("calibration", {})
         source = f", fitted to {fitted['games']} games of the {fitted['split']} split" if fitted else ""

@@ -52,8 +52,10 @@ class BestCheckpoint(L.Callback):
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         self.metrics, self.step = state_dict["metrics"], state_dict["step"]
         self._fruitless, self._counted = state_dict["fruitless"], state_dict.get("counted", -1)
-        is_same = tuple(state_dict.get("schedule", self.schedule)) == self.schedule
-        if self.patience is not None and self._fruitless >= self.patience and not is_same:
+        was = state_dict.get(
+            "schedule", (self.schedule.cooldown_start, state_dict.get("last"))
+        )  # earlier ones have "last"
+        if self.patience is not None and self._fruitless >= self.patience and tuple(was) != self.schedule:
             self._fruitless = 0  # a run that has stopped early is trained further, or cooled down
         if self.step is not None and not (self.path.is_file() and read_card(self.path)["steps"] == self.step):
             self.metrics, self.step = {}, None  # a better step after the checkpoint has replaced the weights

@@ -223,8 +223,8 @@ def _requested(given: _Given) -> Request:
         if not given.has("objective.target") and (possible := with_possible_target(config)) != config:
             config = possible
             notes.append(
-                f"{config.data.path} has no rounds, so stage {config.stage} learns outcomes of games instead of rounds "
-                "(objective.target=game): kanachan-annotate RECORDS --pack SHARDS makes shards with rounds"
+                f"{config.data.path} lacks rounds of a split, so stage {config.stage} learns outcomes of games instead "
+                "of rounds (objective.target=game): kanachan-annotate RECORDS --pack SHARDS makes shards with rounds"
             )
     out = Path(config.run.out)
     if holds_run(out):

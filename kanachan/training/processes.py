@@ -56,7 +56,7 @@ def world_of(run: RunConfig, num_gpus: int | None) -> World:
     if run.devices not in (None, world.devices):
         raise ValueError(
             f"--run.devices {run.devices}: {launcher} has started {world.devices}; leave it out, or give --run.devices "
-            "null if it is in a file or of a run to resume"
+            "null if a file or the resumed run sets it"
         )
     has_bound_gpu = launcher == "Slurm" and num_gpus == 1 and _has_gpu_for_each(world)
     if num_gpus is not None and num_gpus < world.devices and not has_bound_gpu:

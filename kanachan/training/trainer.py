@@ -265,7 +265,8 @@ class _Run:
                 flush=True,
             )
         if self.devices.use_bf16 and not multiplies_bf16(self.devices.is_gpu):
-            print("warning: no bf16 units here; --run.precision fp32 would be many times as fast", flush=True)
+            new = "" if self.checkpoint is None else "a new run with "
+            print(f"warning: no bf16 units here; {new}--run.precision fp32 is much faster on a CPU", flush=True)
         if config.run.compile:
             print("compiling the network: the first step, and the first validation, take a minute or more", flush=True)
 

@@ -81,7 +81,9 @@ def _panels() -> Iterator[tuple[str, str | None, str]]:
 
 def _name(network: dict[str, Any], others: list[dict[str, Any]]) -> str:
     """Returns the previous stage, or the path if the previous stage does not distinguish the networks."""
-    lineage = [step["stage"] for step in network.get("lineage") or []]
+    if "lineage" not in network:  # probabilities from a file
+        return str(network["path"])
+    lineage = [step["stage"] for step in network["lineage"] or []]
     names = [(other.get("lineage") or [{"stage": ""}])[-1]["stage"] for other in others]
     if len(set(names)) < len(names):
         return str(network["path"])

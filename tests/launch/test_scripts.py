@@ -41,6 +41,16 @@ def test_a_script_can_be_run_and_stops_at_the_first_error(script: Path) -> None:
     assert run(f"bash -n {script}", ROOT).returncode == 0
 
 
+WITH_HELP = [path for path in SCRIPTS if "usage" in path.read_text()]
+
+
+@pytest.mark.parametrize("script", WITH_HELP, ids=lambda path: path.name)
+def test_help_says_what_a_script_does_before_its_options(script: Path) -> None:
+    shown = run(f"{script} --help", ROOT).stdout.splitlines()
+    assert f"# {shown[0]}" == script.read_text().splitlines()[1]
+    assert not any(line.startswith(("SBATCH", "#", "!")) for line in shown)
+
+
 @pytest.mark.parametrize(
     "requirement", [*PROJECT["dependencies"], *chain(*PROJECT["optional-dependencies"].values())], ids=lambda text: text
 )

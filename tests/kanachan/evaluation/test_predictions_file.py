@@ -62,9 +62,12 @@ def test_lines_and_shards_of_the_same_decisions_give_the_same_metrics(weights: s
 
 
 def test_a_byte_order_mark_is_not_part_of_the_first_game(weights: str, lines: str, tmp_path: Path) -> None:
-    marked, out = tmp_path / "marked.txt", tmp_path / "out.json"
-    marked.write_bytes(b"\xef\xbb\xbf" + Path(lines).read_bytes())
-    assert evaluate.main([weights, str(marked), "--json", str(out), *DRAWS]) == 0
+    marked, predictions, out = (tmp_path / name for name in ("marked.txt", "predictions.txt", "out.json"))
+    assert predict.main([weights, lines, "-o", str(predictions)]) == 0
+    for path, source in ((marked, Path(lines)), (predictions, predictions)):
+        path.write_bytes(b"\xef\xbb\xbf" + source.read_bytes())
+    given = ["--predictions", str(predictions), "--json", str(out), *DRAWS]
+    assert evaluate.main([weights, str(marked), *given]) == 0
     assert json.loads(out.read_text())["games"] == len({annotation.game for annotation in ANNOTATIONS})
 
 

@@ -47,7 +47,7 @@ def test_a_decision_is_credited_with_its_round_if_the_data_has_rounds(data: Path
     assert asked(data, "rank").config.objective.target == "game", "those of the validation are missing"
     (data / "rounds" / "validation-00000.arrow").touch()
     assert asked(data, "rank").config.objective.target == "round"
-    assert not any("has no rounds" in text for text in asked(data, "rank").warnings)
+    assert not any("lacks rounds" in text for text in asked(data, "rank").warnings)
     assert asked(data, "rank", "--objective.prior", "null").config.objective.target == "game"
     assert asked(data, "rank", "--objective.target", "game").config.objective.target == "game"
 
@@ -65,7 +65,7 @@ def test_the_sizes_of_init_are_taken_unless_they_are_given(data: Path, tmp_path:
         (
             "rank",
             ["--init", "{round_delta}"],
-            "has no rounds, so stage rank learns outcomes of games",
+            "lacks rounds of a split, so stage rank learns outcomes",
         ),
         ("rank", [*TARGET, "--init", "{grading}"], "is of grading, which comes after rank"),
         ("imitation", ["--init", "{deep}", "--model.layers", "2"], "of which the network begins with 2 (model.layers)"),
