@@ -42,23 +42,24 @@ class BestCheckpoint(L.Callback):
         self.latest: tuple[int, dict[str, float]] = (-1, {})
         """step and metrics of the latest validation of this process"""
         self._fruitless = 0
+        self._has_new_schedule = False
         self._counted = -1
         """step of the latest validation; a resumed run may repeat it"""
 
     def state_dict(self) -> dict[str, Any]:
         counts = {"fruitless": self._fruitless, "counted": self._counted}
-        return {"metrics": self.metrics, "step": self.step, "schedule": tuple(self.schedule), **counts}
+        return {"metrics": self.metrics, "step": self.step, **counts}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         self.metrics, self.step = state_dict["metrics"], state_dict["step"]
         self._fruitless, self._counted = state_dict["fruitless"], state_dict.get("counted", -1)
-        was = state_dict.get(
-            "schedule", (self.schedule.cooldown_start, state_dict.get("last"))
-        )  # earlier ones have "last"
-        if self.patience is not None and self._fruitless >= self.patience and tuple(was) != self.schedule:
+        if self.patience is not None and self._fruitless >= self.patience and self._has_new_schedule:
             self._fruitless = 0  # a run that has stopped early is trained further, or cooled down
         if self.step is not None and not (self.path.is_file() and read_card(self.path)["steps"] == self.step):
             self.metrics, self.step = {}, None  # a better step after the checkpoint has replaced the weights
+
+    def on_load_checkpoint(self, trainer: L.Trainer, pl_module: L.LightningModule, checkpoint: dict[str, Any]) -> None:
+        self._has_new_schedule = Schedule(*checkpoint["schedule"]) != self.schedule  # before load_state_dict
 
     def on_save_checkpoint(self, trainer: L.Trainer, pl_module: L.LightningModule, checkpoint: dict[str, Any]) -> None:
         self.write()

@@ -162,8 +162,9 @@ class _Run:
             # on the nonzero status of another process, Lightning would kill the first one, which may still be sending
             return 130 if stopped.signal_name == "SIGINT" and self.is_zero else 0
         if self.is_zero:
-            has_trained = trainer.global_step != self.first_step
-            last = self.out / CHECKPOINTS / LAST_NAME if has_trained or self.checkpoint is None else self.checkpoint
+            last = self.out / CHECKPOINTS / LAST_NAME
+            if self.checkpoint is not None and trainer.global_step == self.first_step:
+                last = self.checkpoint  # perhaps the one before the cool-down, if the run now ends there
             _finish(trainer, stage, self.data, best, writer, last)
         return 0
 

@@ -44,8 +44,9 @@ def wandb_group(config: TrainConfig, previous: str | None) -> str:
     after the folder of the first stage."""
     if config.run.group is not None:
         return config.run.group
-    is_shipped = previous is not None and name_of(weights_file(previous)) is not None
-    settings = {} if previous is None or is_shipped else read_card(previous).get("config") or {}
+    if previous is None or name_of(weights_file(previous)) is not None:
+        return _name_of_folder(Path(config.run.out))
+    settings = read_card(previous).get("config") or {}
     return settings.get("run", {}).get("group") or _name_of_folder(Path(config.run.out))
 
 

@@ -19,8 +19,7 @@ from kanachan.config import RunConfig, StageName
 from kanachan.models.learned_games import GAMES_KEY
 from kanachan.models.weights import lineage_of, read_weights
 from kanachan.objectives.stages import STAGES
-from kanachan.training.best_weights import BestCheckpoint
-from kanachan.training.checkpointing import Schedule, read_checkpoint
+from kanachan.training.checkpointing import read_checkpoint
 from kanachan.training.command_line import saved_config
 from kanachan.training.devices import devices_of
 from tests.support.processes import contents
@@ -134,16 +133,9 @@ def test_a_run_that_has_stopped_early_says_so_and_can_be_trained_further(
     assert [row["step"] for row in rows_of(out)] == [row["step"] for row in rows_of(tmp_path / "whole")]
     stopped = rows_of(out)
     assert train.main(["--resume", str(out), "--optim.cooldown", "2", "--run.steps", "100"]) == 0
-    assert len(stopped) < len(rows_of(out))
-
-
-@pytest.mark.parametrize(("last", "counted"), [(100, 2), (200, 0)], ids=["resumed", "trained further"])
-def test_checkpoints_without_the_schedule_know_whether_a_run_is_trained_further(
-    last: int, counted: int, tmp_path: Path
-) -> None:
-    best = BestCheckpoint(tmp_path / "best", lambda *_: None, patience=2, schedule=Schedule(80, last))
-    best.load_state_dict({"metrics": {}, "step": None, "last": 100, "fruitless": 2})
-    assert best.state_dict()["fruitless"] == counted
+    cooled = rows_of(out)
+    assert train.main(["--resume", str(out), "--run.steps", "200"]) == 0
+    assert len(stopped) < len(cooled) < len(rows_of(out))
 
 
 def test_a_run_that_stopped_early_and_was_killed_before_it_wrote_its_weights_writes_them_when_resumed(
