@@ -68,7 +68,7 @@ def measured(path: Path, stage: str) -> dict[str, Any]:
     """Reads the metrics of the only network of the stage from a file of kanachan-evaluate. Raises ValueError if the
     file has no network or several networks of the stage."""
     evaluation = read_json(path)
-    entries = [entry for entry in evaluation["weights"] if entry["stage"] == stage]
+    entries = [entry for entry in evaluation.get("weights", []) if entry["stage"] == stage]
     if len(entries) != 1:
         raise ValueError(f"{path}: {len(entries)} networks of stage {stage}, not one: kanachan-evaluate RUN SHARDS")
     entry = entries[0]
