@@ -145,7 +145,7 @@ def comparison_tables(reference: str, comparisons: Mapping[str, Mapping[str, Dif
 
 
 def _difference_cells(found: Difference, measure: _Measure) -> list[str]:
-    digits = max(1, decimals(found[0])) if measure.digits is None else measure.digits
+    digits = decimals(found[0]) if measure.digits is None else measure.digits
     sides = [MISSING if math.isnan(v) else f"{v * measure.scale:z,.{digits}f}" for v in found[:2]]
     mark = ""
     if found.games < FEWEST_GAMES:

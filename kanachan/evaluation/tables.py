@@ -46,7 +46,7 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]], flush_left: int 
 
 def decimals(size: float) -> int:
     """Returns the decimal places that distinguish values of about this size."""
-    return 3 if size < 2 else 1 if size < 1000 else 0
+    return 3 if size < 2 else 1
 
 
 def with_interval(estimate: Estimate | None, digits: int, scale: float = 1.0, sign: str = "") -> str:
