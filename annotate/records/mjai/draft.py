@@ -27,9 +27,8 @@ class Draft:
     line: int
     """line where it starts"""
     start: Event
-    header: Event
-    num_seats: int
-    """number of seats; until the first round, as start_game suggests"""
+    num_seats: int = 4
+    """number of seats; known from the first round on"""
     content: Any = field(default_factory=hashlib.sha256)
     rounds: list[Round] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
@@ -43,15 +42,13 @@ class Draft:
     """whether events are skipped until the next round"""
     unknown: set[str] = field(default_factory=set)
     completion: Completion = field(default_factory=lambda: Completion(4))
+    _header: Event = field(default_factory=dict)
 
     @classmethod
     def of_start(cls, event: Event, line: str, number: int) -> Self:
         """Creates the draft of a game from its start_game, in a line with this number."""
         require_red_fives(event)
-        part, names = _own_part(event), event.get("names")
-        per_seat = (part.get("grades"), part.get("grading_deltas"), names)
-        num_seats = 3 if 3 in {len(values) for values in per_seat if type(values) is list} else 4
-        draft = cls(number, event, normalised(part, fields_of(num_seats).header), num_seats)
+        draft = cls(number, event)
         draft._add_content(line)
         return draft
 
@@ -134,6 +131,10 @@ class Draft:
     def game(self, name: str, *, is_cut_off: bool) -> Game:
         """Returns the game. `name`: the file's without folders and suffixes. Raises ValueError if it has a fault."""
         _require_red_fives(self.rounds)
+        try:
+            header = self._header = normalised(_own_part(self.start), fields_of(self.num_seats).header)
+        except ValueError as error:
+            raise ValueError(f"start_game: {error}") from None
         incomplete, final_scores = self._close(is_cut_off), None
         if incomplete is None and self.end is not None:
             scores = self.end.get("scores")
@@ -143,13 +144,13 @@ class Draft:
                 incomplete = "end_game has no scores, and the last round is left out"
             else:
                 final_scores = results.final_scores(self.rounds[-1].events)
-        rules: tuple[Rules, ...] = (self.header["rules"],) if "rules" in self.header else ("tenhou", "mjsoul")
-        stated = self.header.get("style", style_of(self.start))
+        rules: tuple[Rules, ...] = (header["rules"],) if "rules" in header else ("tenhou", "mjsoul")
+        stated = header.get("style", style_of(self.start))
         starts = [recorded.events[0] for recorded in self.rounds]
         style = results.inferred_style(starts, final_scores) if stated is None else stated
-        room = self.header.get("room")
-        grades = tuple(self.header["grades"]) if "grades" in self.header else None
-        deltas = tuple(self.header["grading_deltas"]) if "grading_deltas" in self.header else None
+        room = header.get("room")
+        grades = tuple(header["grades"]) if "grades" in header else None
+        deltas = tuple(header["grading_deltas"]) if "grading_deltas" in header else None
         if deltas is not None and final_scores is not None:
             require_gain_of_first(final_scores, deltas)
         if deltas is None and rules == ("mjsoul",) and final_scores and grades and room is not None:
@@ -183,7 +184,7 @@ class Draft:
         return f"{reason}; the record stops after {self.rounds[-1].name if self.rounds else 'start_game'}"
 
     def _id(self, name: str) -> str:
-        for stated in (self.header.get("id"), self.start.get("id")):
+        for stated in (self._header.get("id"), self.start.get("id")):
             if type(stated) is str:
                 if not stated or not stated.isprintable():
                     raise ValueError(f"start_game: id {stated!r} must be a printable text that is not empty")
@@ -194,7 +195,7 @@ class Draft:
         """Returns the names in start_game and, if its id or the file's name is a platform's, the platform's log
         name."""
         platform, log = log_in(self._id(name)) or (None, None)
-        grades = self.header.get("grades") if platform == "mjsoul" else None
+        grades = self._header.get("grades") if platform == "mjsoul" else None
         names = self.start.get("names")
         names = names[: self.num_seats] if isinstance(names, list) else None
         return Origin(platform, log, None, players_of(names, self.num_seats, grades))

@@ -104,7 +104,7 @@ def fields_of(num_seats: int) -> Fields:
         "ryukyoku": (Field("reason", "a text", lambda value: type(value) is str, optional=True), *paid),
     }
     if num_seats == 3:
-        events["kita"] = (actor, replace(_PAI, optional=True, default="N"))
+        events["kita"] = (actor, Field("pai", "N", lambda value: value == "N", optional=True, default="N"))
     else:
         events["chi"] = (actor, target, _PAI, _consumed(2))
     seen_hands = f"{num_seats} hands of 13 tiles or ?", _list(num_seats, _list(13, _is_tile_or_hidden))

@@ -214,10 +214,10 @@ def test_a_last_round_that_might_lack_a_second_winner_is_not_kept() -> None:
         (start_kyoku(honba=-1), "honba must be a count"),
         (start_kyoku(tehais=[HAND[:12]] * 4), "tehais must be 4 hands of 13 tiles"),
         (start_kyoku(tehais=[["?"] * 13] * 4), "line 3: start_kyoku: hands are hidden"),
-        ({**START_GAME, "kanachan": "x"}, 'line 3: start_game: "kanachan" must be an object'),
-        ({**START_GAME, "kanachan": {"room": 5}}, "line 3: start_game: room must be 0 ... 4"),
-        ({**START_GAME, "kanachan": {"grades": [16] * 4}}, "line 3: start_game: grades must be"),
-        ({**START_GAME, "kanachan": {"rules": "x"}}, "line 3: start_game: rules must be"),
+        ({**START_GAME, "kanachan": "x"}, 'the game from line 3: start_game: "kanachan" must be an object'),
+        ({**START_GAME, "kanachan": {"room": 5}}, "the game from line 3: start_game: room must be 0 ... 4"),
+        ({**START_GAME, "kanachan": {"grades": [9] * 3}}, "the game from line 3: start_game: grades must be 4 grades"),
+        ({**START_GAME, "kanachan": {"rules": "x"}}, "the game from line 3: start_game: rules must be"),
     ],
 )
 def test_a_malformed_event_is_named_with_line_and_field(event: Event, reason: str) -> None:
