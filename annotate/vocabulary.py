@@ -152,21 +152,14 @@ _CHI = Factor(Axis.CHI, NUM_SUITS * CHIS_PER_SUIT, "chi")
 _SLOT = Factor(Axis.HAND_SLOT, 136, "slot")
 _TSUMOGIRI = _other("tsumogiri", 2)
 _RIICHI = _other("riichi", 2)
+_ABSENT = {4: ("kita",), 3: ("unused", "chi")}
+"""blocks that games with a number of seats do not have"""
 
 
-def _seat(num_seats: int) -> Factor:
-    return Factor(Axis.SEAT, num_seats, "seat")
-
-
-def _relative_seat(num_seats: int) -> Factor:
-    return Factor(Axis.RELATIVE_SEAT, num_seats - 1, "relative_seat")
-
-
-def _sparse(num_seats: int, num_live: int) -> Field:
-    seat = _seat(num_seats)
-    return Field(
-        "sparse",
-        [
+def _fields(num_seats: int, num_live: int) -> dict[str, Field]:
+    seat, other = Factor(Axis.SEAT, num_seats, "seat"), Factor(Axis.RELATIVE_SEAT, num_seats - 1, "relative_seat")
+    blocks: dict[str, list[tuple[str, tuple[Factor, ...]]]] = {
+        "sparse": [
             ("room", (_other("room", 5),)),
             ("style", (_other("style", 2),)),  # 0 East only, 1 East and South
             ("seat", (seat,)),
@@ -178,55 +171,41 @@ def _sparse(num_seats: int, num_live: int) -> Field:
             ("hand", (_SLOT,)),
             ("drawn", (_TILE,)),
         ],
-    )
-
-
-def _hidden(num_seats: int) -> Field:
-    return Field(
-        "hidden",
-        [
-            ("hand", (_relative_seat(num_seats), _SLOT)),
-            ("wall", (_TILE,)),  # live tiles, in drawing order
+        "progression": [
+            ("begin", ()),
+            ("unused", (_other("unused", 4),)),
+            ("discard", (seat, _TILE, _TSUMOGIRI, _RIICHI)),
+            ("chi", (seat, _CHI)),
+            ("pon", (seat, other, _TILE)),
+            ("daiminkan", (seat, other, _TILE)),  # da ming gang
+            ("ankan", (seat, _TILE34)),  # an gang
+            ("kakan", (seat, _TILE)),  # jia gang
+            ("kita", (seat,)),  # a North set aside
         ],
-    )
+        "action": [
+            ("discard", (_TILE, _TSUMOGIRI, _RIICHI)),
+            ("ankan", (_TILE34,)),
+            ("kakan", (_TILE,)),
+            ("kita", ()),
+            ("tsumo", ()),
+            ("kyushu", ()),  # nine different terminals and honours: abort the round
+            ("skip", ()),
+            ("chi", (_CHI,)),
+            ("pon", (other, _TILE)),
+            ("daiminkan", (other, _TILE)),
+            ("ron", (other,)),
+        ],
+        "hidden": [("hand", (other, _SLOT)), ("wall", (_TILE,))],  # the wall: live tiles, in drawing order
+    }
+    absent = _ABSENT[num_seats]
+    return {name: Field(name, [block for block in listed if block[0] not in absent]) for name, listed in blocks.items()}
 
-
-_SEAT_4, _RELATIVE_4 = _seat(4), _relative_seat(4)
 
 FOUR_PLAYERS = Vocabulary(
     name="kanachan-4p",
     num_seats=4,
     relative_seats=("the right", "across", "the left"),
-    sparse=_sparse(4, num_live=70),
-    progression=Field(
-        "progression",
-        [
-            ("begin", ()),
-            ("unused", (_other("unused", 4),)),
-            ("discard", (_SEAT_4, _TILE, _TSUMOGIRI, _RIICHI)),
-            ("chi", (_SEAT_4, _CHI)),
-            ("pon", (_SEAT_4, _RELATIVE_4, _TILE)),
-            ("daiminkan", (_SEAT_4, _RELATIVE_4, _TILE)),  # da ming gang
-            ("ankan", (_SEAT_4, _TILE34)),  # an gang
-            ("kakan", (_SEAT_4, _TILE)),  # jia gang
-        ],
-    ),
-    action=Field(
-        "action",
-        [
-            ("discard", (_TILE, _TSUMOGIRI, _RIICHI)),
-            ("ankan", (_TILE34,)),
-            ("kakan", (_TILE,)),
-            ("tsumo", ()),
-            ("kyushu", ()),  # nine different terminals and honours: abort the round
-            ("skip", ()),
-            ("chi", (_CHI,)),
-            ("pon", (_RELATIVE_4, _TILE)),
-            ("daiminkan", (_RELATIVE_4, _TILE)),
-            ("ron", (_RELATIVE_4,)),
-        ],
-    ),
-    hidden=_hidden(4),
+    **_fields(4, num_live=70),
     num_round_results=19,
     # There are at most 70 draws, 16 chi and pon, and 4 kans. Each draw, chi or pon is followed by one discard:
     # 1 + 86 + 16 + 4 events.
@@ -235,42 +214,11 @@ FOUR_PLAYERS = Vocabulary(
     num_rinshan=4,
     suit_orders=tuple(permutations(range(NUM_SUITS))),
 )
-
-_SEAT_3, _RELATIVE_3 = _seat(3), _relative_seat(3)
-
 THREE_PLAYERS = Vocabulary(
     name="kanachan-3p",
     num_seats=3,
     relative_seats=("the right", "the left"),
-    sparse=_sparse(3, num_live=55),
-    progression=Field(
-        "progression",
-        [
-            ("begin", ()),
-            ("discard", (_SEAT_3, _TILE, _TSUMOGIRI, _RIICHI)),
-            ("pon", (_SEAT_3, _RELATIVE_3, _TILE)),
-            ("daiminkan", (_SEAT_3, _RELATIVE_3, _TILE)),
-            ("ankan", (_SEAT_3, _TILE34)),
-            ("kakan", (_SEAT_3, _TILE)),
-            ("kita", (_SEAT_3,)),  # a North set aside
-        ],
-    ),
-    action=Field(
-        "action",
-        [
-            ("discard", (_TILE, _TSUMOGIRI, _RIICHI)),
-            ("ankan", (_TILE34,)),
-            ("kakan", (_TILE,)),
-            ("kita", ()),
-            ("tsumo", ()),
-            ("kyushu", ()),
-            ("skip", ()),
-            ("pon", (_RELATIVE_3, _TILE)),
-            ("daiminkan", (_RELATIVE_3, _TILE)),
-            ("ron", (_RELATIVE_3,)),
-        ],
-    ),
-    hidden=_hidden(3),
+    **_fields(3, num_live=55),
     num_round_results=12,
     # Each of at most 55 draws leads to a discard, a kan or a North. Each of at most 12 calls (pon, daiminkan) adds
     # itself and a discard: 1 + 55 + 24 events.
