@@ -31,27 +31,19 @@ class Annotation(NamedTuple):
     """A decision point of a game, the action taken, and the results of the round and the game."""
 
     game: str
-    observation: Observation
+    sparse: tuple[int, ...]
+    numeric: tuple[int, ...]
+    progression: tuple[int, ...]
+    actions: tuple[int, ...]
+    """possible actions, in ascending order"""
     chosen: int
-    """index of the action taken among the observation's actions"""
+    """index of the action taken among the actions"""
     results: tuple[int, ...]
     hidden: tuple[int, ...] | None = None
 
     @property
-    def sparse(self) -> tuple[int, ...]:
-        return self.observation.sparse
-
-    @property
-    def numeric(self) -> tuple[int, ...]:
-        return self.observation.numeric
-
-    @property
-    def progression(self) -> tuple[int, ...]:
-        return self.observation.progression
-
-    @property
-    def actions(self) -> tuple[int, ...]:
-        return self.observation.actions
+    def observation(self) -> Observation:
+        return Observation(self.sparse, self.numeric, self.progression, self.actions)
 
 
 def format_line(annotation: Annotation) -> str:
@@ -70,14 +62,8 @@ def parse_line(line: str, vocabulary: Vocabulary) -> Annotation:
         raise ValueError("field 0 (game) is empty")
     if len(lists["chosen"]) != 1:
         raise ValueError(f"field 5 (chosen) must be one integer, not {texts[5]!r}")
-    annotation = Annotation(
-        game=texts[0],
-        observation=Observation(*(lists[name] for name in Observation._fields)),
-        chosen=lists["chosen"][0],
-        results=lists["results"],
-        hidden=lists.get(HIDDEN),
-    )
-    num_numbers = len(annotation.observation.numeric)
+    annotation = Annotation(texts[0], **{**lists, "chosen": lists["chosen"][0]})  # type: ignore[arg-type]
+    num_numbers = len(annotation.numeric)
     if num_numbers != len(vocabulary.numeric):
         raise ValueError(f"a decision of {vocabulary_of_numbers(num_numbers).name}; {vocabulary.name} is expected here")
     check(annotation, vocabulary)

@@ -54,13 +54,8 @@ def annotation_of(
     game_id: str, decision: Decision, round_part: Sequence[tuple[int, ...]], game_part: Sequence[tuple[int, ...]]
 ) -> Annotation:
     """Joins a decision with the results of its round and its game, both by seat (`annotate.game.results`)."""
-    return Annotation(
-        game=game_id,
-        observation=decision.observation,
-        chosen=decision.chosen,
-        results=round_part[decision.seat] + game_part[decision.seat],
-        hidden=decision.hidden,
-    )
+    results = round_part[decision.seat] + game_part[decision.seat]
+    return Annotation(game_id, *decision.observation, decision.chosen, results, decision.hidden)
 
 
 def decision_of(

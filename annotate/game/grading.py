@@ -18,7 +18,10 @@ FIRST_DAN = 10
 TENHOUI = 20
 """天鳳: the highest dan, which neither gains nor loses points"""
 
-_TENHOU_GRADES = (0, 0, 1, 1, 2, 2, 3, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 14, 15)  # by dan
+TENHOU_GRADES = (0, 0, 1, 1, 2, 2, 3, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 14, 15)
+"""Mahjong Soul's grade for each of Tenhou's dans"""
+TENHOU_ROOMS: dict[TenhouTable, int] = {"ippan": 0, "joukyuu": 1, "tokujou": 2, "houou": 4}
+"""Mahjong Soul's room, 0 Bronze ... 4 Throne, for Tenhou's tables"""
 
 
 @dataclass(frozen=True)
@@ -83,33 +86,30 @@ def mjsoul_delta(rank: int, score: int, room: int, grade: int, style: int, num_s
     """Computes the change of Mahjong Soul's grading points from a final score; `room` is 0 Bronze ... 4 Throne.
 
     Returns 0 for 魂天, whose points are on another scale (a number in the record takes precedence), and for rooms whose
-    bonus is not known (`has_mjsoul_points`).
+    bonus is not known (`mjsoul_rooms`).
     """
     table = MJSOUL[num_seats]
-    if grade == CELESTIAL or not has_mjsoul_points(room, style, num_seats):
-        return 0
     bonus = table.bonus[style][room]
+    if grade == CELESTIAL or not bonus:
+        return 0
     # only the score's part has a fraction, so rounding it up rounds the sum up
     rounded_up = -((table.start - score) // 1000)
     delta = rounded_up + table.uma[rank] + (bonus[rank] if rank < len(bonus) else 0)
     return delta - table.penalty[style][grade] if rank == num_seats - 1 else delta
 
 
-def has_mjsoul_points(room: int, style: int, num_seats: int) -> bool:
-    """Returns whether the points of a room are known."""
-    return bool(MJSOUL[num_seats].bonus[style][room])
-
-
 def mjsoul_rooms(style: int, num_seats: int) -> list[int]:
+    """Returns the rooms whose points are known."""
     return [room for room, bonus in enumerate(MJSOUL[num_seats].bonus[style]) if bonus]
 
 
 def require_mjsoul_points(room: int, style: int, num_seats: int) -> None:
     """Raises ValueError, which names the possible rooms, unless the points of a room are known."""
-    if not has_mjsoul_points(room, style, num_seats):
-        known = ", ".join(map(str, mjsoul_rooms(style, num_seats)))
+    known = mjsoul_rooms(style, num_seats)
+    if room not in known:
         raise ValueError(
-            f"room {room}: its grading points with {num_seats} players are not known: choose a room of {known}"
+            f"room {room}: its grading points with {num_seats} players are not known: choose a room of "
+            f"{', '.join(map(str, known))}"
         )
 
 
@@ -132,13 +132,3 @@ def tenhou_deltas(scores: Sequence[int], dans: Sequence[int], table: TenhouTable
     """Computes the change of each seat's points (pt) after a game at `table` that ended with `scores`."""
     places = zip(ranks_of(scores), dans, strict=True)
     return tuple(tenhou_delta(rank, dan, table, style, len(scores)) for rank, dan in places)
-
-
-def tenhou_room(table: TenhouTable) -> int:
-    """Returns Mahjong Soul's room for one of Tenhou's tables: 0 Bronze, 1 Silver, 2 Gold, 4 Throne."""
-    return {"ippan": 0, "joukyuu": 1, "tokujou": 2, "houou": 4}[table]
-
-
-def tenhou_grade(dan: int) -> int:
-    """Returns Mahjong Soul's grade, 0 ... 15, for Tenhou's dan."""
-    return _TENHOU_GRADES[dan]

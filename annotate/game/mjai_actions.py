@@ -4,7 +4,7 @@ from annotate.game.decisions import Choice, choice_of
 from annotate.game.engine.table import Turn
 from annotate.game.progression import call_indices
 from annotate.game.record import Event
-from annotate.game.tiles import MJAI_NAMES, TILE_OF_ID, TILE_OF_MJAI
+from annotate.game.tiles import MJAI_NAMES, NAME_OF_ID, TILE_OF_ID, TILE_OF_MJAI
 from annotate.vocabulary import Vocabulary
 
 PASS = "none"
@@ -76,11 +76,11 @@ def events_of_option(turn: Turn, token: int, vocabulary: Vocabulary) -> list[Eve
         return [{"type": "reach", **actor}, dahai] if at["riichi"] else [dahai]
     if name in ("tsumo", "ron"):
         target = turn.seat if name == "tsumo" else turn.target
-        return [{"type": "hora", **actor, "target": target, "pai": MJAI_NAMES[TILE_OF_ID[action.tile]]}]
-    consumed = [MJAI_NAMES[TILE_OF_ID[i]] for i in action.consume_tiles]
+        return [{"type": "hora", **actor, "target": target, "pai": NAME_OF_ID[action.tile]}]
+    consumed = [NAME_OF_ID[i] for i in action.consume_tiles]
     if name == "ankan":
         return [{"type": name, **actor, "consumed": consumed}]
-    pai = MJAI_NAMES[TILE_OF_ID[action.tile]]
+    pai = NAME_OF_ID[action.tile]
     if name == "kakan":
         return [{"type": name, **actor, "pai": pai, "consumed": consumed[:3]}]
     return [{"type": name, **actor, "target": turn.target, "pai": pai, "consumed": consumed}]

@@ -70,16 +70,12 @@ def _corrected(events: Sequence[Event]) -> tuple[Event, ...]:
 
     - The dealer's first discard is from the hand, as none of the 14 dealt tiles is the drawn one. Records mark it
       differently, some as drawn although it is another tile.
-    - A North set aside has its tile.
     - Events that have only the scores after payments also have the payments.
     """
     found = list(events)
     place = 3 if len(found) > 2 and found[2]["type"] == "reach" else 2
     if len(found) > place and found[place]["type"] == "dahai" and found[1]["type"] == "tsumo":
         found[place] = {**found[place], "tsumogiri": False}
-    for i, event in enumerate(found):
-        if event["type"] == "kita" and event.get("pai") != "N":
-            found[i] = {**event, "pai": "N"}
     if any(event["type"] in ENDS and "deltas" not in event and "scores" in event for event in found[-3:]):
         _pay(found)
     return tuple(found)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from annotate.game.engine.table import Table
 from annotate.game.record import Event
-from annotate.game.tiles import MJAI_NAMES, TILE_OF_ID
+from annotate.game.tiles import NAME_OF_ID
 from annotate.runtime.files import writing_text
 
 SUFFIX = ".jsonl.gz"
@@ -19,7 +19,7 @@ def recorded_events(table: Table, header: Event) -> list[Event]:
     events[-1] = {"type": "end_game", "scores": table.scores}
     starts = (event for event in events if event["type"] == "start_kyoku")
     for start, undealt in zip(starts, table.undealt, strict=True):
-        start["kanachan"] = {"wall": [MJAI_NAMES[TILE_OF_ID[tile]] for tile in undealt]}
+        start["kanachan"] = {"wall": [NAME_OF_ID[tile] for tile in undealt]}
     return events
 
 

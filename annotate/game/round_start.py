@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from annotate.game.record import STICK, Event
-from annotate.game.results import dealer_stays, leftover_deposits, scores_after, with_leftovers
+from annotate.game.results import dealer_stays, leftover_deposits, scores_after
 from annotate.game.tiles import WIND_NAMES, WINDS
 
 
@@ -52,8 +52,3 @@ def start_after(start: Start, events: Sequence[Event]) -> Start:
         deposits=0 if is_won else start.deposits + leftover_deposits(events) - first["kyotaku"],
         scores=scores_after(start.scores, events),
     )
-
-
-def scores_at_end(after: Start) -> tuple[int, ...]:
-    """Computes the final scores of a game that ends before a round `after`; the first-placed seat gets the deposits."""
-    return with_leftovers(after.scores, after.deposits)

@@ -1,6 +1,6 @@
 """The mjai names of tiles, and the physical tiles: 136 in a wall of four players."""
 
-from annotate.vocabulary import FIRST_HONOUR, NUM_TILES, RANKS_PER_SUIT, Vocabulary, is_red, tile34_of, tile_of
+from annotate.vocabulary import FIRST_HONOUR, NUM_TILES, RANKS_PER_SUIT, Vocabulary, tile34_of, tile_of
 
 NUM_TILE_IDS = 136
 RED_IDS = {16: 0, 52: 10, 88: 20}
@@ -9,13 +9,9 @@ TILE_OF_ID = tuple(RED_IDS.get(i, tile_of(i // 4)) for i in range(NUM_TILE_IDS))
 """the specification's tile 0 ... 36 of each physical tile 0 ... 135, as the engine numbers them"""
 IDS_OF_TILE = tuple(tuple(i for i in range(NUM_TILE_IDS) if TILE_OF_ID[i] == tile) for tile in range(NUM_TILES))
 
-_HONOURS = "ESWNPFC"
-MJAI_NAMES = tuple(
-    (f"5{'mps'[tile // 10]}r" if is_red(tile) else f"{tile % 10}{'mps'[tile // 10]}")
-    if tile < 30
-    else _HONOURS[tile - 30]
-    for tile in range(NUM_TILES)
-)
+MJAI_NAMES = (*(f"{number or 5}{suit}{'' if number else 'r'}" for suit in "mps" for number in range(10)), *"ESWNPFC")
+NAME_OF_ID = tuple(MJAI_NAMES[tile] for tile in TILE_OF_ID)
+"""mjai's name of each physical tile"""
 TILE_OF_MJAI = {name: tile for tile, name in enumerate(MJAI_NAMES)}
 _FIRST_DRAGON = FIRST_HONOUR + 4
 WINDS = {"E": 0, "S": 1, "W": 2, "N": 3}

@@ -46,9 +46,10 @@ def is_archive(raw: IO[bytes]) -> bool:
     if start in _ZIP_MAGICS:
         return True
     try:
-        return _is_tar(decompressing(raw).read(tarfile.BLOCKSIZE))
-    except DECOMPRESSION_ERRORS:
-        return False  # reading it as a record reports the problem
+        tarfile.TarInfo.frombuf(decompressing(raw).read(tarfile.BLOCKSIZE), tarfile.ENCODING, "surrogateescape")
+        return True
+    except (*DECOMPRESSION_ERRORS, tarfile.HeaderError, ValueError):  # reading a damaged record reports the problem
+        return False
     finally:
         raw.seek(0)
 
@@ -141,11 +142,3 @@ def _of_tar(raw: IO[bytes], is_wanted: Callable[[str], bool]) -> Iterator[Member
                 where = f"after {info.name}"
     except (*DECOMPRESSION_ERRORS, tarfile.TarError, _DamagedTar, ValueError, OSError, struct.error) as error:
         yield Member("", b"", 0, f"the archive is damaged or cut off {where} ({error}): the rest is skipped")
-
-
-def _is_tar(block: bytes) -> bool:
-    try:
-        tarfile.TarInfo.frombuf(block, tarfile.ENCODING, "surrogateescape")
-    except (tarfile.HeaderError, ValueError):
-        return False
-    return True

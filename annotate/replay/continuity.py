@@ -9,7 +9,8 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 
 from annotate.game.record import ENOUGH, START_SCORE, STICK, Round
-from annotate.game.round_start import Start, scores_at_end, start_after, start_of
+from annotate.game.results import with_leftovers
+from annotate.game.round_start import Start, start_after, start_of
 from annotate.replay.consistency import Disagreement
 
 _UNIT = 100
@@ -64,9 +65,11 @@ class RoundSequence:
         scores of these rounds."""
         if sum(scores) != self._points:
             raise Disagreement(f"the final scores {list(scores)} add up to {sum(scores)}, {self._points} expected")
-        if len(self._rounds) in self._lost or self._expected is None or scores_at_end(self._expected) == tuple(scores):
+        if len(self._rounds) in self._lost or self._expected is None:
             return
-        reached = list(scores_at_end(self._expected))
+        reached = list(with_leftovers(self._expected.scores, self._expected.deposits))
+        if reached == list(scores):
+            return
         if self._is_over:
             raise Disagreement(f"the final scores are {list(scores)}, but {reached} after {self._before}")
         self.missing.append(

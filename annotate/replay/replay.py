@@ -13,7 +13,7 @@ from annotate.annotation import Annotation
 from annotate.game.decisions import Play, annotation_of, play
 from annotate.game.engine.table import Table
 from annotate.game.features import ObservationEncoder
-from annotate.game.grading import has_mjsoul_points, mjsoul_deltas
+from annotate.game.grading import mjsoul_deltas, mjsoul_rooms
 from annotate.game.record import Game, Round, Rules
 from annotate.game.results import GameSummary, RoundSummary, final_scores, game_part, round_part, round_summary
 from annotate.game.settings import DEFAULT_GRADE, DEFAULT_ROOM, grades_by_seat
@@ -146,7 +146,7 @@ def _end_of_game(
         return final_scores(game.rounds[last_place].events), [0] * game.vocabulary.num_seats
     deltas = game.grading_deltas
     if deltas is None:
-        is_known = has_mjsoul_points(room, game.style, game.vocabulary.num_seats)
+        is_known = room in mjsoul_rooms(game.style, game.vocabulary.num_seats)
         written = "Mahjong Soul's for the rooms and grades" if is_known else "0, as those of the room are not known,"
         report.notes.append(f"change of grading points not recorded: {written} written")
         deltas = mjsoul_deltas(scores, room, grades, game.style)

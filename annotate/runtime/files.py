@@ -178,11 +178,8 @@ def writing_text(path: str) -> Iterator[IO[str]]:
 
 @contextmanager
 def reading_text(path: str) -> Iterator[IO[str]]:
-    """Opens a text stream from `path`, decompressed according to its content; "-" is standard input. Reading raises
-    ValueError if the file is damaged, cut off or not text. The message starts with `path`."""
-    if path == "-":
-        yield sys.stdin
-        return
+    """Opens a text stream from `path`, decompressed according to its content. Reading raises ValueError if the file is
+    damaged, cut off or not text. The message starts with `path`."""
     with open(path, "rb") as raw:
         binary = _decoded(raw, compression_of(raw.peek(_LONGEST_MAGIC)), _CHUNK)
         try:

@@ -12,6 +12,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from tqdm import tqdm
 
@@ -137,7 +138,8 @@ def run(options: Options) -> Counter[str]:
 
 def _simulate_one(options: Options, index: int) -> Counter[str]:
     """Writes the record of one game unless it exists; returns its counts."""
-    id_ = game_id(options.vocabulary, options.seed, index, options.style, options.rules, options.room)
+    kind: dict[str, Any] = {"style": options.style, "rules": options.rules, "room": options.room}
+    id_ = game_id(options.vocabulary, options.seed, index, **kind)
     path = Path(options.folder, f"{id_}{SUFFIX}")
     if path.exists():
         try:
@@ -148,14 +150,6 @@ def _simulate_one(options: Options, index: int) -> Counter[str]:
         except ValueError as error:
             raise ValueError(f"{path}: damaged: delete it to simulate it again ({error})") from None
         return Counter(games=1, kept=1, rounds=len(rounds_of(recorded)))
-    game = simulate_game(
-        options.vocabulary,
-        options.seed,
-        index,
-        style=options.style,
-        rules=options.rules,
-        room=options.room,
-        annotated=False,
-    )
+    game = simulate_game(options.vocabulary, options.seed, index, **kind, annotated=False)
     write_record(str(path), game.events)
     return Counter(games=1, rounds=len(rounds_of(game.events)))

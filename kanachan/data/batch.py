@@ -10,8 +10,8 @@ label.
 """
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, fields, replace
-from typing import Any, Self, TypeVar
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Self, TypeVar
 
 import numpy as np
 import torch
@@ -178,18 +178,19 @@ class Batch:
         return with_each(self, lambda tensor: tensor.pin_memory())
 
 
-PartT = TypeVar("PartT", bound=Labels | Batch | VarlenLayout)
+PartT = TypeVar("PartT")
 
 
 def with_each(part: PartT, change: Callable[[Tensor], Tensor]) -> PartT:
-    changed: dict[str, Any] = {}
-    for field in fields(part):
-        value = getattr(part, field.name)
-        if isinstance(value, Tensor):
-            changed[field.name] = change(value)
-        elif isinstance(value, Labels | VarlenLayout):
-            changed[field.name] = with_each(value, change)
-    return replace(part, **changed)
+    """Changes each tensor in a tensor, a dataclass or a named tuple of such parts; other values stay as they are."""
+    if isinstance(part, Tensor):
+        return change(part)  # type: ignore[return-value]
+    if isinstance(part, tuple):
+        return type(part)(*(with_each(each, change) for each in part))
+    if not is_dataclass(part):
+        return part
+    changed = {field.name: with_each(getattr(part, field.name), change) for field in fields(part)}
+    return replace(part, **changed)  # type: ignore[type-var]
 
 
 def collate(columns: ObservationColumns, layout: TokenLayout) -> Batch:

@@ -149,7 +149,7 @@ def columns_of_annotations(
     `log_probability`: of each action, in games of self-play; None becomes NaN."""
     key_of = {game: game_key(game) for game in {a.game for a in annotations}}
     return Columns(
-        **_observed([a.observation for a in annotations], vocabulary),
+        **_observed(annotations, vocabulary),
         game=np.array([key_of[a.game] for a in annotations], np.uint64),
         chosen=np.array([a.chosen for a in annotations], np.uint8),
         results=_flat("i", [a.results for a in annotations]).reshape(-1, len(vocabulary.results)),
@@ -158,7 +158,7 @@ def columns_of_annotations(
     )
 
 
-def _observed(observations: Sequence[Observation], vocabulary: Vocabulary) -> dict[str, Any]:
+def _observed(observations: Sequence[Observation | Annotation], vocabulary: Vocabulary) -> dict[str, Any]:
     sparse = _ragged([o.sparse for o in observations])
     return {
         "sparse": sparse,
@@ -176,7 +176,10 @@ def annotations_of_columns(columns: Columns) -> list[Annotation]:
     return [
         Annotation(
             game=f"{game:016x}",
-            observation=Observation(sparse[i], tuple(columns.numeric[i].tolist()), progression[i], actions[i]),
+            sparse=sparse[i],
+            numeric=tuple(columns.numeric[i].tolist()),
+            progression=progression[i],
+            actions=actions[i],
             chosen=int(columns.chosen[i]),
             results=tuple(columns.results[i].tolist()),
             hidden=None if hidden is None else hidden[i],

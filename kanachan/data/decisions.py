@@ -100,7 +100,7 @@ def _annotation(row: Row) -> Annotation:
         return row
     found = Annotation(
         game=f"{int(_value(row, 'game')):016x}",
-        observation=_observation_of_row(row),
+        **_observation_of_row(row)._asdict(),
         chosen=int(_value(row, "chosen")),
         results=_integers(row, "results"),
         hidden=None if row.get(HIDDEN) is None else _integers(row, HIDDEN),

@@ -52,26 +52,17 @@ class Merge:
             "version": version("kanachan"),
             **more,
         }
-        if self._splits:
-            paths = self._write_all(folder, made)
-        else:
+        shards = [path for split in self._splits for path in self._write_split(split, folder, made)]
+        if not shards:
             rows = pa.RecordBatch.from_pylist([], schema=schema(self._vocabulary))
             shards = [write_shard(folder, SPLITS[0], 0, 1, rows, self._vocabulary, made)]
-            paths = [*shards, self._write_card(folder, [Table("default", "", shards, {SPLITS[0]: 0})], made)]
-        return [str(path.relative_to(folder)) for path in paths]
-
-    def _write_all(self, folder: Path, made: dict[str, Any]) -> list[Path]:
-        shards = [path for split in self._splits for path in self._write_split(split, folder, made)]
         rounds = [path for split in self._splits for path in self._write_rounds(split, folder, made)]
-        tables = [Table("default", "", shards, self.tally.rows)]
+        tables = [Table("default", "", shards, self.tally.rows or {SPLITS[0]: 0})]
         if rounds:
             tables.append(Table(ROUNDS, f"{ROUNDS}/", rounds, self.tally.rounds))
-        return [*shards, *rounds, self._write_card(folder, tables, made)]
-
-    def _write_card(self, folder: Path, tables: Sequence[Table], made: dict[str, Any]) -> Path:
         card = folder / README_NAME
         card.write_text(dataset_card(tables, self._vocabulary, made), encoding="utf-8", errors="replace")
-        return card
+        return [str(path.relative_to(folder)) for path in (*shards, *rounds, card)]
 
     def _write_split(self, split: str, folder: Path, made: dict[str, Any]) -> list[Path]:
         num_shards = sum(1 for _ in self._ranges(split, self.tally.rows[split]))

@@ -57,31 +57,29 @@ def pack(
         force: replace existing shards.
     """
     require_folder(folder / ROUNDS)
-    paths = [path for paths in sources.values() for path in paths] if isinstance(sources, dict) else sources
+    named = sources if isinstance(sources, dict) else {"": tuple(sources)}
+    by_split = [(split, path) for split, paths in named.items() for path in paths]
+    paths = [path for _, path in by_split]
     for path in paths:
         if path != "-":
             require_exists(path)
         if keeps_splits and not os.path.isdir(path):
             raise ValueError(f"{path}: not a folder of shards, but --keep-splits needs one")
-    if list(paths).count("-") > 1:
+    if paths.count("-") > 1:
         raise ValueError("-: standard input can be read only once")
     require_finished(folder)
     if not force:
         require_no_shards(folder)
     old = names_in(folder)
     with _temporary_folder(folder) as temporary, closing(Runs(temporary, packing.rows_per_shard)) as runs:
-        vocabulary, splits, unhidden = _write_runs(sources, runs, packing, keeps_splits)
+        vocabulary, splits, unhidden = _write_runs(by_split, runs, packing, keeps_splits)
         runs.games = splits.count()
         merge = Merge(runs, vocabulary, packing)
         merge.tally.differing = splits.num_differing
         merge.tally.unhidden = unhidden
-        made = list(map(_made, paths)) if all(map(os.path.isdir, paths)) else []
-        if isinstance(sources, dict):
-            new = merge.write(temporary, {split: list(files) for split, files in sources.items()}, "by file", _by(made))
-        else:
-            splits_made = "kept" if keeps_splits else list(packing.fractions)
-            played = _played(made) if keeps_splits else {}
-            new = merge.write(temporary, list(sources), splits_made, played | _by(made))
+        more = _inherited(paths, keeps_splits) if all(map(os.path.isdir, paths)) else {}
+        splits_made = "by file" if isinstance(sources, dict) else "kept" if keeps_splits else list(packing.fractions)
+        new = merge.write(temporary, sources, splits_made, more)
         with noting_stop_signals():  # which takes a moment and is not interrupted
             publish_shards(temporary, new, old, folder)
     return merge.tally
@@ -123,19 +121,19 @@ def _temporary_folder(folder: Path) -> Iterator[Path]:
 
 
 def _write_runs(
-    sources: Sequence[str] | dict[str, tuple[str, ...]], runs: Runs, packing: Packing, keeps_splits: bool
+    paths: Sequence[tuple[str, str]], runs: Runs, packing: Packing, keeps_splits: bool
 ) -> tuple[Vocabulary, "_Splits", str | None]:
     """Writes all rows. Returns their vocabulary and splits, and a source without hidden hands if, because of it, those
     of the others were left out."""
-    named = sources if isinstance(sources, dict) else {"": tuple(sources)}
-    paths = [(split, path) for split in named for path in named[split]]
     num_bytes = sum(_size(path) for _, path in paths)
     splits = _Splits()
     vocabulary: Vocabulary | None = None
     hidden: bool | None = None
     unhidden: str | None = None
     without = next((path for _, path in paths if _has_hidden(path) is False), None)
-    behaviour = all(_has_log_probability(path) for _, path in paths)
+    behaviour = all(
+        os.path.isdir(path) and all(LOG_PROBABILITY in schema.names for schema in _schemas(path)) for _, path in paths
+    )
     with tqdm(total=num_bytes or None, unit="B", unit_scale=True, desc="reading", disable=None) as bar:
         for split, path in paths:
             if os.path.isdir(path):
@@ -159,24 +157,15 @@ def _write_runs(
     return vocabulary, splits, unhidden
 
 
-def _made(folder: str) -> dict[str, Any]:
-    """Returns the description of the origin of a folder's shards."""
-    first_path, *_ = next(iter(splits_in(folder).values()))
-    return open_shard_file(first_path)[0]["made"]
-
-
-def _played(made: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Returns the settings of all runs of self-play, for the new shards, if each folder is of self-play."""
-    if not all(SELF_PLAY in origin for origin in made):
-        return {}
-    return {SELF_PLAY: [run for origin in made for run in origin[SELF_PLAY]]}
-
-
-def _by(made: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Returns the names of the players, for the new shards, if each source is a folder of the decisions of some."""
-    if not made or not all("by" in origin for origin in made):
-        return {}
-    return {"by": sorted({name for origin in made for name in origin["by"]})}
+def _inherited(folders: Sequence[str], keeps_splits: bool) -> dict[str, Any]:
+    """Returns what new shards keep of the origins of all folders: settings of self-play, and names of players."""
+    made = [open_shard_file(next(iter(splits_in(folder).values()))[0])[0]["made"] for folder in folders]
+    found: dict[str, Any] = {}
+    if keeps_splits and all(SELF_PLAY in origin for origin in made):
+        found[SELF_PLAY] = [run for origin in made for run in origin[SELF_PLAY]]
+    if all("by" in origin for origin in made):
+        found["by"] = sorted({name for origin in made for name in origin["by"]})
+    return found
 
 
 def _splits_of(game_B: NDArray[np.uint64], split: str, packing: Packing) -> NDArray[np.intp]:
@@ -221,10 +210,6 @@ def _has_hidden(path: str) -> bool | None:
         return all(HIDDEN in schema.names for schema in schemas) if schemas else None
     block = next(read_blocks(path, lambda _: None), None) if os.path.isfile(path) else None
     return None if block is None else block[1].partition(b"\n")[0].count(b"\t") >= len(FIELDS)
-
-
-def _has_log_probability(path: str) -> bool:
-    return os.path.isdir(path) and all(LOG_PROBABILITY in schema.names for schema in _schemas(path))
 
 
 def _schemas(folder: str) -> list[pa.Schema]:

@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from kanachan.data.batch import with_each
 from kanachan.data.columns import spans
 from kanachan.data.round_columns import RoundColumns
 from kanachan.data.round_state import RoundState
@@ -70,15 +71,4 @@ class RoundBatch:
         )
 
     def to(self, device: torch.device | str, non_blocking: bool = False) -> Self:
-        def moved(tensor: Tensor) -> Tensor:
-            return tensor.to(device, non_blocking=non_blocking)
-
-        return type(self)(
-            self.state.each(moved),
-            moved(self.rank_NS),
-            moved(self.grading_NS),
-            moved(self.delta_NS),
-            moved(self.is_followed_N),
-            self.num_games,
-            moved(self.weight),
-        )
+        return with_each(self, lambda tensor: tensor.to(device, non_blocking=non_blocking))

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from annotate.vocabulary import Vocabulary, vocabulary_named
 from kanachan.data.round_columns import BY_SEAT, TYPES, RoundColumns, concatenated
-from kanachan.data.shard_file import array_of, open_shard_file, open_shard_files, write_shard_file
+from kanachan.data.shard_file import open_shard_file, open_shard_files, rows_of, write_shard_file
 from kanachan.data.shard_folder import ROUNDS, SPLIT_ADVICE, splits_in
 
 _PACK_AGAIN = "kanachan-annotate RECORDS --pack NEW writes them beside the decisions; annotation lines have no rounds"
@@ -29,9 +29,7 @@ def round_schema(vocabulary: Vocabulary) -> pa.Schema:
 
 
 def rows_of_rounds(rounds: RoundColumns, vocabulary: Vocabulary) -> pa.RecordBatch:
-    schema = round_schema(vocabulary)
-    arrays = [array_of(getattr(rounds, field.name), field.type) for field in schema]
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+    return rows_of(rounds, round_schema(vocabulary))
 
 
 def rounds_of_rows(rows: pa.RecordBatch) -> RoundColumns:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from annotate.game.record import STICK
-from annotate.vocabulary import NUM_GRADES, Vocabulary
+from annotate.vocabulary import Vocabulary
 from kanachan.data.batch import Batch, TokenLayout
 from kanachan.data.columns import ObservationColumns, token_value
 from kanachan.data.round_columns import RoundColumns
@@ -110,14 +110,9 @@ def riichi_paid(batch: Batch, layout: TokenLayout) -> Tensor:
 def grades(columns: ObservationColumns, vocabulary: Vocabulary) -> NDArray[np.int64]:
     """Returns the grade of every seat [N, S]."""
     block, num_seats = vocabulary.sparse["standing"], vocabulary.num_seats
-    is_standing = (columns.sparse.values >= block.first) & (columns.sparse.values < block.first + block.size)
-    row = np.repeat(np.arange(len(columns)), columns.sparse.lengths)[is_standing]
-    values = columns.sparse.values[is_standing].astype(np.int64) - block.first
-    seat, value = np.divmod(values, block.size // num_seats)
-    is_grade = value < NUM_GRADES  # ranks follow
-    grade_NS = np.zeros((len(columns), num_seats), np.int64)
-    grade_NS[row[is_grade], seat[is_grade]] = value[is_grade]
-    return grade_NS
+    offset = columns.sparse.values.astype(np.int64) - block.first
+    standing = offset[(offset >= 0) & (offset < block.size)].reshape(len(columns), num_seats, 2)  # grade, then rank
+    return standing[:, :, 0] % (block.size // num_seats)
 
 
 def _integers(column: NDArray[np.integer]) -> Tensor:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from annotate.runtime.files import replacing
 from annotate.vocabulary import Vocabulary, known_vocabularies, vocabulary_with
+from kanachan.data.columns import Ragged
 from kanachan.data.shard_folder import shard_name
 
 FORMAT_VERSION = 1
@@ -21,8 +22,15 @@ _METADATA_KEY = b"kanachan"
 _END_OF_STREAM = b"\xff\xff\xff\xff\x00\x00\x00\x00"
 
 
-def array_of(column: NDArray[np.generic], type_: pa.DataType) -> pa.Array:
-    """Returns a column as an array of a type: numbers, or lists of a fixed number of numbers."""
+def rows_of(columns: object, schema: pa.Schema) -> pa.RecordBatch:
+    """Returns columns, which are attributes of an object, as rows."""
+    arrays = [_array(getattr(columns, field.name), field.type) for field in schema]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _array(column: Ragged | NDArray[np.generic], type_: pa.DataType) -> pa.Array:
+    if isinstance(column, Ragged):
+        return pa.ListArray.from_arrays(column.starts.astype(np.int32), pa.array(column.values), type=type_)
     if not pa.types.is_fixed_size_list(type_):
         return pa.array(column, type_)
     values = pa.array(np.ascontiguousarray(column).reshape(-1), type_.value_type)

@@ -23,7 +23,7 @@ from annotate.annotation import HIDDEN
 from annotate.vocabulary import Vocabulary, vocabulary_named
 from kanachan.data.columns import Columns, Ragged, spans, token_value
 from kanachan.data.dataset_card import README_NAME, may_replace
-from kanachan.data.shard_file import array_of, open_shard_files, write_shard_file
+from kanachan.data.shard_file import open_shard_files, rows_of, write_shard_file
 from kanachan.data.shard_folder import ROUNDS, shards_of
 
 RAGGED = ("sparse", "progression", "actions")
@@ -50,16 +50,7 @@ def schema(vocabulary: Vocabulary, names: Collection[str] = ()) -> pa.Schema:
 
 
 def rows_of_columns(columns: Columns, vocabulary: Vocabulary) -> pa.RecordBatch:
-    made = schema(vocabulary, [name for name in OPTIONAL if getattr(columns, name) is not None])
-    arrays = []
-    for field in made:
-        column = getattr(columns, field.name)
-        if isinstance(column, Ragged):
-            starts = pa.array(column.starts.astype(np.int32))
-            arrays.append(pa.ListArray.from_arrays(starts, pa.array(column.values), type=field.type))
-        else:
-            arrays.append(array_of(column, field.type))
-    return pa.RecordBatch.from_arrays(arrays, schema=made)
+    return rows_of(columns, schema(vocabulary, [name for name in OPTIONAL if getattr(columns, name) is not None]))
 
 
 def write_shard(

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 from numpy.typing import NDArray
 
-from annotate.annotation import FIELDS, HIDDEN, MOST_ACTIONS, parse_line, vocabulary_of_line
+from annotate.annotation import FIELDS, HIDDEN, MOST_ACTIONS, format_line, parse_line, vocabulary_of_line
 from annotate.runtime.files import compression_of, require_exists
 from annotate.vocabulary import Vocabulary
 from kanachan.data.columns import Columns, Ragged, game_key, token_value
@@ -100,23 +100,16 @@ def parse_block(path: str, first_line: int, block: bytes, vocabulary: Vocabulary
         return _parse(block, vocabulary, hidden)
     except _Refused:
         pass
-    lines = block.split(b"\n")[:-1]
-    good, bad = 0, len(lines)  # the first `good` lines parse, the first `bad` do not
-    while bad - good > 1:
-        middle = (good + bad) // 2
+    unusual = []
+    for number, line in enumerate(block.split(b"\n")[:-1], first_line):
         try:
-            _parse(b"\n".join(lines[good:middle]) + b"\n", vocabulary, hidden)
-            good = middle
-        except _Refused:
-            bad = middle
-    where = f"{path}:{first_line + good}"
-    try:
-        annotation = parse_line(lines[good].decode(), vocabulary)
-    except ValueError as error:
-        raise ValueError(f"{where}: {error}") from None
-    if (annotation.hidden is not None) != hidden:
-        raise ValueError(f"{where}: {mixed_hidden(annotation.hidden is not None)}")
-    raise ValueError(f"{where}: a number is not in plain decimal digits")
+            annotation = parse_line(line.decode(), vocabulary)
+            if (annotation.hidden is not None) != hidden:
+                raise ValueError(mixed_hidden(annotation.hidden is not None))
+        except ValueError as error:
+            raise ValueError(f"{path}:{number}: {error}") from None
+        unusual += [number] * (format_line(annotation).encode() != line)
+    raise ValueError(f"{path}:{unusual[0]}: a number is not in plain decimal digits")
 
 
 def mixed_hidden(hidden: bool) -> str:

@@ -44,5 +44,4 @@ def choices_of(annotation: Annotation, vocabulary: Vocabulary) -> Choices:
     chosen = next(index for index, of_choice in enumerate(places) if annotation.chosen in of_choice)
     kept = [annotation.chosen if index == chosen else of_choice[0] for index, of_choice in enumerate(places)]
     actions = tuple(annotation.actions[place] for place in kept)
-    observation = annotation.observation._replace(actions=actions)
-    return Choices(annotation._replace(observation=observation, chosen=chosen), places)
+    return Choices(annotation._replace(actions=actions, chosen=chosen), places)

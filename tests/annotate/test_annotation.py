@@ -9,12 +9,12 @@ from tests.support.random_annotations import altered, random_annotations
 V = FOUR_PLAYERS
 GOOD = Annotation(
     game="a-game",
-    observation=Observation(
+    **Observation(
         sparse=(4, 6, 7, 11, 14, 54, 203, 287, 289, 307, 310, 327, 331, 347, 352, 353, 500),
         numeric=(0, 1, -2500, 52500, 25000, 25000),
         progression=(0, 5, 2128),
         actions=(0, 3, 221),
-    ),
+    )._asdict(),
     chosen=1,
     results=(3, -4000, -2000, -2000, 8000, 2, 1, 3, 0, 2, 23100, -27),
 )

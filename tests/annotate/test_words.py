@@ -71,12 +71,12 @@ def annotation() -> Annotation:
     actions = (ACTION["discard"].token(tile("6m"), 0, 0), ACTION["discard"].token(tile("5p"), 1, 0))
     return Annotation(
         game="made-up",
-        observation=Observation(
+        **Observation(
             sparse=tuple(sorted(tokens)),
             numeric=(2, 1, 20000, 35000, 30000, 14000),
             progression=progression,
             actions=actions,
-        ),
+        )._asdict(),
         chosen=1,
         results=(12, 0, 0, 8600, -7600, 2, 1, 0, 3, 1, 33400, -12),
     )

@@ -3,7 +3,7 @@
 import random
 from typing import Any
 
-from annotate.annotation import Annotation, Observation
+from annotate.annotation import Annotation
 from annotate.vocabulary import FOUR_PLAYERS, HAND_SLOT_FIRST, NUM_GRADES, NUM_TILES, tile34_of
 
 _V = FOUR_PLAYERS
@@ -30,8 +30,7 @@ def seat_of(annotation: Annotation) -> int:
 
 def altered(annotation: Annotation, **fields: Any) -> Annotation:
     """The annotation with other fields; these may also be fields of its observation."""
-    seen = {name: fields.pop(name) for name in Observation._fields if name in fields}
-    return annotation._replace(observation=annotation.observation._replace(**seen), **fields)
+    return annotation._replace(**fields)
 
 
 class _Game:
@@ -65,12 +64,10 @@ class _Game:
         actions = _own_turn(rng, hand, drawn) if is_own_turn else _reaction(rng)
         return Annotation(
             game=self.id,
-            observation=Observation(
-                sparse=tuple(sorted(sparse)),
-                numeric=(rng.choice((0, 0, 1, 2)), deposits, *scores),
-                progression=_progression(rng),
-                actions=actions,
-            ),
+            sparse=tuple(sorted(sparse)),
+            numeric=(rng.choice((0, 0, 1, 2)), deposits, *scores),
+            progression=_progression(rng),
+            actions=actions,
             chosen=rng.randrange(len(actions)),
             results=(
                 rng.randrange(_V.num_round_results),

@@ -25,7 +25,7 @@ from annotate.game.engine.hand_evaluator import shanten
 from annotate.game.engine.options import Move, Options, reader_of
 from annotate.game.progression import CALLS, call_indices
 from annotate.game.record import STICK, Event, Rules
-from annotate.game.tiles import MJAI_NAMES, NUM_DEAD, NUM_INDICATORS, TILE_OF_ID, TILE_OF_MJAI, WINDS
+from annotate.game.tiles import NAME_OF_ID, NUM_DEAD, NUM_INDICATORS, TILE_OF_MJAI, WINDS
 from annotate.vocabulary import FIRST_HONOUR, Vocabulary
 
 _MODES = {4: "4p-red", 3: "3p-red"}  # without the length
@@ -237,7 +237,7 @@ class Table:
         """Adds the event of a closed kan that may be robbed, which the engine logs only after the seats' reactions."""
         for seat, (action, _) in moves.items():
             if action.action_type == _ANKAN and self.turns and self.turns[0].target == seat:
-                consumed = [MJAI_NAMES[TILE_OF_ID[i]] for i in action.consume_tiles]
+                consumed = [NAME_OF_ID[i] for i in action.consume_tiles]
                 event = {"type": "ankan", "actor": seat, "consumed": consumed}
                 self.add_event(event)
                 self._unlogged_ankan[self.round_index] = event

@@ -16,8 +16,6 @@ _STYLES = {1: 0, 2: 1}
 """style of other games by config.mode.mode"""
 _THREE_PLAYER_MODES = range(11, 15)
 
-_FIRST_GRADES = {1: 0, 2: 3, 3: 6, 4: 9, 5: 12}
-"""lowest grade by digits 2 and 3 of level.id; digit 1 is 1, or 2 for three players; the last two are a step 1 ... 3"""
 _CELESTIAL_LEVELS = (6, 7)
 
 # A room states these rules, or none (0 everywhere); a contest also states _CONTEST_RULES.
@@ -64,12 +62,13 @@ def kind_of_game(config: Message, unknown_rules: Sequence[str]) -> tuple[int | N
 
 def grade(level: int, num_seats: int) -> int:
     """Returns the grade 0 ... 15 of an account's level.id, or level3.id; raises ValueError if it has none."""
+    # digit 1 is 1, or 2 for three players; the last two are a step 1 ... 3
     (kind, name), step = divmod(level // 100, 100), level % 100
     if kind == (2 if num_seats == 3 else 1):
         if name in _CELESTIAL_LEVELS and step >= 1:
             return CELESTIAL
-        if name in _FIRST_GRADES and 1 <= step <= 3:
-            return _FIRST_GRADES[name] + step - 1
+        if 1 <= name <= 5 and 1 <= step <= 3:
+            return 3 * name + step - 4
     raise ValueError(f"level.id {level} is not a grade of {num_seats} players")
 
 

@@ -198,7 +198,7 @@ def _kind(disp: str) -> _Kind:
     if not tenhou[3]:
         raise ValueError(f"a game without open tanyao ({disp}): this rule variant is not supported")
     table = _TENHOU_TABLES.get(tenhou[1])
-    return _Kind(("tenhou",), style, None if table is None else grading.tenhou_room(table), table)
+    return _Kind(("tenhou",), style, None if table is None else grading.TENHOU_ROOMS[table], table)
 
 
 def _is_for_three(columns: Any) -> bool:
@@ -258,7 +258,7 @@ def _grading(
         if len(dans) != num_seats:
             return None, None
         deltas = final_scores and grading.tenhou_deltas(final_scores, dans, kind.table, kind.style)
-        return tuple(map(grading.tenhou_grade, dans)), deltas
+        return tuple(grading.TENHOU_GRADES[dan] for dan in dans), deltas
     grades = tuple(grade for grade in map(mjsoul_grade, names) if grade is not None)
     if len(grades) != num_seats:
         return None, None

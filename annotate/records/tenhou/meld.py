@@ -7,14 +7,12 @@ nobody. The same holds for three players, at a table whose fourth seat is empty.
 from typing import NamedTuple
 
 from annotate.game.record import Event
-from annotate.game.tiles import MJAI_NAMES, TILE_OF_ID
+from annotate.game.tiles import NAME_OF_ID
 from annotate.vocabulary import NUM_TILES34
 
 CHI, PON, ADDED_KAN, KITA = 0x4, 0x8, 0x10, 0x20
 SEATS_OF_TABLE = 4
 """also the length of lists in a record: with three players, the fourth seat is empty"""
-
-_NAMES = [MJAI_NAMES[tile] for tile in TILE_OF_ID]
 
 
 class Meld(NamedTuple):
@@ -22,11 +20,6 @@ class Meld(NamedTuple):
 
     event: Event
     called: int
-
-
-def tile_name(tile: int) -> str:
-    """Returns mjai's name of tile 0 ... 135, such as "1m", "5pr" or "E"."""
-    return _NAMES[tile]
 
 
 def decode_meld(code: int, seat: int, num_seats: int) -> Meld:
@@ -48,7 +41,7 @@ def _meld(code: int, seat: int, num_seats: int) -> Meld:
         return _pon_or_added_kan(code, seat)
     if code & KITA:
         _require_unset(code, 0xDF)
-        if num_seats == 4 or _NAMES[(code >> 8) % len(_NAMES)] != "N":
+        if num_seats == 4 or NAME_OF_ID[(code >> 8) % len(NAME_OF_ID)] != "N":
             raise ValueError(f"meld {code} sets aside a tile: only three players do so, and only a north")
         return Meld({"type": "kita", "actor": seat, "pai": "N"}, code >> 8)
     _require_unset(code, 0xFC)
@@ -81,17 +74,17 @@ def _pon_or_added_kan(code: int, seat: int) -> Meld:
     if code & PON:
         called = tiles.pop(place)
         return Meld(_event("pon", seat, code, called, tiles), called)
-    event = {"type": "kakan", "actor": seat, "pai": _NAMES[unused], "consumed": [_NAMES[tile] for tile in tiles]}
-    return Meld(event, unused)
+    consumed = [NAME_OF_ID[tile] for tile in tiles]
+    return Meld({"type": "kakan", "actor": seat, "pai": NAME_OF_ID[unused], "consumed": consumed}, unused)
 
 
 def _kan(code: int, seat: int) -> Meld:
     called = code >> 8
-    if called >= len(_NAMES):
+    if called >= len(NAME_OF_ID):
         raise ValueError(f"meld {code} is not a kan")
     tiles = list(range(called // 4 * 4, called // 4 * 4 + 4))
     if code & 3 == 0:
-        return Meld({"type": "ankan", "actor": seat, "consumed": [_NAMES[tile] for tile in tiles]}, called)
+        return Meld({"type": "ankan", "actor": seat, "consumed": [NAME_OF_ID[tile] for tile in tiles]}, called)
     tiles.remove(called)
     return Meld(_event("daiminkan", seat, code, called, tiles), called)
 
@@ -101,6 +94,6 @@ def _event(name: str, seat: int, code: int, called: int, consumed: list[int]) ->
         "type": name,
         "actor": seat,
         "target": (seat + (code & 3)) % SEATS_OF_TABLE,
-        "pai": _NAMES[called],
-        "consumed": [_NAMES[tile] for tile in consumed],
+        "pai": NAME_OF_ID[called],
+        "consumed": [NAME_OF_ID[tile] for tile in consumed],
     }

@@ -14,8 +14,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 
 from annotate.game.record import Event, seat_dealt_otherwise
-from annotate.game.tiles import NUM_DEAD, unseen_tiles
-from annotate.records.tenhou.meld import tile_name
+from annotate.game.tiles import NAME_OF_ID, NUM_DEAD, unseen_tiles
 from annotate.vocabulary import Vocabulary
 
 SEED_PREFIX = "mt19937ar-sha512-n288-base64,"
@@ -57,7 +56,9 @@ class SeedWalls:
     """The walls of a seed, as names of tiles, for rounds of which some may be missing or repeated."""
 
     def __init__(self, seed: str, vocabulary: Vocabulary) -> None:
-        self._ahead: Iterator[tuple[str, ...]] = (tuple(map(tile_name, w)) for w in walls_of_seed(seed, vocabulary))
+        self._ahead: Iterator[tuple[str, ...]] = (
+            tuple(NAME_OF_ID[tile] for tile in wall) for wall in walls_of_seed(seed, vocabulary)
+        )
 
     def of_round(self, start: Event, *, has_gaps: bool) -> tuple[str, ...] | None:
         """Returns the next wall that deals the hands of start_kyoku. If none of the next ones does, returns the very

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from annotate.game import record
 from annotate.game.record import Event
-from annotate.game.tiles import NUM_TILE_IDS
-from annotate.records.tenhou.meld import SEATS_OF_TABLE, tile_name
+from annotate.game.tiles import NAME_OF_ID, NUM_TILE_IDS
+from annotate.records.tenhou.meld import SEATS_OF_TABLE
 
 LARGEST_NUMBER = 100_000
 """upper limit, far above any number in a record; scores are in hundreds"""
@@ -69,8 +69,8 @@ def start_kyoku(attributes: Attributes, num_seats: int) -> Event:
     if len(dealt) != 1 + 13 * num_seats or len(set(dealt)) != len(dealt):
         raise ValueError("<INIT>: 13 tiles for each seat and an indicator, all different, expected")
     scores = [100 * score for score in integers_of(attributes, "INIT", "ten", SEATS_OF_TABLE)][:num_seats]
-    names = [[tile_name(tile) for tile in hand] for hand in hands]
-    return record.start_kyoku(wind, dealer, honba, deposits, tile_name(dora), scores, names)
+    names = [[NAME_OF_ID[tile] for tile in hand] for hand in hands]
+    return record.start_kyoku(wind, dealer, honba, deposits, NAME_OF_ID[dora], scores, names)
 
 
 def payments(attributes: Attributes, tag: str, num_seats: int) -> Event:

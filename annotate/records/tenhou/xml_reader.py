@@ -15,9 +15,9 @@ from xml.parsers import expat
 from annotate.game import grading
 from annotate.game.origin import TENHOU_LOG, Origin, Player, players_of
 from annotate.game.record import Event, Game, LostRound, Round, require_a_round
-from annotate.game.tiles import NUM_TILE_IDS
+from annotate.game.tiles import NAME_OF_ID, NUM_TILE_IDS
 from annotate.records.tenhou.absence import Absence
-from annotate.records.tenhou.meld import SEATS_OF_TABLE, decode_meld, tile_name
+from annotate.records.tenhou.meld import SEATS_OF_TABLE, decode_meld
 from annotate.records.tenhou.wall import SEED_PREFIX, SeedWalls, with_indicators
 from annotate.records.tenhou.xml_elements import (
     Attributes,
@@ -177,7 +177,7 @@ class _Reader:
         grades = deltas = None
         dans = None if self._dan is None else self._dan[: self._num_seats]
         if self._is_ranked and dans is not None:
-            grades = tuple(map(grading.tenhou_grade, dans))
+            grades = tuple(grading.TENHOU_GRADES[dan] for dan in dans)
             if self._final_scores is not None:
                 deltas = grading.tenhou_deltas(self._final_scores, dans, self._table, style)
         log, players = TENHOU_LOG.fullmatch(game_id), self._players[: self._num_seats]
@@ -187,7 +187,7 @@ class _Reader:
             rules=("tenhou",),
             style=style,
             rounds=tuple(self._rounds),
-            room=grading.tenhou_room(self._table) if self._is_ranked else None,
+            room=grading.TENHOU_ROOMS[self._table] if self._is_ranked else None,
             grades=grades,
             final_scores=self._final_scores,
             grading_deltas=deltas,
@@ -251,13 +251,13 @@ class _Reader:
         move = _DRAWS.get(tag)
         if move is not None and move[0] < self._num_seats:
             self._drawn = move[1]
-            self._add({"type": "tsumo", "actor": move[0], "pai": tile_name(move[1])})
+            self._add({"type": "tsumo", "actor": move[0], "pai": NAME_OF_ID[move[1]]})
             return
         move = _DISCARDS.get(tag)
         if move is not None and move[0] < self._num_seats:
             seat, tile = move
             is_drawn, self._drawn, self._last_discard = tile == self._drawn, None, move
-            self._add({"type": "dahai", "actor": seat, "pai": tile_name(tile), "tsumogiri": is_drawn})
+            self._add({"type": "dahai", "actor": seat, "pai": NAME_OF_ID[tile], "tsumogiri": is_drawn})
             return
         handler = self._handlers.get(tag)
         if handler is not None:
@@ -345,7 +345,7 @@ class _Reader:
         self._add(meld.event)
 
     def _dora(self, attributes: Attributes) -> None:
-        self._add({"type": "dora", "dora_marker": tile_name(integer_of(attributes, "DORA", "hai", 0, NUM_TILE_IDS))})
+        self._add({"type": "dora", "dora_marker": NAME_OF_ID[integer_of(attributes, "DORA", "hai", 0, NUM_TILE_IDS)]})
 
     def _reach(self, attributes: Attributes) -> None:
         step = integer_of(attributes, "REACH", "step", 1, 3)
@@ -368,12 +368,12 @@ class _Reader:
             "type": "hora",
             "actor": integer_of(attributes, "AGARI", "who", 0, self._num_seats),
             "target": integer_of(attributes, "AGARI", "fromWho", 0, self._num_seats),
-            "pai": tile_name(integer_of(attributes, "AGARI", "machi", 0, NUM_TILE_IDS)),
+            "pai": NAME_OF_ID[integer_of(attributes, "AGARI", "machi", 0, NUM_TILE_IDS)],
             "ura_markers": [],
             **payments(attributes, "AGARI", self._num_seats),
         }
         if "doraHaiUra" in attributes:
-            event["ura_markers"] = [tile_name(tile) for tile in tiles_of(attributes, "AGARI", "doraHaiUra")]
+            event["ura_markers"] = [NAME_OF_ID[tile] for tile in tiles_of(attributes, "AGARI", "doraHaiUra")]
         if not is_another and self._events is not None:  # the first winner has taken the deposits
             require_sticks(attributes, "AGARI", self._events)
         self._add(event)

@@ -4,12 +4,12 @@ import pytest
 
 from annotate.game.grading import (
     MJSOUL,
-    has_mjsoul_points,
+    TENHOU_GRADES,
+    TENHOU_ROOMS,
     mjsoul_delta,
+    mjsoul_rooms,
     ranks_of,
     tenhou_delta,
-    tenhou_grade,
-    tenhou_room,
 )
 
 EAST, SOUTH = 0, 1
@@ -47,7 +47,7 @@ def test_each_rank_gets_its_points_on_mahjong_soul(
 
 
 def test_three_player_rooms_with_unknown_points_are_recognised() -> None:
-    assert [has_mjsoul_points(room, SOUTH, 3) for room in range(5)] == [False, False, True, True, True]
+    assert mjsoul_rooms(SOUTH, 3) == [2, 3, 4]
     assert [len(penalty) for penalty in MJSOUL[4].penalty] == [15, 15]  # every grade below the highest, by style
 
 
@@ -78,8 +78,8 @@ def test_each_rank_gets_its_points_on_tenhou(dan: int, table: str, style: int, d
 
 def test_tenhous_dan_and_tables_have_grades_and_rooms_of_mahjong_soul() -> None:
     expected = [0, 0, 1, 1, 2, 2, 3, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 14, 15]
-    assert [tenhou_grade(dan) for dan in range(21)] == expected
-    assert [tenhou_room(table) for table in ("ippan", "joukyuu", "tokujou", "houou")] == [0, 1, 2, 4]
+    assert list(TENHOU_GRADES) == expected
+    assert [TENHOU_ROOMS[table] for table in ("ippan", "joukyuu", "tokujou", "houou")] == [0, 1, 2, 4]
 
 
 def test_of_equal_scores_the_lower_seat_ranks_first() -> None:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from annotate.game.tiles import TILE_OF_MJAI
-from annotate.records.tenhou.meld import decode_meld, tile_name
+from annotate.game.tiles import NAME_OF_ID, TILE_OF_MJAI
+from annotate.records.tenhou.meld import decode_meld
 from annotate.vocabulary import TILE_NAMES
 from tests.fuzz.plain_reading import tenhou_meld
 
@@ -14,7 +14,7 @@ def names(tiles: list[str]) -> list[str]:
 
 
 def test_the_red_fives_are_tiles_16_52_and_88() -> None:
-    assert {tile: tile_name(tile) for tile in range(136) if tile_name(tile).endswith("r")} == {
+    assert {tile: NAME_OF_ID[tile] for tile in range(136) if NAME_OF_ID[tile].endswith("r")} == {
         16: "5mr",
         52: "5pr",
         88: "5sr",
@@ -40,7 +40,7 @@ def test_every_meld_is_decoded(seat: int) -> None:
         else:
             assert event["target"] == plain.target
             assert (names([event["pai"]]), names(event["consumed"])) == ([plain.tile], sorted(plain.used))
-            assert tile_name(meld.called) == event["pai"]
+            assert NAME_OF_ID[meld.called] == event["pai"]
     # by who discarded, which tile was called and which copies: 21 chis, 34 kinds
     assert kinds == {
         "chi": 21 * 3 * 64,

@@ -8,7 +8,7 @@ from itertools import islice
 import pytest
 
 from annotate.game.record import Event, Game, places_dealt
-from annotate.records.tenhou.meld import tile_name
+from annotate.game.tiles import NAME_OF_ID
 from annotate.records.tenhou.wall import SEED_PREFIX, walls_of_seed
 from annotate.records.tenhou.xml_reader import read_tenhou_xml
 from annotate.vocabulary import FOUR_PLAYERS
@@ -185,7 +185,7 @@ def test_each_round_has_the_wall_that_deals_its_hands_though_rounds_are_missing_
     rounds = [element for start in starts for element in (start, DRAW.format(""))]
     game = read(*rounds, header=f'<SHUFFLE seed="{SEED}"/>{HEADER}')
     found = dict(reversed(list(zip(numbers, (recorded.wall for recorded in game.rounds), strict=True))))
-    expected = {number: tuple(map(tile_name, walls[number])) for number in numbers if number != altered}
+    expected = {number: tuple(map(NAME_OF_ID.__getitem__, walls[number])) for number in numbers if number != altered}
     assert {number: wall for number, wall in found.items() if number != altered} == expected
 
 

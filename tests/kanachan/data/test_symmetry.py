@@ -39,7 +39,7 @@ def situation(suits: str, dealer: int = 0, actor: int = 2, names: tuple[int, ...
     sparse, events, action = V.sparse, V.progression, V.action
     return Annotation(
         game="g",
-        observation=Observation(
+        **Observation(
             sparse=(
                 sparse["room"].token(4),
                 sparse["seat"].token(actor),
@@ -76,7 +76,7 @@ def situation(suits: str, dealer: int = 0, actor: int = 2, names: tuple[int, ...
                 action["daiminkan"].token(2, tile("7z")),
                 action["ron"].token(1),
             ),
-        ),
+        )._asdict(),
         chosen=3,
         results=(7, *by_seat([-8000, 8000, 0, 0]), *by_seat([3, 0, 1, 2]), 1, 30000, 15),
     )

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from annotate.game.grading import ranks_of, tenhou_delta, tenhou_grade
+from annotate.game.grading import TENHOU_GRADES, ranks_of, tenhou_delta
 from annotate.game.record import Game, Round
 from annotate.game.tiles import MJAI_NAMES, TILE_OF_ID
 from annotate.records.reading import Record, read_record
@@ -89,6 +89,6 @@ class OfTenhou(MadeGame):
 
 
 def of_tenhou(made: MadeGame) -> MadeGame:
-    grades = tuple(map(tenhou_grade, TENHOU_DANS))[: made.vocabulary.num_seats]
+    grades = tuple(TENHOU_GRADES[dan] for dan in TENHOU_DANS)[: made.vocabulary.num_seats]
     windows, decisions = made.windows, made.decisions
     return OfTenhou(made.rounds, windows, decisions, 4, made.style, grades, TENHOU_GAME, "tenhou", made.vocabulary)
