@@ -100,7 +100,7 @@ class ObjectiveConfig:
         require_each(self, "objective", 0, "hidden_hands", "round_winner")
         require(
             self.target == "game" or not (self.prior is None and self.reward is None),
-            "objective.target=round needs a reward predictor: --objective.reward WEIGHTS, or --objective.prior WEIGHTS",
+            "objective.target=round (rank, grading) needs a reward predictor: --objective.reward or --objective.prior",
         )
         require(
             self.target == "round" or self.reward is None,

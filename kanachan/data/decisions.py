@@ -82,7 +82,7 @@ def _each(rows: Rows) -> Iterator[Row]:
         yield rows
     elif isinstance(rows, Mapping):
         values = {name: _plain(column) for name, column in rows.items()}
-        first = next(iter(values.get("sparse", ())), None)
+        first = next(iter(values.get("sparse", [0] * len(values))), None)  # without this column one row, to be refused
         if isinstance(first, int):
             yield values
         else:

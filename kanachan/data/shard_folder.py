@@ -57,7 +57,8 @@ def shards_of(folder: str | Path, split: str) -> list[Path]:
     splits, if the folder or the split is missing."""
     folder = Path(folder)
     if not folder.is_dir():
-        what = "not a folder of shards" if folder.exists() else MISSING
+        kind = "not a folder of shards" if folder.is_file() else "neither a folder of shards nor a regular file"
+        what = kind if folder.exists() else MISSING
         raise ValueError(f"{folder}: {what}; kanachan-pack makes one from annotations")
     present = splits_in(folder)
     if split not in present:

@@ -63,6 +63,7 @@ def test_a_row_has_the_same_description_as_its_annotation() -> None:
         (["game\t1,2"], "line 1: 7 tab-separated fields expected"),
         ([format_line(ANNOTATIONS[0]), "x"], "line 2: 7 tab-separated"),
         ([{"sparse": [1]}], "row 1: the column 'numeric' is missing"),
+        ({"game": 5}, "row 1: the column 'sparse' is missing"),
         ([ANNOTATIONS[0], altered(ANNOTATIONS[1], sparse=(600,))], r"row 2: field 1 \(sparse\), element 0: 600 is not"),
         ([17], "row 1: an annotation line or a row of a shard expected, not int"),
     ],
