@@ -139,7 +139,7 @@ class _Run:
             placed = replace(config, run=replace(config.run, strategy="plain", deepspeed=None))
         num_parameters = sum(p.numel() for p in stage.network.parameters())
         name, strategy, summary = strategy_of(placed, self.devices, num_parameters)
-        mode = wandb_mode(config)
+        mode = wandb_mode(config) if self.is_zero else "disabled"
         if self.is_zero:
             if self.checkpoint is None:
                 held.enter_context(_locked(self.out))
@@ -162,10 +162,7 @@ class _Run:
             # on the nonzero status of another process, Lightning would kill the first one, which may still be sending
             return 130 if stopped.signal_name == "SIGINT" and self.is_zero else 0
         if self.is_zero:
-            last = self.out / CHECKPOINTS / LAST_NAME
-            if self.checkpoint is not None and trainer.global_step == self.first_step:
-                last = self.checkpoint  # perhaps the one before the cool-down, if the run now ends there
-            _finish(trainer, stage, self.data, best, writer, last)
+            self._finish(trainer, best, writer)
         return 0
 
     def _callbacks(self, strategy: str, best: BestCheckpoint) -> list[L.Callback]:
@@ -271,6 +268,25 @@ class _Run:
         if config.run.compile:
             print("compiling the network: the first step, and the first validation, take a minute or more", flush=True)
 
+    def _finish(self, trainer: L.Trainer, best: BestCheckpoint, writer: WeightsWriter) -> None:
+        """Writes the weights file, from the last checkpoint or of the best step; prints its path and, if these are not
+        the last weights, their metrics."""
+        last = self.out / CHECKPOINTS / LAST_NAME
+        if self.checkpoint is not None and trainer.global_step == self.first_step:
+            last = self.checkpoint  # perhaps the one before the cool-down, if the run now ends there
+        if self.data.num_validation_rows and best.latest[0] != trainer.global_step:
+            # the run was killed just before its last validation
+            trainer.validate(self.learner.module, datamodule=SourceData(self.data), verbose=False)
+        best.write()
+        metrics, best_step = best.latest[1], None
+        if best.patience is not None and best.step is not None:
+            metrics, best_step = best.metrics, best.step
+        lineage = writer.write_last(last, metrics, trainer.global_step, best_step)
+        finish_wandb(trainer.loggers, lineage)
+        if best_step not in (None, trainer.global_step):
+            print(f"validation of the best weights, of step {best_step:,}: {metrics_text(metrics)}")
+        print(f"weights: {self.out / WEIGHTS_NAME}", flush=True)
+
 
 @no_search_of_what_is_there()
 def _fit(trainer: L.Trainer, stage: LoggedModule, data: DataSource, checkpoint: Path | None) -> None:
@@ -294,30 +310,6 @@ def _fit(trainer: L.Trainer, stage: LoggedModule, data: DataSource, checkpoint: 
             f"rank {this_rank()} has lost another process of the run (look for its message; it may have been killed). "
             f"Resume with: kanachan-train --resume {trainer.default_root_dir}. [{str(error).splitlines()[0]}]"
         ) from error
-
-
-def _finish(
-    trainer: L.Trainer,
-    stage: LoggedModule,
-    data: DataSource,
-    best: BestCheckpoint,
-    writer: WeightsWriter,
-    last: Path,
-) -> None:
-    """Writes the weights file, from the checkpoint `last` or of the best step; prints its path and, if these are not
-    the last weights, their metrics."""
-    if data.num_validation_rows and best.latest[0] != trainer.global_step:
-        # the run was killed just before its last validation
-        trainer.validate(stage, datamodule=SourceData(data), verbose=False)
-    best.write()
-    metrics, best_step = best.latest[1], None
-    if best.patience is not None and best.step is not None:
-        metrics, best_step = best.metrics, best.step
-    lineage = writer.write_last(last, metrics, trainer.global_step, best_step)
-    finish_wandb(trainer.loggers, lineage)
-    if best_step not in (None, trainer.global_step):
-        print(f"validation of the best weights, of step {best_step:,}: {metrics_text(metrics)}")
-    print(f"weights: {writer.out / WEIGHTS_NAME}", flush=True)
 
 
 def _set_up(config: RunConfig) -> Devices:

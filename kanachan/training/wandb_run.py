@@ -1,7 +1,6 @@
 """Starts the wandb run of a stage, continues it offline if the server does not respond, and ends it in bounded time."""
 
 import json
-import netrc
 import os
 import secrets
 import sys
@@ -9,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import urlparse
 
 import lightning as L
 from lightning.pytorch.loggers import Logger, WandbLogger
@@ -35,7 +33,13 @@ def wandb_mode(config: TrainConfig) -> str:
         return config.run.wandb
     if (given := os.environ.get("WANDB_MODE")) in ("online", "offline", "disabled"):
         return given
-    return "online" if _has_wandb_key() else "offline"
+    import wandb
+
+    wandb.setup(wandb.Settings(silent=True))
+    try:
+        return "online" if wandb.login(prompt=False, verify=False) else "offline"
+    except wandb.errors.AuthenticationError:  # a malformed key, which the start of the run reports
+        return "online"
 
 
 def wandb_group(config: TrainConfig, previous: str | None) -> str:
@@ -153,7 +157,7 @@ def finish_wandb(loggers: Sequence[Logger], lineage: Sequence[Mapping[str, Any]]
     """
     for run in (logger.experiment for logger in loggers if isinstance(logger, WandbLogger)):
         if lineage:
-            _try("the artifact of the weights", partial(_log_weights, run, lineage))
+            _try("the artifact of the weights", lambda: run.log_artifact(_artifact(lineage)))  # noqa: B023
         try:
             run.finish()
         except TimeoutError:
@@ -162,10 +166,6 @@ def finish_wandb(loggers: Sequence[Logger], lineage: Sequence[Mapping[str, Any]]
                 f"wandb sync {run.settings.sync_dir}",
                 file=sys.stderr,
             )
-
-
-def _log_weights(run: Any, lineage: Sequence[Mapping[str, Any]]) -> None:
-    run.log_artifact(_artifact(lineage))
 
 
 def _try(what: str, send: Callable[[], object]) -> None:
@@ -215,13 +215,3 @@ def log_reliability(trainer: L.Trainer, points: Sequence[ReliabilityPoint], unit
             chart = wandb.plot.line(table, "predicted", "actual", stroke="line", title=f"Reliability ({unit})")
             entry = {RELIABILITY_CHART: chart, "train/samples": float(samples)}
             _try(f"the chart {RELIABILITY_CHART}", partial(logger.experiment.log, entry))
-
-
-def _has_wandb_key() -> bool:
-    if os.environ.get("WANDB_API_KEY"):
-        return True
-    host = urlparse(os.environ.get("WANDB_BASE_URL", "https://api.wandb.ai")).hostname or ""
-    try:
-        return netrc.netrc().authenticators(host) is not None
-    except (FileNotFoundError, netrc.NetrcParseError):
-        return False
