@@ -54,17 +54,13 @@ train() {
     local stage=$1 run=$out/$1 from=$2 made_from
     shift 2
     runs+=("$run")
-    made_from="$(realpath "$shards") $* ${settings[*]}"
+    made_from="$(realpath "$shards")"
     if [[ -n $from ]]; then
         made_from+=", the encoder of $from $(tensors_of "$from")"
         set -- --init "$out/$from" "$@"
     fi
-    if [[ -f $run/weights.safetensors ]]; then
-        [[ ! -f $run/made-from || $(<"$run/made-from") == "$made_from" ]] ||
-            fail "$run was made from $(<"$run/made-from"), not from $made_from: name another folder with --output, or remove it"
-        say "$run: trained already"
-        return
-    fi
+    [[ ! -f $run/made-from || $(<"$run/made-from") == "$made_from" ]] ||
+        fail "$run was made from $(<"$run/made-from"), not from $made_from: name another folder with --output, or remove it"
     say "training $stage in $run"
     kanachan-train --stage "$stage" --data.path "$shards" --run.out "$run" --resume auto "$@" "${settings[@]}"
     # when stopped by a signal, kanachan-train saves a checkpoint and exits with status 0, without writing weights
@@ -72,27 +68,10 @@ train() {
     echo "$made_from" >"$run/made-from"
 }
 
-# Two lines: the stages in order, and the stages whose probabilities can be calibrated.
-mapfile -t stage_lines < <(python - <<'PYTHON'
-from kanachan.objectives.networks import objective_class
-from kanachan.objectives.stages import STAGES
-
-print(*STAGES)
-print(*(stage for stage in STAGES if objective_class(stage).temperatures))
-PYTHON
-)
-((${#stage_lines[@]} == 2)) || fail "the stages of the curriculum cannot be read"
-read -ra stages <<<"${stage_lines[0]}"
-read -ra calibrated <<<"${stage_lines[1]}"
-before=''
-for stage in "${stages[@]}"; do
-    if [[ -z $before ]]; then
-        train "$stage" '' "${imitation_length[@]}" --optim.average 0.999
-    else
-        train "$stage" "$before" "${later_length[@]}"
-    fi
-    before=$stage
-done
+train imitation '' "${imitation_length[@]}" --optim.average 0.999
+train round_delta imitation "${later_length[@]}"
+train rank round_delta "${later_length[@]}"
+train grading rank "${later_length[@]}"
 
 # is_made FILE: succeeds if the file is newer than all weights.
 is_made() {
@@ -102,11 +81,10 @@ is_made() {
     done
 }
 
-if ! is_made "$out/evaluation.json" || [[ ! -f $out/evaluation.of || $(<"$out/evaluation.of") != "${runs[*]}" ]]; then
+if ! is_made "$out/evaluation.json"; then
     say "evaluating on the test split"
     kanachan-evaluate "${runs[@]}" "$shards" --json "$out/evaluation.json" --force >"$out/evaluation.txt"
     python "$CHECKOUT/launch/reports/plot_reliability.py" "$out/evaluation.json" -o "$out/reliability.png"
-    echo "${runs[*]}" >"$out/evaluation.of"
 fi
 
 # unless_stopped STATUS TEXT: continues after status 1, with which commands report that a network cannot be calibrated
@@ -127,8 +105,7 @@ calibrate() {
     kanachan-evaluate --compare "$run" "$run/calibrated.safetensors" "$shards" --json "$name.json" --force >>"$name.part"
     mv "$name.part" "$name.txt"
 }
-for stage in "${calibrated[@]}"; do
-    calibrate "$stage"
-done
+calibrate imitation
+calibrate rank
 say "results (also in $out/evaluation.txt; calibration-*.txt, reliability.png)"
 cat "$out/evaluation.txt"
