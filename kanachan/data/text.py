@@ -108,8 +108,9 @@ def parse_block(path: str, first_line: int, block: bytes, vocabulary: Vocabulary
                 raise ValueError(mixed_hidden(annotation.hidden is not None))
         except ValueError as error:
             raise ValueError(f"{path}:{number}: {error}") from None
-        unusual += [number] * (format_line(annotation).encode() != line)
-    raise ValueError(f"{path}:{unusual[0]}: a number is not in plain decimal digits")
+        unusual += [number] * (b"\r" in line or format_line(annotation).encode() != line)
+    where = unusual[0] if unusual else first_line  # where the fast parser skips a byte order mark
+    raise ValueError(f"{path}:{where}: a carriage return, or a number that is not in plain decimal digits")
 
 
 def mixed_hidden(hidden: bool) -> str:

@@ -161,6 +161,12 @@ def test_numbers_are_plain_decimal_digits(number: str) -> None:
         parse_block("file", 1, ("\t".join(line) + "\n").encode(), V)
 
 
+def test_a_game_id_with_a_carriage_return_is_refused() -> None:
+    text = format_line(GOOD) + "\n" + format_line(GOOD._replace(game="a\rb")) + "\n"
+    with pytest.raises(ValueError, match="file:2: a carriage return"):
+        parse_block("file", 1, text.encode(), V)
+
+
 def test_a_random_change_of_a_byte_is_refused_if_and_only_if_the_slow_parser_refuses_it() -> None:
     rng = np.random.default_rng(0)
     line = format_line(GOOD).encode()
