@@ -33,11 +33,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser.parse_args(argv)
     if arguments.output is None and arguments.onnx is None and arguments.push_to_hub is None:
         parser.error("nothing to write: give -o, --onnx or --push-to-hub")
-    for folder in (arguments.output, arguments.onnx):
-        if folder == "":
-            parser.error("the name of a folder to write to is empty")
-        if folder is not None and Path(folder, WEIGHTS_NAME).is_file():
-            parser.error(f"{folder}: the folder of a run; name another")
     if arguments.output is not None and arguments.onnx is not None:
         if Path(arguments.output).absolute() == Path(arguments.onnx).absolute():
             parser.error(f"{arguments.onnx}: the folder of -o; name another for --onnx")
@@ -63,16 +58,15 @@ def _parser() -> argparse.ArgumentParser:
 
 def _export(arguments: argparse.Namespace) -> None:
     require_policies(arguments.weights)
-    for folder in filter(None, (arguments.output, arguments.onnx)):
+    for folder in (folder for folder in (arguments.output, arguments.onnx) if folder is not None):
         require_folder(folder)
-    file_names = ENCODER_NAME, "policy.onnx"
-    for folder in (arguments.output, arguments.onnx):
-        there = {path.name for path in Path(folder).glob("[!.]*")} if folder is not None else set()
+        there = {path.name for path in Path(folder).glob("[!.]*")}
+        if WEIGHTS_NAME in there:
+            raise ValueError(f"{folder}: the folder of a run; name another")
         if there and not arguments.force:
             raise ValueError(f"{folder}: not empty: name another folder, or replace files in it with --force")
-        if "README.md" in there and not there.intersection(file_names):
-            path = Path(folder, "README.md")
-            raise ValueError(f"{path} is not of an export, and would be overwritten: name another folder")
+        if "README.md" in there and not there & {ENCODER_NAME, "policy.onnx"}:
+            raise ValueError(f"{folder}/README.md is not of an export, and would be overwritten: name another folder")
     # Heavy imports come only now, after the arguments have been found valid.
     if arguments.onnx is not None:
         require_extra("onnx", ("onnx", "onnxscript", "onnxruntime"), "--onnx")

@@ -75,17 +75,16 @@ def _run(arguments: argparse.Namespace) -> int:
         raise ValueError("--split needs --unpack; to name files as a split use --train, --validation, --test")
     if any(named.values()) and arguments.keep_splits:
         raise ValueError("--keep-splits keeps those of folders, but --train, --validation, --test set other splits")
-    if any(named.values()) and packing_of(arguments).fractions != Packing().fractions:
-        raise ValueError("--fractions has no effect with --train, --validation, --test; leave it out")
+    folder, packing = Path(arguments.output), packing_of(arguments)
+    if packing.fractions != Packing().fractions and (any(named.values()) or arguments.keep_splits):
+        others = "--keep-splits" if arguments.keep_splits else "--train, --validation, --test"
+        raise ValueError(f"--fractions has no effect with {others}; leave it out")
     if any(named.values()) and arguments.annotations:
         raise ValueError("files are either split by game, or named as splits: name all of them, or none")
     sources = named if any(named.values()) else tuple(arguments.annotations)
     if not sources:
         raise ValueError("no annotations given")
     require_folder(arguments.output)
-    folder, packing = Path(arguments.output), packing_of(arguments)
-    if arguments.keep_splits and packing.fractions != Packing().fractions:
-        raise ValueError("--fractions has no effect with --keep-splits; leave it out")
     # Heavy imports come only now, after the arguments have been found valid.
     from kanachan.data.pack import pack
 

@@ -16,7 +16,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
 from annotate.runtime.arguments import CALLED_AS
-from annotate.runtime.files import MISSING, require_folder
+from annotate.runtime.files import require_exists, require_folder
 from annotate.vocabulary import Vocabulary
 from kanachan.config import MODEL_SIZES, SIZES, StageName, TrainConfig
 from kanachan.objectives.stages import POLICY, REWARD, STAGES, trained_stages
@@ -161,7 +161,8 @@ class _Given:
             elif name == "resume":
                 self.resume = value
             else:
-                self.files.append((Path(value), _content(value)))
+                require_exists(value)
+                self.files.append((Path(value), settings_in(Path(value))))
 
     def read_defaults(self, files: Sequence[Path]) -> None:
         """Reads files of defaults, below --config files and the command line; later files override earlier ones."""
@@ -189,13 +190,6 @@ class _Given:
         if not self.has("objective.target") and values["objective.prior"] is values["objective.reward"] is None:
             values["objective.target"] = "game"  # the target of a round needs a reward predictor
         return values
-
-
-def _content(name: str) -> dict[str, Any]:
-    if not Path(name).is_file():
-        what = "a folder, not a YAML file" if Path(name).is_dir() else MISSING
-        raise ValueError(f"--config {name}: {what}")
-    return settings_in(Path(name))
 
 
 def _sizes(size: str | None) -> Layer:

@@ -8,7 +8,7 @@ from torch import Tensor
 from kanachan.config import ModelConfig, OptimConfig, TrainConfig
 from kanachan.data.batch import Batch
 from kanachan.models.transformer import Network
-from kanachan.models.weights import PRIOR_KEY, TEACHER_KEY
+from kanachan.models.weights import PRIOR_KEY, TEACHER_KEY, lineage_of, read_weights
 from kanachan.objectives.objective import Objective
 from kanachan.training.compilation import compile_network
 from kanachan.training.data_source import DataSource
@@ -19,7 +19,7 @@ from kanachan.training.logged_module import LoggedModule
 from kanachan.training.round_labels import RoundLabelling
 from kanachan.training.run_folder import LABELS
 from kanachan.training.shard_source import ShardSource
-from kanachan.training.tempered_network import Teacher, open_teacher
+from kanachan.training.tempered_network import TemperedNetwork, open_teacher
 from kanachan.training.throughput import count_flops
 from kanachan.training.validation_metrics import ValidationMetrics
 from kanachan.training.wandb_run import log_reliability
@@ -39,18 +39,13 @@ def make_learner(config: TrainConfig, devices: Devices, data: DataSource, steps:
     network.encoder.recomputes = config.run.recompute
     card = {} if initial.prior is None else {PRIOR_KEY: initial.prior}
     teacher = open_teacher(config, data.vocabulary)
-    if teacher is not None:
-        card[TEACHER_KEY] = teacher.card
+    if config.objective.teacher is not None:
+        card[TEACHER_KEY] = lineage_of(read_weights(config.objective.teacher))[-1]
     if config.run.compile:
-        for each in [network] if teacher is None else [network, teacher.network.network]:
+        for each in [network] if teacher is None else [network, teacher.network]:
             compile_network(each, is_gpu=devices.is_gpu)
     module = StageModule(network, initial.objective, config.optim, steps, config.run.log_every, config.model, teacher)
-    return Learner(
-        module,
-        initial.origin,
-        ancestry=initial.ancestry,
-        card=card,
-    )
+    return Learner(module, initial.origin, ancestry=initial.ancestry, card=card)
 
 
 class StageModule(LoggedModule):
@@ -67,7 +62,7 @@ class StageModule(LoggedModule):
         total_steps: int,
         log_every: int,
         model: ModelConfig,
-        teacher: Teacher | None = None,
+        teacher: TemperedNetwork | None = None,
     ) -> None:
         self._teacher = teacher
         work_of = partial(count_flops, model, trains_encoder="encoder" not in optim.frozen)
@@ -86,8 +81,7 @@ class StageModule(LoggedModule):
         self.metrics.update(batch, self.network(batch, with_auxiliary=True))
 
     def on_validation_epoch_end(self) -> None:
-        row = self.metrics.compute(self.trainer)
-        self.log_validation(row)
+        self.log_validation(self.metrics.compute(self.trainer))
 
     def on_fit_end(self) -> None:
         if self.metrics.points and self.trainer.is_global_zero:

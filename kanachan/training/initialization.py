@@ -21,6 +21,7 @@ from kanachan.objectives.networks import (
 )
 from kanachan.objectives.objective import Objective
 from kanachan.training.ancestry import Ancestry
+from kanachan.training.run_folder import OTHER_WEIGHTS, flat
 
 
 class InitialNetwork(NamedTuple):
@@ -45,7 +46,8 @@ def initial_network(config: TrainConfig, vocabulary: Vocabulary, *, inherits: bo
     network, objective = build_network(config.stage, config.model, config.objective, vocabulary, prior)
     if frozen is not None:
         load_prior(network, frozen)
-    games = _games_of_others(config)
+    learned = [LearnedGames.of_card(read_card(other), other) for other in other_weights(config).values()]
+    games = reduce(or_, learned, NONE)
     if config.init is None or not inherits:
         origin = f"encoder from {config.init or 'scratch'}"
         return InitialNetwork(network, objective, Ancestry(games=games), prior, origin)
@@ -74,18 +76,5 @@ def initial_network(config: TrainConfig, vocabulary: Vocabulary, *, inherits: bo
 
 def other_weights(config: TrainConfig) -> dict[str, str]:
     """Returns the weights that are used in training besides --init, by setting."""
-    objective, policy = config.objective, config.policy
-    given = {
-        "objective.prior": objective.prior,
-        "objective.reward": objective.reward,
-        "objective.teacher": objective.teacher,
-        "policy.reward": policy.reward,
-        "policy.magnet": policy.magnet,
-    }
-    return {setting: name for setting, name in given.items() if name is not None}
-
-
-def _games_of_others(config: TrainConfig) -> LearnedGames:
-    """Returns the games that these networks have learned from."""
-    learned = [LearnedGames.of_card(read_card(name), name) for name in other_weights(config).values()]
-    return reduce(or_, learned, NONE)
+    values = flat(config)
+    return {setting: values[setting] for setting in sorted(OTHER_WEIGHTS) if values[setting] is not None}

@@ -228,8 +228,7 @@ class LoggedModule(L.LightningModule):
         for name, mean in row.items():
             if name.startswith(PREFIX) and name != f"{PREFIX}rows":
                 self.log(name, mean, logger=False, sync_dist=True)
-        if not self.trainer.sanity_checking:
-            self.write(row)
+        self.write(row)
         self.meter.exclude(time.perf_counter() - self._validation_start)
 
     def on_validation_end(self) -> None:

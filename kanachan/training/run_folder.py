@@ -85,7 +85,7 @@ def holds_run(folder: Path) -> bool:
 
 def require_same(was: TrainConfig, now: TrainConfig, may_change: Collection[str]) -> None:
     """Raises ValueError if a setting that may not change differs."""
-    saved, given = _flat(was), _flat(now)
+    saved, given = flat(was), flat(now)
     changed = [key for key in saved if saved[key] != given[key] and key not in may_change]
     if changed:
         listed = ", ".join(f"{key} was {saved[key]}, is {given[key]}" for key in changed)
@@ -113,6 +113,8 @@ def settings_in(path: Path) -> dict[str, Any]:
     """Reads the settings of a YAML file; raises ValueError if it holds something else."""
     try:
         values = yaml.load(path.read_text(encoding="utf-8"), _UniqueKeys)
+    except IsADirectoryError:
+        raise ValueError(f"{path}: a folder; a YAML file is expected") from None
     except (yaml.YAMLError, ValueError) as error:  # ValueError: not UTF-8, or a date that does not exist
         raise ValueError(f"{path}: not YAML: {error}") from error
     if values is None:
@@ -122,7 +124,8 @@ def settings_in(path: Path) -> dict[str, Any]:
     return values
 
 
-def _flat(config: TrainConfig) -> dict[str, Any]:
+def flat(config: TrainConfig) -> dict[str, Any]:
+    """Returns all settings by name, such as data.batch."""
     flat: dict[str, Any] = {}
     for key, value in settings_as_json(config).items():
         flat.update(

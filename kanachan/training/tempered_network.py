@@ -4,7 +4,6 @@ Distillation: the targets of a network are the action probabilities of another n
 actions taken (Hinton et al. 2015, arXiv:1503.02531).
 """
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,6 @@ from kanachan.config import TrainConfig
 from kanachan.data.batch import Batch
 from kanachan.models.card import weights_file
 from kanachan.models.transformer import Encoded, Network
-from kanachan.models.weights import lineage_of, read_weights
 from kanachan.objectives.networks import has_same_heads, load_network
 from kanachan.objectives.objective import Objective
 
@@ -40,6 +38,11 @@ class TemperedNetwork:
         same encoder; None: it is encoded here."""
         output = self.network(batch) if encoded is None else self.network.decoded(batch, encoded)
         return log_probabilities(self.objective.score(output), self.temperature)
+
+    @torch.no_grad()
+    def labelled(self, batch: Batch) -> Batch:
+        """Returns the batch with this network's probabilities [B, A] as its soft labels."""
+        return batch.with_soft_labels(self.to(batch.table_BS.device)(batch).exp())
 
 
 def log_probabilities(score_BA: Tensor, temperature: float) -> Tensor:
@@ -72,25 +75,10 @@ def open_tempered(
     return network, card
 
 
-@dataclass(frozen=True)
-class Teacher:
-    """A network whose action probabilities are learned."""
-
-    network: TemperedNetwork
-    card: dict[str, Any]
-    """identity of its weights, for the cards of networks that learn from it"""
-
-    @torch.no_grad()
-    def labelled(self, batch: Batch) -> Batch:
-        """Returns the batch with the teacher's probabilities [B, A] as its soft labels."""
-        return batch.with_soft_labels(self.network.to(batch.table_BS.device)(batch).exp())
-
-
-def open_teacher(config: TrainConfig, vocabulary: Vocabulary) -> Teacher | None:
+def open_teacher(config: TrainConfig, vocabulary: Vocabulary) -> TemperedNetwork | None:
     """Loads the network of objective.teacher, if it is given; raises ValueError if it does not fit the run."""
     path = config.objective.teacher
     if path is None:
         return None
     with torch.random.fork_rng(devices=[]):  # a run initialises the same weights with and without a teacher
-        network, _ = open_tempered("objective.teacher", path, config, vocabulary)
-    return Teacher(network, lineage_of(read_weights(path))[-1])
+        return open_tempered("objective.teacher", path, config, vocabulary)[0]

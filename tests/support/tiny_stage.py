@@ -12,7 +12,7 @@ from kanachan.config import ModelConfig, ObjectiveConfig, OptimConfig, StageName
 from kanachan.data.batch import batch_of_annotations
 from kanachan.objectives.networks import build_network
 from kanachan.training.curriculum_stage import StageModule
-from kanachan.training.tempered_network import Teacher
+from kanachan.training.tempered_network import TemperedNetwork
 from tests.support.random_annotations import random_annotations
 
 ROWS_PER_BATCH = 4
@@ -45,7 +45,7 @@ def make_stage(
     steps: int = 6,
     log_every: int = 2,
     model: ModelConfig = MODEL,
-    teacher: Teacher | None = None,
+    teacher: TemperedNetwork | None = None,
     **optim: Any,
 ) -> StageModule:
     torch.manual_seed(0)

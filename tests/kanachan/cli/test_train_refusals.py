@@ -45,7 +45,7 @@ REFUSALS = [
     ("rank", "--run.steps", "--run.steps: a value is missing"),
     ("rank", "-j 2", "unknown option -j; kanachan-train --help lists all"),
     ("rank", "-o -", "-: a folder cannot be written to standard output"),
-    ("rank", "--config /no.yaml", "--config /no.yaml: no such file or folder"),
+    ("rank", "--config /no.yaml", "/no.yaml: no such file or folder"),
     ("rank", "--objective.rank_points [x]", "objective.rank_points: a list of numbers such as [90,45,0,-135] expected"),
     ("rank", "--model.feedforward 99999999999", "model.feedforward must be at most 1,048,576, not 99999999999"),
     ("imitation", "--objective.teacher_share 0.1", "teacher_share=0.1 has no effect without --objective.teacher"),

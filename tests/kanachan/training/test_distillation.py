@@ -16,13 +16,13 @@ from kanachan.data.batch import Batch
 from kanachan.models.weights import read_weights, write_weights
 from kanachan.objectives.imitation import Imitation
 from kanachan.objectives.networks import load_network
-from kanachan.training.tempered_network import Teacher, open_teacher
+from kanachan.training.tempered_network import TemperedNetwork, open_teacher
 from tests.support.tiny_runs import assert_resumable, rows_of, run
 from tests.support.tiny_stage import Rows, batches, make_stage, make_trainer
 from tests.support.tiny_weights import written
 
 
-def teacher_at(path: Path, stage: StageName = "imitation") -> Teacher:
+def teacher_at(path: Path, stage: StageName = "imitation") -> TemperedNetwork:
     config = TrainConfig(stage=stage, data=DataConfig(path="."), objective=ObjectiveConfig(teacher=str(path)))
     teacher = open_teacher(config, FOUR_PLAYERS)
     assert teacher is not None
@@ -90,10 +90,10 @@ def test_the_soft_labels_are_the_teachers_calibrated_probabilities(weights: Path
 
 def test_the_teacher_does_not_change_and_is_in_no_checkpoint(weights: Path) -> None:
     teacher = teacher_at(weights)
-    before = {name: tensor.clone() for name, tensor in teacher.network.network.state_dict().items()}
+    before = {name: tensor.clone() for name, tensor in teacher.network.state_dict().items()}
     stage = make_stage(teacher=teacher)
     make_trainer().fit(stage, batches(24))
-    assert all(torch.equal(tensor, before[name]) for name, tensor in teacher.network.network.state_dict().items())
+    assert all(torch.equal(tensor, before[name]) for name, tensor in teacher.network.state_dict().items())
     assert not any("teacher" in name for name in stage.state_dict())
 
 

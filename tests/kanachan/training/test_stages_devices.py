@@ -26,7 +26,7 @@ from kanachan.training.muon import MuonWithAdamW
 from kanachan.training.optimizers import gradient_norms, parameter_groups
 from kanachan.training.reward_stage import RewardModule
 from kanachan.training.stopping import Wish, _sent
-from kanachan.training.tempered_network import Teacher, TemperedNetwork
+from kanachan.training.tempered_network import TemperedNetwork
 from tests.support.other_device import CopiesRefused, ListsRefused
 from tests.support.random_rounds import random_rounds
 from tests.support.tiny_rewards import written_reward
@@ -69,7 +69,7 @@ def validate_elsewhere(module: LoggedModule, there: Any) -> None:
         module.validation_step(there, 0)
 
 
-def stage_module(stage: StageName, *, teacher: Teacher | None = None, **loss: Any) -> StageModule:
+def stage_module(stage: StageName, *, teacher: TemperedNetwork | None = None, **loss: Any) -> StageModule:
     network, objective = build_network(stage, TINY, ObjectiveConfig(**loss), FOUR_PLAYERS)
     return StageModule(network, objective, OPTIM, STEPS, STEPS, TINY, teacher)
 
@@ -117,7 +117,7 @@ def test_packed_batches_are_computed_on_one_device(stage: StageName, batch: Batc
 
 
 def test_distillation_computes_on_one_device(batch: Batch, tmp_path: Path) -> None:
-    teacher = Teacher(tempered(written(tmp_path)), {"sha256": ""})
+    teacher = tempered(written(tmp_path))
     train_elsewhere(stage_module("imitation", teacher=teacher), batch)
 
 
