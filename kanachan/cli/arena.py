@@ -18,6 +18,7 @@ from annotate.game.settings import DEFAULT_GRADE, STYLES
 from annotate.runtime.arguments import CommandParser, add_force_option
 from annotate.runtime.files import check_output, require_folder
 from annotate.runtime.journal import Journal
+from annotate.runtime.json_output import plain
 from annotate.runtime.resources import num_cores
 from annotate.runtime.signals import StopRequest, noting_stop_signals
 from annotate.runtime.terminal import require_positive, run_cleanly
@@ -303,7 +304,7 @@ def _print_results(
     arguments: argparse.Namespace,
 ) -> None:
     """Prints the statistics, and writes them to the file given by --json."""
-    from kanachan.play.statistics import FEWEST_WALLS, as_json, match_statistics
+    from kanachan.play.statistics import FEWEST_WALLS, match_statistics
 
     num_illegal = int(isinstance(error, IllegalAction))
     statistics = match_statistics(results, match, arguments.points, arguments.bootstrap)
@@ -324,7 +325,7 @@ def _print_results(
         "draws": sum(result.draws for result in results),
         "decisions": decisions,
         "illegal_actions": num_illegal,
-        **as_json(statistics),
+        **plain(statistics),
         "games_needed": {"difference": arguments.difference, "games": needed},
         "bootstrap": arguments.bootstrap,
     }

@@ -9,6 +9,7 @@ from tqdm import tqdm
 
 from annotate.runtime.arguments import CommandParser, add_force_option
 from annotate.runtime.files import check_output
+from annotate.runtime.json_output import plain
 from annotate.runtime.terminal import require_positive, run_cleanly
 from kanachan.cli.environment import set_environment
 from kanachan.cli.options import WEIGHTS_HELP, add_bootstrap_option, add_device_option, files_of, require_policies
@@ -82,9 +83,9 @@ def _calibrate(arguments: argparse.Namespace) -> None:
         raise ValueError(f"{weights.path} on the {arguments.split} split of {arguments.shards}: {error}") from None
     if arguments.output is not None:
         output = Path(arguments.output)
-        write_weights(output, weights.tensors, card)
+        write_weights(output, weights.tensors, plain(card))
         if output.samefile(weights.path) and (output.parent / CARD_NAME).is_file():
-            write_card(output.parent / CARD_NAME, card)  # the readable copy next to the weights of a run
+            write_card(output.parent / CARD_NAME, plain(card))  # the readable copy next to the weights of a run
     print(_summary(card))
     print(learned_text({"": weights.learned_games}, np.unique(columns.game)))
     if arguments.output is None:
@@ -106,11 +107,10 @@ def _summary(card: dict[str, Any]) -> str:
 
 def _changes(metrics: dict[str, Any]) -> list[str]:
     """Formats a line for each metric with its values before and after."""
-    from kanachan.evaluation.bootstrap import estimate_of
     from kanachan.evaluation.tables import with_interval
 
     lines = []
     for key, (name, digits, scale) in _NAMES.items():
-        before, after = (with_interval(estimate_of(metrics[when][key]), digits, scale) for when in ("before", "after"))
+        before, after = (with_interval(metrics[when][key], digits, scale) for when in ("before", "after"))
         lines.append(f"{name:<24}{before}  ->  {after}")
     return lines

@@ -123,7 +123,7 @@ def _of_half(rounds: "SeatRounds", replicates: int) -> dict[str, Any] | None:
     """Estimates the gain from half of the games; returns None if the half is empty."""
     from kanachan.reinforcement.gain import gain_of
 
-    if not len(rounds):
+    if not len(rounds.game_R):
         return None
     gain = gain_of(rounds, replicates)
     return {"gain": gain.gain, "games": gain.games}

@@ -15,7 +15,8 @@ from annotate.vocabulary import NUMS_OF_SEATS, Vocabulary, vocabulary_of_seats
 from kanachan.cli.options import add_device_option
 from kanachan.models.card import vocabulary_of, weights_hash
 from kanachan.play.agent_spec import AgentSpec, parse_agent
-from kanachan.play.match import Match, Precision
+from kanachan.play.game import Precision
+from kanachan.play.match import Match
 from kanachan.play.together import TOGETHER, TOGETHER_WITH_PROGRAMS
 
 

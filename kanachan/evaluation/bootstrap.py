@@ -36,12 +36,6 @@ class Estimate(NamedTuple):
         return self.excludes_zero and self.games >= FEWEST_GAMES
 
 
-def estimate_of(entry: Mapping[str, Any]) -> Estimate:
-    """Returns the estimate in an entry of a card or of a command's JSON."""
-    value, low, high = (np.nan if entry[name] is None else entry[name] for name in ("value", "low", "high"))
-    return Estimate(value, low, high, entry["decisions"], entry.get("games", 0))  # cards of earlier versions lack games
-
-
 class Statistic(NamedTuple):
     """The definition of a metric: a function of sums of columns over the decisions."""
 

@@ -16,7 +16,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from annotate.runtime.json_output import plain
 from kanachan.data.columns import Columns
 from kanachan.evaluation.bootstrap import Estimate, cluster_bootstrap, ratio_statistic
 from kanachan.evaluation.calibration import calibration_statistic
@@ -111,7 +110,7 @@ def calibrated_card(
     temperatures = {name: fitted_temperature(part.logit_BA, part.target_B) for name, part in data.items()}
     metrics = {
         name: {
-            when: plain(certainty_metrics(part, divisor, replicates))
+            when: certainty_metrics(part, divisor, replicates)
             for when, divisor in (("before", 1.0), ("after", temperatures[name]))
         }
         for name, part in data.items()

@@ -10,8 +10,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from annotate.annotation import Observation
-
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
@@ -39,8 +37,6 @@ class Action(NamedTuple):
     token: int
     log_probability: float | None = None
     """log probability of the token in the distribution it was sampled from; None for agents without a distribution"""
-    prediction: Prediction | None = None
-    """prediction from which the action was chosen; None for agents without a network"""
 
 
 def choose(
@@ -57,7 +53,7 @@ def choose(
     if temperature is None:
         assert not explore, "an action of the highest score is not sampled"
         place = int(score_A.argmax())
-        return Action(actions[place], 0.0, prediction)
+        return Action(actions[place], 0.0)
     assert uniform is not None, "sampling needs a random number"
     weight_A = np.exp((score_A - score_A.max()).astype(np.float64) / temperature)
     if explore:
@@ -66,19 +62,4 @@ def choose(
     below = weight_A.cumsum().searchsorted(uniform * total, side="right")
     place = min(int(below), len(score_A) - 1)
     log_probability = float(np.log(weight_A[place] / total))
-    return Action(actions[place], log_probability, prediction)
-
-
-def choose_each(
-    observations: Sequence[Observation],
-    predictions: Sequence[Prediction],
-    temperature: float | None = None,
-    uniforms: Sequence[float] | None = None,
-    explore: float = 0.0,
-) -> list[Action]:
-    """Chooses an action for each observation, as `choose` does. `uniforms`: a random number for each."""
-    drawn = [None] * len(observations) if uniforms is None else uniforms
-    return [
-        choose(observation.actions, prediction, temperature, uniform, explore)
-        for observation, prediction, uniform in zip(observations, predictions, drawn, strict=True)
-    ]
+    return Action(actions[place], log_probability)

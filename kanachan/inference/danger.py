@@ -27,17 +27,10 @@ from kanachan.objectives.auxiliary import HiddenHands, RoundWinner
 
 CHANCES_KEY = "chances"
 """card entry of weights whose chances launch/reports/danger.py has compared with the actual outcomes"""
-WIN_FEATURES = (
-    *("head", "riichi", "riichi x turn", "melds", "melds x turn", "called", "called x turn"),
-    *("against riichi", "against riichi x turn", "called against riichi", "actor against riichi"),
-    *("nobody", "nobody x turn", "nobody late", "actor"),
-)
-TENPAI_FEATURES = ("constant", "winner", "called", "called x turn", "melds", "melds x turn", "turn", "against riichi")
-FEATURES = ("constant", "winner", "riichi", "riichi x turn", "called", "called x turn", "melds", "turn", "wait")
 
 
 class Coefficients(NamedTuple):
-    """The coefficients of the three regressions, in the order of their features."""
+    """The coefficients of the three regressions, in the order of their features below."""
 
     win: tuple[float, ...]
     """coefficients of the log probability that the head predicts, and of the other features of each outcome"""
@@ -99,51 +92,36 @@ def estimate_danger(policy: Policy, columns: ObservationColumns) -> Danger:
     win_BO = (win_feature_BOF @ torch.tensor(fitted.win)).softmax(dim=1)
     wait_BHK = wait_weight(hands.probability(outputs["hidden_hands"]).cpu())
     riichi_BH, melds_BH = (column_BS[:, 1:].float() for column_BS in (public.is_riichi_BS, public.melds_BS))
-    turn_B1 = public.discards_B.float().log1p()[:, None]
-    parts_BH = {
-        "constant": torch.ones(()),
-        "winner": win_BO[:, 1:-1].clamp(1e-6, 1 - 1e-6).logit(),
-        **_with_turn({"riichi": riichi_BH, "called": (melds_BH > 0).float(), "melds": melds_BH}, turn_B1),
-        "turn": turn_B1,
-        "against riichi": public.is_riichi_BS.any(dim=1, keepdim=True).float(),
-    }
-    tenpai_feature_BHF = torch.stack([parts_BH[name].expand(riichi_BH.shape) for name in TENPAI_FEATURES], dim=2)
-    parts_BHK = {name: part.expand(riichi_BH.shape)[:, :, None] for name, part in parts_BH.items()}
-    parts_BHK["wait"] = wait_BHK.add(_LEAST_WAIT).log()
-    feature_BHKF = torch.stack([parts_BHK[name].expand(wait_BHK.shape) for name in FEATURES], dim=3)
+    called_BH, turn_B1 = (melds_BH > 0).float(), public.discards_B.float().log1p()[:, None]
+    against_B1 = public.is_riichi_BS.any(dim=1, keepdim=True).float()
+    one, winner_BH = torch.ones(()), win_BO[:, 1:-1].clamp(1e-6, 1 - 1e-6).logit()
+    calls = called_BH, called_BH * turn_B1, melds_BH
+    tenpai_feature_BHF = _stacked(riichi_BH, one, winner_BH, *calls, melds_BH * turn_B1, turn_B1, against_B1)
+    by_seat_BHF = _stacked(riichi_BH, one, winner_BH, riichi_BH, riichi_BH * turn_B1, *calls, turn_B1)
+    by_seat_BHKF = by_seat_BHF[:, :, None].expand(*wait_BHK.shape, -1)
+    feature_BHKF = torch.cat((by_seat_BHKF, wait_BHK.add(_LEAST_WAIT).log()[..., None]), dim=3)
     deal_in_BHK = (feature_BHKF @ torch.tensor(fitted.deal_in)).sigmoid()
     tenpai_BH = (tenpai_feature_BHF @ torch.tensor(fitted.tenpai)).sigmoid()
     return Danger(deal_in_BHK.masked_fill(public.is_safe_BHK, 0.0), win_BO, tenpai_BH.masked_fill(riichi_BH > 0, 1.0))
 
 
-def _win_features(by_head_BO: Tensor, public: "Public") -> Tensor:
+def _win_features(head_BO: Tensor, public: "Public") -> Tensor:
+    """Returns the features of each outcome: the log probability that the head predicts, riichi, melds, whether there
+    are any, riichi of others only, each also times the turn, …"""
     riichi_BO, melds_BO = (F.pad(column_BS.float(), (0, 1)) for column_BS in (public.is_riichi_BS, public.melds_BS))
-    turn_B1 = public.discards_B.float().log1p()[:, None]
-    called_BO = (melds_BO > 0).float()
+    turn_B1, called_BO = public.discards_B.float().log1p()[:, None], (melds_BO > 0).float()
     against_BO = F.pad((~public.is_riichi_BS & public.is_riichi_BS.any(dim=1, keepdim=True)).float(), (0, 1))
-    nobody_BO, actor_BO = torch.zeros_like(by_head_BO), torch.zeros_like(by_head_BO)
+    nobody_BO, actor_BO = torch.zeros_like(head_BO), torch.zeros_like(head_BO)
     nobody_BO[:, -1] = actor_BO[:, 0] = 1
-    by_turn = {
-        "riichi": riichi_BO,
-        "melds": melds_BO,
-        "called": called_BO,
-        "against riichi": against_BO,
-        "nobody": nobody_BO,
-    }
-    parts = {
-        "head": by_head_BO.clamp(min=1e-6).log(),
-        **_with_turn(by_turn, turn_B1),
-        "called against riichi": called_BO * against_BO,
-        "actor against riichi": actor_BO * against_BO,
-        "nobody late": nobody_BO * (public.discards_B[:, None] - _LATE).clamp(min=0) / 10,
-        "actor": actor_BO,
-    }
-    return torch.stack([parts[name] for name in WIN_FEATURES], dim=2)
+    by_turn = [part for x in (riichi_BO, melds_BO, called_BO, against_BO) for part in (x, x * turn_B1)]
+    late_BO = nobody_BO * (public.discards_B[:, None] - _LATE).clamp(min=0) / 10
+    nobody = nobody_BO, nobody_BO * turn_B1, late_BO
+    against = called_BO * against_BO, actor_BO * against_BO
+    return _stacked(head_BO, head_BO.clamp(min=1e-6).log(), *by_turn, *against, *nobody, actor_BO)
 
 
-def _with_turn(part_of: dict[str, Tensor], turn_B1: Tensor) -> dict[str, Tensor]:
-    """Returns features, and their products with the turn, by name."""
-    return part_of | {f"{name} x turn": part * turn_B1 for name, part in part_of.items()}
+def _stacked(like: Tensor, *features: Tensor) -> Tensor:
+    return torch.stack([each.expand(like.shape) for each in features], dim=-1)
 
 
 def wait_weight(held_BHKL: Tensor) -> Tensor:

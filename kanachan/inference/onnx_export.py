@@ -6,8 +6,7 @@ Shapes: B decisions, A candidates, O own tokens of a situation (itself, its seat
 import logging
 import math
 import warnings
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -94,7 +93,8 @@ def _write(graph: Graph, path: Path, policy: Policy) -> None:
         shape = [size if isinstance(size, int) else _TRACED[size] for size in sizes]
         traced[name] = torch.zeros(shape, dtype=dtype)
         dynamic[name] = {place: size for place, size in enumerate(sizes) if isinstance(size, str)}
-    with _quiet():
+    logging.getLogger("torch.onnx").setLevel(logging.ERROR)  # reports optional packages and axes of the same name
+    with warnings.catch_warnings(action="ignore"):
         program = torch.onnx.export(
             graph.eval(),
             args=tuple(traced.values()),
@@ -118,20 +118,6 @@ def _write(graph: Graph, path: Path, policy: Policy) -> None:
     model = onnx.load(path)
     del model.graph.value_info[:]  # shapes of the traced batch, which make onnxruntime's quantize_dynamic fail
     onnx.save(model, path)
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Silences warnings of torch's exporter about optional packages and axes of the same name."""
-    logger = logging.getLogger("torch.onnx")
-    level = logger.level
-    logger.setLevel(logging.ERROR)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        logger.setLevel(level)
 
 
 def _inputs(vocabulary: Vocabulary) -> dict[str, tuple[torch.dtype, tuple[str | int, ...], str]]:

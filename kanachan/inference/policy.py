@@ -1,4 +1,4 @@
-"""Policies predict the scores of the candidate actions of observations, and choose actions.
+"""Policies predict the scores of the candidate actions of observations.
 
 Shapes: B decisions, A candidates, R ranks.
 """
@@ -27,7 +27,7 @@ from kanachan.data.columns import (
 )
 from kanachan.data.decisions import Rows, annotations_of, vocabulary_of
 from kanachan.data.symmetry import SeatRotation
-from kanachan.inference.choice import Action, Prediction, choose_each
+from kanachan.inference.choice import Prediction
 from kanachan.models.transformer import Encoded, Network, Output
 from kanachan.objectives.networks import load_network
 from kanachan.objectives.objective import Objective
@@ -86,7 +86,7 @@ class Policy:
         probabilities after imitation, their expected points after other stages; see `predictions`."""
         annotations = self._decisions(rows)
         described = []
-        for annotation, prediction in zip(annotations, self._predictions(annotations, batch), strict=True):
+        for annotation, prediction in zip(annotations, self.predictions(annotations, batch), strict=True):
             shown = zip(annotation.actions, prediction.shown.tolist(), strict=True)
             ranked = sorted(shown, key=lambda action: -action[1])
             described.append({describe_action(token, self.vocabulary): number for token, number in ranked})
@@ -106,18 +106,13 @@ class Policy:
     def predictions(self, rows: Rows, batch: int = DEFAULT_BATCH) -> list[Prediction]:
         """Returns the predictions in the order of the decisions; evaluates `batch` decisions at once. Raises
         ValueError, with the number of the row (from 1), if a row is not a decision of the policy's vocabulary."""
-        return self._predictions(self._decisions(rows), batch)
-
-    def _predictions(self, annotations: list[Annotation], batch: int) -> list[Prediction]:
+        annotations = self._decisions(rows)
         if not annotations:
             return []
         columns = columns_of_annotations(annotations, self.vocabulary)
         # decisions of a seat in a round are adjacent: the network computes their shared events only once
         order = np.lexsort((columns.progression.lengths, round_keys(columns, self.vocabulary)))
-        predictions: list[Prediction] = []
-        for first in range(0, len(order), batch):
-            part = [annotations[place] for place in order[first : first + batch]]
-            predictions += self.predict(self.batch(columns_of_annotations(part, self.vocabulary)))
+        predictions = self.evaluate([annotations[place].observation for place in order], batch)
         return [predictions[place] for place in np.argsort(order)]
 
     def batch(self, columns: ObservationColumns) -> Batch:
@@ -133,20 +128,11 @@ class Policy:
         """Returns decisions with seats in the same order as in training."""
         return self._seat_rotation.actor_first(columns)
 
-    def act(
-        self,
-        observations: Sequence[Observation],
-        temperature: float | None = None,
-        uniforms: Sequence[float] | None = None,
-    ) -> list[Action]:
-        """Chooses an action for each observation; see `choose_each`."""
-        return choose_each(observations, self.evaluate(observations), temperature, uniforms)
-
-    def evaluate(self, observations: Sequence[Observation]) -> list[Prediction]:
-        """Returns the predictions in the order of the observations."""
+    def evaluate(self, observations: Sequence[Observation], batch: int = DEFAULT_BATCH) -> list[Prediction]:
+        """Returns the predictions in the order of the observations; evaluates `batch` observations at once."""
         predictions: list[Prediction] = []
-        for first in range(0, len(observations), DEFAULT_BATCH):
-            columns = columns_of_observations(observations[first : first + DEFAULT_BATCH], self.vocabulary)
+        for first in range(0, len(observations), batch):
+            columns = columns_of_observations(observations[first : first + batch], self.vocabulary)
             predictions += self.predict(self.batch(columns))
         return predictions
 

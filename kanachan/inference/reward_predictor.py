@@ -57,21 +57,16 @@ class RewardPredictor:
         `columns`: as annotated, with seats not canonicalised."""
         return self._in_parts(RoundState.of_observations(columns, self.vocabulary), torch.from_numpy(columns.seat))
 
+    @torch.no_grad()
     def _in_parts(self, state: RoundState, seat_X: Tensor | None) -> Outcome:
-        """Predicts the outcome for the given seats or for every seat, some rows at a time."""
-        parts = []
+        """Predicts the outcome for the given seats or for every seat, some rows at a time, on the CPU."""
+        device, parts = next(self.network.parameters()).device, []
         for first in range(0, len(state.wind_X), _ROWS_AT_ONCE):
             rows = slice(first, first + _ROWS_AT_ONCE)
-            outcome = self.of_states(state.at(rows))
+            part = state.at(rows).each(lambda column: column.to(device))
+            outcome = Outcome(*map(Tensor.cpu, self.objective.outcome(self.network(part))))
             if seat_X is not None:
                 index = torch.arange(len(seat_X[rows])), seat_X[rows]
                 outcome = Outcome(*(tensor[index] for tensor in outcome))
             parts.append(outcome)
         return Outcome(*map(torch.cat, zip(*parts, strict=True)))
-
-    @torch.no_grad()
-    def of_states(self, state: RoundState) -> Outcome:
-        """Predicts the outcome for every seat [X, S, …], on the CPU."""
-        device = next(self.network.parameters()).device
-        outcome = self.objective.outcome(self.network(state.each(lambda column: column.to(device))))
-        return Outcome(*map(Tensor.cpu, outcome))

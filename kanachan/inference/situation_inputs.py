@@ -46,17 +46,9 @@ def inputs_of_rows(rows: Rows, vocabulary: Vocabulary) -> dict[str, Tensor]:
     return {name: getattr(batch, field) for name, field in DECISION_INPUTS.items()}
 
 
-def encoded(
-    encoder: Encoder,
-    table: Tensor,
-    standing: Tensor,
-    tiles: Tensor,
-    numbers: Tensor,
-    events: Tensor,
-    groups: Tensor,
-    seen: Tensor,
-) -> Tensor:
+def encoded(encoder: Encoder, *inputs: Tensor) -> Tensor:
     """Encodes `SITUATION_INPUTS`, given in their order, as [B, O, D]; the first token is the situation."""
+    table, standing, tiles, numbers, events, groups, seen = inputs
     no_candidates = table[:, :0]
     attention = PaddedAttention(tiles, events, groups, seen, no_candidates, standing.shape[1])
     own_BOD, _ = attention.split(encoder(table, standing, numbers, attention))

@@ -12,7 +12,9 @@ from kanachan.play.agent import ActRequest, Agent, SeededSampler, uniform_hash
 from kanachan.play.agent_spec import AgentSpec, parse_agent
 
 if TYPE_CHECKING:
+    from kanachan.play.match import Match
     from kanachan.play.remote_network import ServerAddress
+    from kanachan.play.selfplay import SelfPlay
 
 
 class RandomAgent(Agent):
@@ -81,18 +83,12 @@ def make_agent(
 
 @contextmanager
 def agents_of(
-    players: Mapping[str, str],
-    seed: int,
-    vocabulary: Vocabulary,
-    device: str,
-    *,
-    use_bf16: bool,
-    explore: float = 0.0,
-    server: "ServerAddress | None" = None,
+    series: "Match | SelfPlay", device: str, server: "ServerAddress | None" = None
 ) -> Iterator[Mapping[str, Agent]]:
     """Yields the players' agents by letter, and closes them at the end. Until then, networks use only one thread.
     Other arguments and errors: see `make_agent`."""
-    specs = {letter: parse_agent(text) for letter, text in players.items()}
+    specs = {letter: parse_agent(text) for letter, text in series.letters.items()}
+    use_bf16, explore = series.precision == "bf16", series.explore
     agents: dict[str, Agent] = {}
     with ExitStack() as held:
         if any(spec.files for spec in specs.values()):
@@ -101,8 +97,8 @@ def agents_of(
             held.callback(torch.set_num_threads, torch.get_num_threads())
             torch.set_num_threads(1)  # rounding can depend on it, and other processes use the other cores
         for letter, spec in specs.items():
-            sampler = SeededSampler(seed, letter)
-            agent = make_agent(spec, sampler, vocabulary, device, use_bf16=use_bf16, explore=explore, server=server)
+            settings = spec, SeededSampler(series.seed, letter), series.vocabulary, device
+            agent = make_agent(*settings, use_bf16=use_bf16, explore=explore, server=server)
             held.callback(agent.close)
             agents[letter] = agent
         yield agents

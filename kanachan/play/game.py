@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from string import ascii_uppercase
+from typing import Any, Literal
 
 from annotate.game.decisions import Decision, decision_of, mark_preempted
 from annotate.game.engine.table import Table, Turn
@@ -11,9 +12,12 @@ from annotate.game.features import ObservationEncoder
 from annotate.game.grading import mjsoul_deltas
 from annotate.game.record import Event, Rules
 from annotate.game.record_writer import SUFFIX, recorded_events, write_record
+from annotate.game.settings import DEFAULT_RULES, table_seed
 from annotate.vocabulary import Vocabulary
 from kanachan.inference.choice import Action
 from kanachan.play.agent import ActRequest, Agent, GameKey
+
+Precision = Literal["fp32", "bf16"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +39,48 @@ class GameSetup:
     players: Mapping[str, str]
     """each player's specification, by letter"""
     table_seed: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Series:
+    """The settings that a match and self-play share, on which the results of their games depend."""
+
+    players: tuple[str, ...]
+    """specifications of the players (`kanachan.play.agent_spec`)"""
+    weights: tuple[tuple[str, ...], ...] = ()
+    """hashes of each player's weights files"""
+    rules: Rules = DEFAULT_RULES
+    style: int = 1
+    """0 East only, 1 East and South"""
+    room: int = 4
+    seed: int = 0
+    precision: Precision = "fp32"
+    """precision of the networks' matrix multiplications"""
+    device: str = "cpu"
+    """kind of device that computes the networks (kinds round differently)"""
+
+    @property
+    def letters(self) -> Mapping[str, str]:
+        """The players by letter."""
+        return dict(zip(ascii_uppercase, self.players, strict=False))
+
+    def setup(
+        self, key: GameKey, id_: str, vocabulary: Vocabulary, seats: tuple[str, ...], grades: tuple[int, ...], salt: str
+    ) -> GameSetup:
+        """Returns the setup of a game. `salt`: matches and self-play have different walls, as a match may evaluate
+        models trained on self-play."""
+        return GameSetup(
+            key=key,
+            id=id_,
+            vocabulary=vocabulary,
+            rules=self.rules,
+            style=self.style,
+            room=self.room,
+            grades=grades,
+            seats=seats,
+            players=self.letters,
+            table_seed=table_seed(self.seed, key.wall, salt),
+        )
 
 
 class Game:
@@ -115,7 +161,7 @@ class Game:
             if len(request.turn.options) == 1:  # no decision
                 continue
             decision = decision_of(request.turn, action.token, request.observation, self.table, self._encoder)
-            logged.append((decision, action._replace(prediction=None)))  # it refers to a whole batch's scores
+            logged.append((decision, action))
             window.append((decision, request.turn))
         mark_preempted(window, tokens, self._encoder.vocabulary)
         return logged

@@ -6,57 +6,30 @@ identical in all seatings up to the first different choice; the walls of later r
 
 import hashlib
 import json
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import ClassVar, Literal
 
 from annotate.game.grading import ranks_of
-from annotate.game.record import CLAIMS, Event, Rules
+from annotate.game.record import CLAIMS, Event
 from annotate.game.record_writer import rounds_of
-from annotate.game.settings import DEFAULT_RULES, table_seed
-from annotate.vocabulary import Vocabulary, vocabulary_named
+from annotate.vocabulary import Vocabulary, vocabulary_of_seats
 from kanachan.play.agent import GameKey
-from kanachan.play.game import Game, GameSetup
+from kanachan.play.game import Game, Series
 
 Format = Literal["1v3", "2v2", "1v2", "2v1"]
-Precision = Literal["fp32", "bf16"]
 PLAYERS = ("A", "B")
-_VOCABULARY_OF_FORMAT: Mapping[Format, str] = {
-    "1v3": "kanachan-4p",
-    "2v2": "kanachan-4p",
-    "1v2": "kanachan-3p",
-    "2v1": "kanachan-3p",
-}
 _PARTNERS = (2, 1, 3)  # partner of seat 0 in 2v2, cycling from wall to wall
 
 
 @dataclass(frozen=True, kw_only=True)
-class Match:
-    """All settings on which the results of the games depend."""
+class Match(Series):
+    """All settings on which the results of the games of a match depend."""
 
     explore: ClassVar[float] = 0.0
     """share of actions that are drawn from all possible actions: none"""
-    players: tuple[str, str]
-    """specifications of A and B (`kanachan.play.agent_spec`)"""
-    weights: tuple[tuple[str, ...], ...] = ((), ())
-    """hashes of each player's weights files"""
     format: Format = "1v3"
-    rules: Rules = DEFAULT_RULES
-    style: int = 1
-    """0 East only, 1 East and South"""
-    room: int = 4
     grades: tuple[int, int] = (14, 14)
     """grades of A and B"""
-    seed: int = 0
-    precision: Precision = "fp32"
-    """precision of the networks' matrix multiplications"""
-    device: str = "cpu"
-    """kind of device that computes the networks (kinds round differently)"""
-
-    @property
-    def letters(self) -> Mapping[str, str]:
-        """The players by letter."""
-        return dict(zip(PLAYERS, self.players, strict=True))
 
     @property
     def vocabulary(self) -> Vocabulary:
@@ -80,29 +53,18 @@ class Match:
     def begin(self, game: GameKey) -> Game:
         """Starts a game."""
         seats = players_by_seat(self.format, game)
-        setup = GameSetup(
-            key=game,
-            id=self.game_id(game),
-            vocabulary=self.vocabulary,
-            rules=self.rules,
-            style=self.style,
-            room=self.room,
-            grades=tuple(self.grades[PLAYERS.index(player)] for player in seats),
-            seats=seats,
-            players=self.letters,
-            table_seed=table_seed(self.seed, game.wall, "arena-"),
-        )
-        return Game(setup)
+        grades = tuple(self.grades[PLAYERS.index(player)] for player in seats)
+        return Game(self.setup(game, self.game_id(game), self.vocabulary, seats, grades, "arena-"))
 
 
 def vocabulary_of_format(format_: Format) -> Vocabulary:
     """Returns the vocabulary of the games of a format."""
-    return vocabulary_named(_VOCABULARY_OF_FORMAT[format_])
+    return vocabulary_of_seats(int(format_[0]) + int(format_[2]))
 
 
 def default_format(vocabulary: Vocabulary) -> Format:
     """Returns the format in which one A plays against B in all other seats."""
-    return next(format_ for format_, name in _VOCABULARY_OF_FORMAT.items() if name == vocabulary.name)
+    return "1v3" if vocabulary.num_seats == 4 else "1v2"
 
 
 def num_seatings(format_: Format) -> int:

@@ -125,10 +125,8 @@ class MjaiBot:
 
     def _judge(self, observation: Observation) -> Judged:
         start = time.perf_counter_ns()
-        uniform = self._uniform()
-        (action,) = self.policy.act([observation], self._sampling, None if uniform is None else [uniform])
-        prediction = action.prediction
-        assert prediction is not None
+        (prediction,) = self.policy.evaluate([observation])
+        action = choose(observation.actions, prediction, self._sampling, self._uniform())
         score = prediction.score.astype(np.float64)
         if prediction.probability is None:
             quality = score / self.policy.objective.scale

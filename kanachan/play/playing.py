@@ -68,18 +68,9 @@ class GameStream(Generic[Result]):
     def __call__(self, keys: Iterator[GameKey], stop: StopRequest) -> Generator[tuple[GameKey, Result]]:
         """Yields the key and the result of each game as it ends, until a stop is requested. Raises the errors of
         `agents_of` and `BatchedGames` (IllegalAction, ValueError)."""
-        series, execution = self.series, self.execution
-        made = agents_of(
-            series.letters,
-            series.seed,
-            series.vocabulary,
-            execution.device,
-            use_bf16=series.precision == "bf16",
-            explore=series.explore,
-            server=self.server,
-        )
-        with made as agents:
-            yield from BatchedGames(series.begin, agents, self._finished, self.fail).play(keys, self.together(), stop)
+        with agents_of(self.series, self.execution.device, self.server) as agents:
+            games = BatchedGames(self.series.begin, agents, self._finished, self.fail)
+            yield from games.play(keys, self.together(), stop)
 
     def together(self, room: float = math.inf) -> int:
         """Returns how many games advance together if their caches may take `room` bytes."""

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from annotate.annotation import Observation
 from annotate.game.record import Event
-from kanachan.inference.choice import Action, Prediction, choose_each
+from kanachan.inference.choice import Action, Prediction, choose
 from kanachan.inference.int8_network import Int8Network
 from kanachan.inference.policy import Policy
 from kanachan.models.kv_cache import CachedNetwork, IncrementalBatch
@@ -174,11 +174,12 @@ class PolicyAgent(Agent):
         return BatchKey(shape, shape.rows)
 
     def act(self, requests: Sequence[ActRequest]) -> list[Action]:
-        uniforms = None if self._temperature is None else [self._sampler.of(request) for request in requests]
-        observations = [request.observation for request in requests]
-        seats = [seat_of(request) for request in requests]
-        predictions = self.policy.evaluate(observations, seats)
-        return choose_each(observations, predictions, self._temperature, uniforms, self._explore)
+        predictions = self.policy.evaluate([r.observation for r in requests], list(map(seat_of, requests)))
+        actions = []
+        for request, prediction in zip(requests, predictions, strict=True):
+            uniform = None if self._temperature is None else self._sampler.of(request)
+            actions.append(choose(request.observation.actions, prediction, self._temperature, uniform, self._explore))
+        return actions
 
     def end(self, game: GameKey, seat: int, events: Sequence[Event]) -> None:
         self.policy.forget((game, seat))

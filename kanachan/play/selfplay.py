@@ -9,41 +9,26 @@ from itertools import accumulate
 from string import ascii_uppercase
 from typing import Any
 
-from annotate.game.record import Rules
-from annotate.game.settings import DEFAULT_RULES, grades_by_seat, id_of_made, table_seed
+from annotate.game.settings import grades_by_seat, id_of_made
 from annotate.vocabulary import Vocabulary
 from kanachan.play.agent import GameKey, uniform_hash
 from kanachan.play.agent_spec import parse_agent
-from kanachan.play.game import Game, GameSetup
-from kanachan.play.match import Precision
+from kanachan.play.game import Game, Series
 
 
 @dataclass(frozen=True, kw_only=True)
-class SelfPlay:
+class SelfPlay(Series):
     """All settings on which the games of self-play depend. Raises ValueError if the share of explored actions is not in
     0 ... 1, or if actions are to be explored but a player always takes the action of the highest score."""
 
     vocabulary: Vocabulary
     """vocabulary of the games"""
-    players: tuple[str, ...]
-    """specifications of the players (`kanachan.play.agent_spec`)"""
     shares: tuple[float, ...]
     """each player's share of the seats"""
-    weights: tuple[tuple[str, ...], ...] = ()
-    """hashes of each player's weights files"""
     explore: float = 0.0
     """share of the networks' actions that are drawn uniformly from all possible actions"""
-    rules: Rules = DEFAULT_RULES
-    style: int = 1
-    """0 East only, 1 East and South"""
-    room: int = 4
     grades: tuple[int, ...] = (14,)
     """one grade for all seats, or one per seat"""
-    seed: int = 0
-    precision: Precision = "fp32"
-    """precision of the networks' matrix multiplications"""
-    device: str = "cpu"
-    """kind of device that computes the networks (kinds round differently)"""
 
     def __post_init__(self) -> None:
         if not 0 <= self.explore <= 1:
@@ -60,11 +45,6 @@ class SelfPlay:
                     f"such as {text}@0.7"
                 )
         grades_by_seat(self.grades, self.vocabulary.num_seats)
-
-    @property
-    def letters(self) -> Mapping[str, str]:
-        """The players by letter."""
-        return dict(zip(ascii_uppercase, self.players, strict=False))
 
     @property
     def key(self) -> str:
@@ -97,23 +77,9 @@ class SelfPlay:
 
     def begin(self, key: GameKey) -> Game:
         """Starts a game; its number is the number of its wall."""
-        return Game(self.setup(key.wall), logs_decisions=True)
-
-    def setup(self, number: int) -> GameSetup:
-        """Returns the setup of a game."""
-        return GameSetup(
-            key=GameKey(number, 0),
-            id=self.game_id(number),
-            vocabulary=self.vocabulary,
-            rules=self.rules,
-            style=self.style,
-            room=self.room,
-            grades=grades_by_seat(self.grades, self.vocabulary.num_seats),
-            seats=self.seats(number),
-            players=self.letters,
-            # differs from the arena's walls of the same seed: the arena may evaluate models trained on these games
-            table_seed=table_seed(self.seed, number, "selfplay-"),
-        )
+        grades, seats = grades_by_seat(self.grades, self.vocabulary.num_seats), self.seats(key.wall)
+        setup = self.setup(key, self.game_id(key.wall), self.vocabulary, seats, grades, "selfplay-")
+        return Game(setup, logs_decisions=True)
 
 
 def _names() -> list[str]:

@@ -9,8 +9,9 @@ Shapes: B decisions, R rounds of a seat ("turns" of the policy), A candidates, S
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -20,6 +21,7 @@ from kanachan.data.columns import Columns, round_keys
 from kanachan.data.sampler import by_round
 from kanachan.data.shards import Shards
 from kanachan.evaluation.bootstrap import Estimate, Floats, cluster_bootstrap, ratio_of_sums, ratio_statistic
+from kanachan.evaluation.decision_metrics import concatenated
 from kanachan.inference.policy import DEFAULT_BATCH, Policy
 from kanachan.models.transformer import have_same_encoder
 from kanachan.reinforcement.behaviour import MOST_DISAGREEMENT, Behaviour, divergence, of_actions
@@ -36,8 +38,7 @@ class TooFar(ValueError):
     """Raised if the new policy is too far from the old one to estimate the gain from the old one's games."""
 
 
-@dataclass(frozen=True)
-class SeatRounds:
+class SeatRounds(NamedTuple):
     """The rounds of a policy's seats, one row for each seat and round."""
 
     game_R: NDArray[np.uint64]
@@ -52,22 +53,10 @@ class SeatRounds:
     disagreement_R: Floats
     """absolute difference of log π_old(a) from the recorded value, summed over the decisions"""
 
-    def __len__(self) -> int:
-        return len(self.game_R)
-
-    @staticmethod
-    def joined(parts: "Sequence[SeatRounds]") -> "SeatRounds":
-        """Joins parts; there must be at least one."""
-        names = [f.name for f in fields(SeatRounds)]
-        return SeatRounds(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in names})
-
     def halves(self) -> "tuple[SeatRounds, SeatRounds]":
         """Divides the games into two halves: in the order of their hashes, every second game is in the second half."""
         _, game_index_R = np.unique(self.game_R, return_inverse=True)
-        first, second = (
-            SeatRounds(**{f.name: getattr(self, f.name)[game_index_R % 2 == half] for f in fields(self)})
-            for half in range(2)
-        )
+        first, second = (SeatRounds(*(each[game_index_R % 2 == half] for each in self)) for half in range(2))
         return first, second
 
     @property
@@ -151,7 +140,7 @@ class GainMeter:
         if not parts:
             raise ValueError("the old policy has no decisions in this split")
         _check(totals, at_most=MOST_DIVERGENCE)
-        return SeatRounds.joined(parts)
+        return concatenated(parts)
 
     def measure(self, columns: Columns) -> SeatRounds:
         """Weights some rounds. `columns`: all decisions of the old policy in rounds of its seats, as annotated; the
@@ -253,7 +242,7 @@ def gain_of(rounds: SeatRounds, replicates: int) -> Gain:
     known_R = ~np.isnan(rounds.gain_R)
     # a game with several seats counts several times; a seat counts at its first round
     pairs = np.stack([rounds.game_R, rounds.seat_R.astype(np.uint64)], axis=1)
-    is_new_R = np.zeros(len(rounds), bool)
+    is_new_R = np.zeros(len(pairs), bool)
     is_new_R[np.unique(pairs, axis=0, return_index=True)[1]] = True
     total_R = np.where(known_R, rounds.gain_R, 0.0)
     game_R = rounds.game_R.view(np.int64)
@@ -272,7 +261,7 @@ def gain_of(rounds: SeatRounds, replicates: int) -> Gain:
         disagreement=float(rounds.disagreement_R.sum() / decisions),
         games=len(np.unique(game_R)),
         seats=seats,
-        rounds=len(rounds),
+        rounds=len(pairs),
         decisions=decisions,
         left_out=int((~known_R).sum()),
     )

@@ -11,7 +11,7 @@ from annotate.runtime.json_output import rounded
 from annotate.vocabulary import NUM_TILES34
 from kanachan.data.columns import columns_of_annotations
 from kanachan.inference.danger import estimate_danger, predicts_danger
-from kanachan.inference.policy import DEFAULT_BATCH, Policy
+from kanachan.inference.policy import Policy
 
 
 class Danger(NamedTuple):
@@ -31,15 +31,14 @@ def dangers(policies: Sequence[Policy], annotations: Sequence[Annotation]) -> li
     if policy is None:
         unknown: list[float | None] = [None] * policies[0].vocabulary.num_seats
         return [Danger([None] * NUM_TILES34, unknown, unknown)] * len(annotations)
-    found = []
-    for first in range(0, len(annotations), DEFAULT_BATCH):
-        columns = columns_of_annotations(annotations[first : first + DEFAULT_BATCH], policy.vocabulary)
-        estimate = estimate_danger(policy, columns)
-        estimates = estimate.deal_in_BK, estimate.win_BO[:, :-1], estimate.tenpai_BH
-        rows = zip(columns.seat.tolist(), *(each.tolist() for each in estimates), strict=True)
-        for seat, deal_in, win, tenpai in rows:
-            found.append(Danger(_rounded(deal_in), _of_seats(seat, win), _of_seats(seat, [None, *tenpai])))
-    return found
+    columns = columns_of_annotations(annotations, policy.vocabulary)
+    estimate = estimate_danger(policy, columns)
+    estimates = estimate.deal_in_BK, estimate.win_BO[:, :-1], estimate.tenpai_BH
+    rows = zip(columns.seat.tolist(), *(each.tolist() for each in estimates), strict=True)
+    return [
+        Danger(_rounded(deal_in), _of_seats(seat, win), _of_seats(seat, [None, *tenpai]))
+        for seat, deal_in, win, tenpai in rows
+    ]
 
 
 def _of_seats(seat: int, values: Sequence[float | None]) -> list[float | None]:

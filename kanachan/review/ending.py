@@ -4,11 +4,10 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from annotate.game.record import Event, Round
+from annotate.game.record import Event
 from annotate.game.results import EXHAUSTIVE, NAGASHI
 from annotate.game.tiles import dora_of
 from annotate.game.winning import Win
-from annotate.vocabulary import Vocabulary
 from kanachan.review.course import Course, winning_tile
 from kanachan.review.tile_names import NORTH, kind_of_tile, name_of, sorted_tiles
 
@@ -16,19 +15,12 @@ Data = dict[str, Any]
 _DRAWS = (EXHAUSTIVE[0], NAGASHI)
 
 
-def ending_of(
-    recorded: Round,
-    course: Course,
-    wins: Sequence[Win],
-    deltas: Sequence[int],
-    tenpai: Sequence[bool] | None,
-    vocabulary: Vocabulary,
-) -> Data:
+def ending_of(course: Course, wins: Sequence[Win], deltas: Sequence[int], tenpai: Sequence[bool] | None) -> Data:
     """Returns the end of a round as data. By seat, `deltas`: the total change of the score in the round; `tenpai`: only
     at an exhaustive draw."""
-    start, last = recorded.events[0], recorded.events[-1]
+    start, last = course.events[0], course.events[-1]
     indicators = [name_of(start["dora_marker"])]
-    indicators += [name_of(event["dora_marker"]) for event in recorded.events if event["type"] == "dora"]
+    indicators += [name_of(event["dora_marker"]) for event in course.events if event["type"] == "dora"]
     reason = None
     if last["type"] == "ryukyoku":
         reason = EXHAUSTIVE[0] if tenpai is not None else last.get("reason")  # names differ between dialects
@@ -39,15 +31,15 @@ def ending_of(
             "melds": list(map(asdict, melds)),
             "norths": norths,
         }
-        for tiles, drawn, melds, norths in zip(moment.concealed, moment.drawn, course.melds, course.norths, strict=True)
+        for tiles, drawn, melds, norths in zip(moment.concealed, moment.drawn, moment.melds, moment.norths, strict=True)
     ]
     by_seat = {win.seat: win for win in wins}
     return {
         "type": "win" if last["type"] == "hora" else "draw" if reason in _DRAWS else "abort",
         "reason": reason,
         "wins": [
-            _win(event, recorded.events, course, by_seat[event["actor"]], indicators, vocabulary)
-            for event in recorded.events
+            _win(event, course, by_seat[event["actor"]], indicators)
+            for event in course.events
             if event["type"] == "hora"
         ],
         "hands": hands,
@@ -59,13 +51,12 @@ def ending_of(
     }
 
 
-def _win(
-    event: Event, events: Sequence[Event], course: Course, win: Win, indicators: Sequence[str], vocabulary: Vocabulary
-) -> Data:
-    seat, dealer = event["actor"], events[0]["oya"]
+def _win(event: Event, course: Course, win: Win, indicators: Sequence[str]) -> Data:
+    seat, dealer, vocabulary = event["actor"], course.events[0]["oya"], course.vocabulary
     is_tsumo = event["target"] == seat
-    moment, melds, norths = course.moment(course.end), course.melds[seat], course.norths[seat]
-    tile = winning_tile(events, event)
+    moment = course.moment(course.end)
+    melds, norths = moment.melds[seat], moment.norths[seat]
+    tile = winning_tile(course.events, event)
     tiles = [*moment.concealed[seat], tile, *(name for meld in melds for name in meld.tiles), *[NORTH] * norths]
     dora = [dora_of(kind_of_tile(name), vocabulary) for name in indicators]
     han = win.han_of_yaku(

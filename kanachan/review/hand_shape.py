@@ -29,10 +29,6 @@ class Accepted:
     """unseen copies by kind; includes kinds without unseen copies, except if the player holds all four"""
 
     @property
-    def is_tenpai(self) -> bool:
-        return self.shanten == 0
-
-    @property
     def tiles(self) -> list[dict[str, Any]]:
         return [{"tile": TILE_NAMES[tile_of(kind)], "left": left} for kind, left in self.left.items()]
 
@@ -45,9 +41,6 @@ class HandShape:
         self._all = self._hand if table.drawn is None else [*self._hand, kind_of_tile(table.drawn)]
         self._furiten_kinds = furiten_kinds
         self._vocabulary = vocabulary
-        river = table.rivers[table.seat]
-        self._discarded = {kind_of_tile(discard.tile) for discard in river}
-        self._is_in_riichi = any(discard.riichi for discard in river)
         own_melds = [kind_of_tile(name) for meld in table.melds[table.seat] for name in meld.tiles]
         self._laid_open = [*own_melds, *[kind_of_tile(NORTH)] * table.norths[table.seat]]
         self._seen = [0] * NUM_TILES34
@@ -61,7 +54,6 @@ class HandShape:
         ]
         for name in visible:
             self._seen[kind_of_tile(name)] += 1
-        self._after: dict[int, Accepted] = {}
 
     @cached_property
     def shanten(self) -> int:
@@ -80,20 +72,13 @@ class HandShape:
         """Whether the hand is tenpai but must not win with a tile of another seat."""
         return self.waiting is not None and not self.waiting.left.keys().isdisjoint(self._furiten_kinds)
 
-    def after_discard(self, tile: str) -> Accepted:
-        """Returns the tiles that the hand accepts after the discard of a tile."""
-        kind = kind_of_tile(tile)
-        if kind not in self._after:
-            self._after[kind] = self._without(self._all, kind, self._laid_open)
-        return self._after[kind]
-
     def after_action(self, kind: str, tiles: Sequence[str]) -> tuple[Accepted, str | None] | None:
         """Returns the tiles that the hand accepts after an action and, if the action requires one, the best discard
         (lowest shanten, then most accepted tiles); None for an action that ends the round. `kind`: see
         annotate.game.decisions.KINDS; `tiles`: tiles of the action; for a chi, the hand's two and the called tile."""
-        if kind in ("discard", "riichi"):
-            return self.after_discard(tiles[0]), None
         kinds = list(map(kind_of_tile, tiles))
+        if kind in ("discard", "riichi"):
+            return self._without(self._all, kinds[0], self._laid_open), None
         if kind not in (*_USED, "chi", "skip"):
             return None
         used = kinds[:2] if kind == "chi" else kinds[:1] * _USED.get(kind, 0)
@@ -116,11 +101,9 @@ class HandShape:
         rest.remove(kind)
         return self._accepted(rest, laid_open)
 
-    def is_furiten_after(self, tile: str) -> bool:
-        """Returns whether the waits after a discard include a kind that the seat has discarded, or has let pass since
-        its riichi."""
-        passed = self._furiten_kinds if self._is_in_riichi else ()
-        return not self.after_discard(tile).left.keys().isdisjoint({*self._discarded, *passed, kind_of_tile(tile)})
+    def is_furiten_after(self, tile: str, waiting: Accepted) -> bool:
+        """Returns whether the waits after a discard include it, or a kind that makes the hand furiten before it."""
+        return not waiting.left.keys().isdisjoint({*self._furiten_kinds, kind_of_tile(tile)})
 
     def _accepted(self, hand: Sequence[int], laid_open: Sequence[int]) -> Accepted:
         distance, held, left = self._shanten(hand), [*hand, *laid_open], {}

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from annotate.annotation import Annotation
 from annotate.runtime.json_output import rounded
 from kanachan.evaluation.decision_metrics import KINDS
 from kanachan.inference.policy import Policy
@@ -48,17 +47,13 @@ class Reviewer:
 
 
 def model_of(
-    reviewer: Reviewer,
-    annotations: Sequence[Annotation],
-    kinds: Sequence[Sequence[str]],
-    rows: Sequence[ReviewedPrediction],
-    answers: Sequence[Data],
+    reviewer: Reviewer, kinds: Sequence[Sequence[str]], rows: Sequence[ReviewedPrediction], answers: Sequence[Data]
 ) -> Data:
     """Returns the description of a network and its results for the whole game."""
     policy = reviewer.policy
     num_bad = sum(answer["is_bad"] for answer in answers)
     has_rating = reviewer.has_probability
-    rating = rating_of(annotations, rows) if has_rating else 0.0
+    rating = rating_of(rows) if has_rating else 0.0
     return {
         "name": reviewer.name,
         "stage": policy.stage,
@@ -71,21 +66,19 @@ def model_of(
         "differing": sum(answer["differs"] for answer in answers),
         "bad_moves": num_bad if has_rating else None,
         "bad_moves_per_100": rounded(100 * num_bad / len(rows)) if has_rating else None,
-        "summary": _summary(reviewer, kinds, annotations, rows),
-        "worst": _worst(annotations, answers),
+        "summary": _summary(reviewer, kinds, rows),
+        "worst": _worst(rows, answers),
     }
 
 
-def answers_of(
-    reviewer: Reviewer, annotations: Sequence[Annotation], rows: Sequence[ReviewedPrediction], threshold: float
-) -> list[Data]:
+def answers_of(reviewer: Reviewer, rows: Sequence[ReviewedPrediction], threshold: float) -> list[Data]:
     """Returns a network's answer to each decision."""
     scale = reviewer.scale(rows)
-    return [_answer(reviewer, row, a.chosen, scale, threshold) for row, a in zip(rows, annotations, strict=True)]
+    return [_answer(reviewer, row, scale, threshold) for row in rows]
 
 
-def _answer(reviewer: Reviewer, prediction: ReviewedPrediction, chosen: int, scale: float, threshold: float) -> Data:
-    gap = rounded(prediction.gap / scale)
+def _answer(reviewer: Reviewer, prediction: ReviewedPrediction, scale: float, threshold: float) -> Data:
+    chosen, gap = prediction.chosen, rounded(prediction.gap / scale)
     return {
         "shown": _rounded(prediction.shown),
         "best": prediction.best,
@@ -120,34 +113,28 @@ def _rounded(value: Any) -> Any:
     return [_rounded(v) for v in value] if np.ndim(value) else rounded(float(value))
 
 
-def _worst(annotations: Sequence[Annotation], answers: Sequence[Data]) -> list[int]:
+def _worst(rows: Sequence[ReviewedPrediction], answers: Sequence[Data]) -> list[int]:
     """Returns the decisions in which the network prefers another action, by descending gap."""
-    others = [i for i, annotation in enumerate(annotations) if answers[i]["best"] != annotation.chosen]
+    others = [i for i, row in enumerate(rows) if row.best != row.chosen]
     return sorted(others, key=lambda i: -answers[i]["gap"])
 
 
-def _summary(
-    reviewer: Reviewer,
-    kinds: Sequence[Sequence[str]],
-    annotations: Sequence[Annotation],
-    rows: Sequence[ReviewedPrediction],
-) -> list[Data]:
+def _summary(reviewer: Reviewer, kinds: Sequence[Sequence[str]], rows: Sequence[ReviewedPrediction]) -> list[Data]:
     """Returns for each kind of decision the number of decisions, how often the action taken is the network's best, the
     mean probability of the action taken (None for values) and the mean loss."""
     table = []
     for kind in (ALL, *KINDS):
-        where = [i for i, offered in enumerate(kinds) if kind == ALL or kind in offered]
-        of_kind = [(rows[i], annotations[i].chosen) for i in where]
+        of_kind = [row for row, offered in zip(rows, kinds, strict=True) if kind in (ALL, *offered)]
         if not of_kind:
             continue
-        shown = [float(row.shown[chosen]) for row, chosen in of_kind]
+        shown = [float(row.shown[row.chosen]) for row in of_kind]
         table.append(
             {
                 "kind": kind,
                 "decisions": len(of_kind),
-                "agreed": sum(row.best == chosen for row, chosen in of_kind),
+                "agreed": sum(row.best == row.chosen for row in of_kind),
                 "mean_probability": _rounded(np.mean(shown)) if reviewer.has_probability else None,
-                "mean_loss": _rounded(np.mean([row.loss for row, _ in of_kind])),
+                "mean_loss": _rounded(np.mean([row.loss for row in of_kind])),
             }
         )
     return table

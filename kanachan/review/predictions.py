@@ -31,6 +31,8 @@ FLOOR = 0.01
 class ReviewedPrediction:
     """One network's prediction for one decision; candidates are the choices of the decision."""
 
+    chosen: int
+    """the action taken"""
     shown: Numbers
     """[A] probabilities after imitation, otherwise the stage's expected points"""
     best: int
@@ -102,6 +104,7 @@ def _reviewed(
     if prediction.probability is not None:
         loss = -math.log(max(float(shown[chosen]), float(np.finfo(np.float32).tiny)))
     return ReviewedPrediction(
+        chosen=chosen,
         shown=shown,
         best=int(np.where(is_compared, prediction.score, -np.inf).argmax()),
         loss=loss,

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from annotate.annotation import Annotation
 from kanachan.models.card import weights_hash
 from kanachan.review.predictions import ReviewedPrediction
 
@@ -22,10 +21,9 @@ SCALES = Path(__file__).with_name("ratings.json")
 PERCENTILES = tuple(range(0, 101, 5))
 
 
-def rating_of(annotations: Sequence[Annotation], rows: Sequence[ReviewedPrediction]) -> float:
+def rating_of(rows: Sequence[ReviewedPrediction]) -> float:
     """Returns 100 times the mean of P(played) / P(most probable action)."""
-    shares = [row.shown[a.chosen] / row.shown.max() for row, a in zip(rows, annotations, strict=True)]
-    return 100 * float(np.mean(shares))
+    return 100 * float(np.mean([row.shown[row.chosen] / row.shown.max() for row in rows]))
 
 
 def scale_of(weights: str | Path) -> Data | None:
@@ -41,9 +39,4 @@ def place_in(scale: Data | None, rating: float) -> Data | None:
     if scale is None:
         return None
     known = {key: scale[key] for key in ("games", "mean", "standard_deviation")}
-    return known | {"percentile": percentile(rating, scale)}
-
-
-def percentile(rating: float, scale: Data) -> int:
-    """Returns the percentage of games in the scale that have a lower rating."""
-    return round(float(np.interp(rating, scale["percentiles"], PERCENTILES)))
+    return known | {"percentile": round(float(np.interp(rating, scale["percentiles"], PERCENTILES)))}

@@ -107,10 +107,7 @@ def _review_of_seat(
     annotations = [of.annotation for of in choices]
     kinds = kinds_offered(annotations, game.vocabulary)
     danger = dangers(policies, situations)
-    answers = [
-        answers_of(reviewer, annotations, rows, threshold)
-        for reviewer, rows in zip(reviewers, predictions, strict=True)
-    ]
+    answers = [answers_of(reviewer, rows, threshold) for reviewer, rows in zip(reviewers, predictions, strict=True)]
     described: list[Data] = []
     decisions: list[Data] = []
     for number, reviewed in enumerate(rounds):
@@ -124,7 +121,7 @@ def _review_of_seat(
         "seat": seat,
         "final": _final(game, annotations[0]),
         "models": [
-            model_of(reviewer, annotations, kinds, rows, of_game)
+            model_of(reviewer, kinds, rows, of_game)
             for reviewer, rows, of_game in zip(reviewers, predictions, answers, strict=True)
         ],
         "rounds": described,

@@ -52,7 +52,7 @@ class ReviewedRound:
         tenpai = None
         if self._words_of(named["round_result"]) in (NOT_TENPAI, TENPAI):
             tenpai = tenpai_by_seat(self.recorded.events)
-        return ending_of(self.recorded, self.course, self.wins, deltas, tenpai, self.game.vocabulary)
+        return ending_of(self.course, self.wins, deltas, tenpai)
 
     def _words_of(self, round_result: int) -> str:
         return ROUND_RESULTS[self.game.vocabulary.num_seats][round_result]
@@ -83,11 +83,10 @@ class ReviewedRound:
     def decisions(self, seat: int, choices: Sequence[Choices], dangers: Sequence[Danger]) -> list[Data]:
         """Returns the data of each decision of a seat, except for the networks' answers."""
         described, place = [], 1
-        pons = [event["consumed"] for event in self.recorded.events if event["type"] == "pon"]
         for annotation, of_choice, danger in zip(self.own(seat), choices, dangers, strict=True):
             before, place = place, self.course.place_of(annotation)
             moment = self.course.moment(place)
-            table = table_of(annotation, self.game.vocabulary, pons)
+            table = table_of(annotation, moment, self.game.vocabulary)
             shape = HandShape(table, moment.furiten_kinds[seat], self.game.vocabulary)
             hands = zip(moment.concealed, moment.drawn, strict=True)
             described.append(
@@ -116,18 +115,18 @@ class ReviewedRound:
     def _candidates(self, choices: Choices, shape: HandShape, danger: Danger) -> list[Data]:
         candidates = []
         for token in choices.annotation.actions:
-            candidate = candidate_of(token, self.game.vocabulary)
-            is_discard = candidate.kind in ("discard", "riichi")
-            deal_in = danger.deal_in[kind_of_tile(candidate.tiles[0])] if is_discard else None
-            data = asdict(candidate) | dict.fromkeys(_SHAPE) | {"danger": deal_in}
-            after = shape.after_action(candidate.kind, candidate.tiles)
+            data = candidate_of(token, self.game.vocabulary) | dict.fromkeys(_SHAPE)
+            kind, tiles = data["kind"], data["tiles"]
+            is_discard = kind in ("discard", "riichi")
+            data["danger"] = danger.deal_in[kind_of_tile(tiles[0])] if is_discard else None
+            after = shape.after_action(kind, tiles)
             if after is not None:
                 accepted, data["discard"] = after
                 data["shanten"] = accepted.shanten
                 data["ukeire"] = sum(accepted.left.values())
                 data["ukeire_tiles"] = accepted.tiles
-                if is_discard and accepted.is_tenpai:
-                    data["furiten"] = shape.is_furiten_after(candidate.tiles[0])
+                if is_discard and accepted.shanten == 0:
+                    data["furiten"] = shape.is_furiten_after(tiles[0], accepted)
             candidates.append(data)
         return candidates
 

@@ -25,7 +25,7 @@ from annotate.runtime.terminal import run_cleanly
 from annotate.vocabulary import Vocabulary, tile34_of
 from kanachan.data.columns import Columns, round_keys
 from kanachan.data.loader import held_out_columns
-from kanachan.inference.danger import CHANCES_KEY, estimate_danger, events_of, predicts_danger
+from kanachan.inference.danger import CHANCES_KEY, estimate_danger, predicts_danger, public_of
 from kanachan.inference.policy import Policy
 from kanachan.models.weights import read_weights, write_weights
 from kanachan.objectives.auxiliary import RoundWinner
@@ -149,10 +149,7 @@ def _discarded_kind(columns: Columns, vocabulary: Vocabulary) -> tuple[NDArray[n
     is_discard_B = (action_B >= 0) & (action_B < block.size)
     tile_B, _, riichi_B = np.unravel_index(np.where(is_discard_B, action_B, 0), [f.size for f in block.factors])
     kind_B = np.array([tile34_of(tile) for tile in range(block.factors[0].size)])[tile_B]
-    row, seat, _, _, riichi = events_of(columns, vocabulary, "discard")
-    is_riichi_B = np.zeros(len(columns), bool)
-    is_riichi_B[row[(riichi == 1) & (seat == 0)]] = True
-    return kind_B, is_discard_B & (riichi_B == 0) & ~is_riichi_B
+    return kind_B, is_discard_B & (riichi_B == 0) & ~public_of(columns, vocabulary).is_riichi_BS[:, 0].numpy()
 
 
 def _last_of_round(columns: Columns, vocabulary: Vocabulary) -> NDArray[np.bool_]:

@@ -68,13 +68,12 @@ def whole_games(records: Sequence[str]) -> Iterator[Game]:
 
 def ratings_of(game: Game, policy: Policy) -> list[float]:
     annotations = annotate_game(game).annotations
-    (rows,), _, choices = reviewed_predictions([policy], annotations)
+    (rows,), _, _ = reviewed_predictions([policy], annotations)
     seats = [value_of(annotation, game.vocabulary, "seat") for annotation in annotations]
-    found = []
-    for seat in range(game.vocabulary.num_seats):
-        own = [i for i, actor in enumerate(seats) if actor == seat]
-        found.append(rating_of([choices[i].annotation for i in own], [rows[i] for i in own]))
-    return found
+    return [
+        rating_of([row for row, actor in zip(rows, seats, strict=True) if actor == seat])
+        for seat in range(game.vocabulary.num_seats)
+    ]
 
 
 if __name__ == "__main__":

@@ -19,8 +19,8 @@ from kanachan.data.played_games import PlayedGame
 from kanachan.models.weights import read_weights
 from kanachan.objectives.stages import POLICY, REWARD, STAGES
 from kanachan.play.agent import GameKey
+from kanachan.play.game import Precision
 from kanachan.play.inference_server import inference_servers
-from kanachan.play.match import Precision
 from kanachan.play.playing import Execution, GameStream
 from kanachan.play.selfplay import SelfPlay
 from kanachan.play.selfplay_run import stream_of

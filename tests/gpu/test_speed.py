@@ -34,8 +34,8 @@ from kanachan.data.shards import open_shards
 from kanachan.inference.policy import Policy
 from kanachan.models.kv_cache import CachedNetwork
 from kanachan.play import inference_server
+from kanachan.play.game import Precision
 from kanachan.play.inference_server import SharedNetworks, accept_workers
-from kanachan.play.match import Precision
 from kanachan.play.playing import Execution
 from kanachan.play.policy_agent import CachedPolicy
 from kanachan.play.remote_network import RemoteNetwork, ServerAddress

@@ -12,6 +12,7 @@ from annotate.annotation import Observation
 from annotate.vocabulary import THREE_PLAYERS
 from kanachan.cli import evaluate, models
 from kanachan.data.round_shards import open_rounds
+from kanachan.inference.choice import choose
 from kanachan.inference.policy import Policy
 from kanachan.inference.reward_predictor import RewardPredictor
 from kanachan.models.reference import shipped_weights
@@ -51,8 +52,8 @@ def test_half_precision_keeps_the_choices(
     weights, evaluation = evaluated
     assert made(monkeypatch, weights, "--evaluation", evaluation, "-o", tmp_path / "r.safetensors") == 0
     assert (tmp_path / "r.safetensors").stat().st_size < 0.7 * weights.stat().st_size
-    ours, theirs = (Policy.load(path).act(observations()) for path in (tmp_path / "r.safetensors", weights))
-    assert [action.token for action in ours] == [action.token for action in theirs]
+    ours, theirs = (Policy.load(path).evaluate(observations()) for path in (tmp_path / "r.safetensors", weights))
+    assert [p.score.argmax() for p in ours] == [p.score.argmax() for p in theirs]
 
 
 def test_the_card_of_a_later_stage_has_the_training_of_the_whole_lineage(
@@ -90,7 +91,8 @@ def test_a_reference_model_acts_and_says_how_good_it_is(name: str) -> None:
     policy = Policy.load(name)
     is_of_three = policy.vocabulary is THREE_PLAYERS
     seen = [each.observation for each in decisions_of_three(20)] if is_of_three else observations()
-    assert all(action.token in o.actions for action, o in zip(policy.act(seen), seen, strict=True))
+    predictions = policy.evaluate(seen)
+    assert all(choose(o.actions, p).token in o.actions for o, p in zip(seen, predictions, strict=True))
     card = read_weights(name).card
     assert card["evaluation"]["decisions"] > 5_000 and "/" not in card["config"]["data"]["path"]
 

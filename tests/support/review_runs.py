@@ -9,7 +9,7 @@ from annotate.records.reading import read_games
 from annotate.replay.replay import annotate_game
 from kanachan.cli.review import main
 from kanachan.objectives.stages import STAGES
-from kanachan.review.board import table_of
+from kanachan.review.rounds import value_of
 from tests.support.review_page import reviewed
 from tests.support.reviewed import events_of, write_record
 from tests.support.rounds import V
@@ -33,7 +33,7 @@ def review_of_all_stages(folder: Path) -> Reviewed:
     weights = {stage: str(written(folder / stage, stage)) for stage in STAGES}
     out, data = reviewed(record, [*weights.values()], folder, SEAT)
     (game,) = read_games(str(record))
-    annotations = [a for a in annotate_game(game).annotations if table_of(a, V).seat == SEAT]
+    annotations = [a for a in annotate_game(game).annotations if value_of(a, V, "seat") == SEAT]
     return Reviewed(record, weights, annotations, data, out.read_text())
 
 

@@ -76,7 +76,7 @@ def test_discarding_a_tile_from_the_hand_or_as_drawn_is_one_candidate(reviewed: 
         total: Counter[tuple[str, ...]] = Counter()
         for token, probability in zip(annotation.actions, raw.probability.tolist(), strict=True):
             candidate = candidate_of(token, V)
-            total[(candidate.kind, *candidate.tiles)] += probability
+            total[(candidate["kind"], *candidate["tiles"])] += probability
         num_joined += len(annotation.actions) > len(words)
         assert [total[of] for of in words] == pytest.approx(decision["answers"][0]["shown"], abs=1e-4)
     assert num_joined > 3

@@ -17,7 +17,9 @@ from annotate.vocabulary import Vocabulary
 from kanachan.cli.main import main as kanachan
 from kanachan.cli.review import main
 from kanachan.review.board import table_of
+from kanachan.review.course import Course
 from kanachan.review.page import embedded
+from kanachan.review.rounds import reviewed_rounds
 from tests.support.rare_rounds import ROUNDS
 from tests.support.review_runs import SEAT, Reviewed, review_with
 from tests.support.reviewed import events_of, num_public, rounds_of, seen_in, shown_of, with_empty_rounds, write_record
@@ -39,19 +41,15 @@ def test_hands_rivers_and_melds_agree_with_the_record(vocabulary: Vocabulary, tm
             for recorded in rounds_of(events)
             for seat in range(vocabulary.num_seats)
         }
-        pons = {key: [event["consumed"] for event in r.events if event["type"] == "pon"] for r, key in _keyed(game)}
-        for annotation in annotate_game(game).annotations:
-            table = table_of(annotation, vocabulary)
-            key = ("ESW"[table.wind], table.dealer, table.honba)
-            shown = asdict(table_of(annotation, vocabulary, pons[key]))
-            assert shown_of(shown) in seen[*key, table.seat][num_public(shown)]
-            num_melds += sum(map(len, table.melds))
+        for found in reviewed_rounds(game, annotate_game(game)):
+            for annotation in found.annotations:
+                moment = found.course.moment(found.course.place_of(annotation))
+                table = table_of(annotation, moment, vocabulary)
+                shown = asdict(table)
+                key = ("ESW"[table.wind], table.dealer, table.honba, table.seat)
+                assert shown_of(shown) in seen[key][num_public(shown)]
+                num_melds += sum(map(len, table.melds))
     assert num_melds > 100
-
-
-def _keyed(game: Any) -> list[tuple[Any, tuple[str, int, int]]]:
-    starts = [(recorded, recorded.events[0]) for recorded in game.rounds]
-    return [(recorded, (start["bakaze"], start["oya"], start["honba"])) for recorded, start in starts]
 
 
 @pytest.mark.parametrize(
@@ -65,8 +63,10 @@ def _keyed(game: Any) -> list[tuple[Any, tuple[str, int, int]]]:
 )
 def test_the_table_has_the_action_that_a_decision_reacts_to(name: str, seat: int, kind: str, meld: Meld | None) -> None:
     script, hands, wall = ROUNDS[name]
-    decision = [d for d in play_round(script, hands, **wall).of(seat) if "ron" in options(d)][-1]
-    table = table_of(annotation_of("g", decision, [(0,) * 5] * 4, [(0,) * 7] * 4), V)
+    played = play_round(script, hands, **wall)
+    decision = [d for d in played.of(seat) if "ron" in options(d)][-1]
+    annotation, course = annotation_of("g", decision, [(0,) * 5] * 4, [(0,) * 7] * 4), Course(played.round, V)
+    table = table_of(annotation, course.moment(course.place_of(annotation)), V)
     assert table.last_kind == kind and table.last_seat is not None
     assert (None if table.last_meld is None else table.melds[table.last_seat][table.last_meld]) == meld
 

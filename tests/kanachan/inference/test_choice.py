@@ -13,7 +13,7 @@ ACTIONS = (10, 20, 30, 40)
 
 
 def test_without_a_temperature_the_highest_score_is_chosen_with_certainty() -> None:
-    assert choose(ACTIONS, PREDICTION) == (30, 0.0, PREDICTION)
+    assert choose(ACTIONS, PREDICTION) == (30, 0.0)
 
 
 def test_a_random_number_near_1_chooses_a_possible_action() -> None:

@@ -30,8 +30,8 @@ from kanachan.play.agent import GameKey, SeededSampler
 from kanachan.play.agent_factory import make_agent
 from kanachan.play.agent_spec import parse_agent
 from kanachan.play.batch_shapes import CachedRow, Shape, batches_of_shape
+from kanachan.play.game import Precision
 from kanachan.play.inference_server import SharedNetworks, devices_of_servers, inference_servers
-from kanachan.play.match import Precision
 from kanachan.play.playing import Execution, GameStream
 from kanachan.play.policy_agent import PolicyAgent
 from kanachan.play.remote_network import Opening, RemoteNetwork, ServerAddress, _arrays

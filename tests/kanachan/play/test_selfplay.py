@@ -22,25 +22,25 @@ def test_each_seat_is_given_a_player_by_the_shares() -> None:
 
 
 def test_a_game_depends_on_the_seed_and_its_number() -> None:
-    assert MIXED.setup(7) == MIXED.setup(7)
+    assert MIXED.begin(GameKey(7, 0)).setup == MIXED.begin(GameKey(7, 0)).setup
     other = SelfPlay(vocabulary=V, players=MIXED.players, shares=MIXED.shares, seed=4)
-    seeds = {settings.setup(number).table_seed for settings in (MIXED, other) for number in range(50)}
-    ids = {settings.setup(number).id for settings in (MIXED, other) for number in range(50)}
+    seeds = {settings.begin(GameKey(number, 0)).setup.table_seed for settings in (MIXED, other) for number in range(50)}
+    ids = {settings.begin(GameKey(number, 0)).setup.id for settings in (MIXED, other) for number in range(50)}
     assert len(seeds) == len(ids) == 100
 
 
 def test_self_play_the_arena_and_simulated_games_use_different_walls() -> None:
     match = Match(players=("rule", "random"), seed=MIXED.seed)
     of_arena = {match.begin(GameKey(number, 0)).setup.table_seed for number in range(50)}
-    of_selfplay = {MIXED.setup(number).table_seed for number in range(50)}
+    of_selfplay = {MIXED.begin(GameKey(number, 0)).setup.table_seed for number in range(50)}
     assert len({table_seed(MIXED.seed, number) for number in range(50)} | of_arena | of_selfplay) == 150
 
 
 def test_three_players_have_three_seats_and_ids_of_their_own() -> None:
     of_three = replace(MIXED, vocabulary=THREE_PLAYERS)
-    setup = of_three.setup(0)
+    setup = of_three.begin(GameKey(0, 0)).setup
     assert (len(setup.seats), setup.grades, setup.vocabulary) == (3, (14,) * 3, THREE_PLAYERS)
-    assert setup.id != MIXED.setup(0).id
+    assert setup.id != MIXED.begin(GameKey(0, 0)).setup.id
 
 
 @pytest.mark.parametrize("vocabulary", VOCABULARIES.values(), ids=lambda vocabulary: vocabulary.name)

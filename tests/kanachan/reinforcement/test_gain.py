@@ -67,7 +67,7 @@ def test_over_all_actions_the_gain_of_a_planted_reward_is_exact(
     columns = all_actions(recorded)
     found = GainMeter(new, old, BEHAVIOUR, first_action_pays).measure(columns)
 
-    assert columns.log_probability is not None and len(found) == len(columns)
+    assert columns.log_probability is not None and len(found.game_R) == len(columns)
     mean = (np.exp(columns.log_probability) * found.gain_R).sum()
     expected = sum(p_A[0] - q_A[0] for p_A, q_A in zip(new_p, old_p, strict=True))
     assert mean == pytest.approx(expected, abs=1e-5) and abs(expected) > 0.01

@@ -106,7 +106,8 @@ def test_rare_rounds_have_a_place_for_every_decision_and_an_end(vocabulary: Voca
     course = Course(played.round, vocabulary)
     for decision in played.decisions:
         annotation = annotated(decision, vocabulary)
-        table, moment = table_of(annotation, vocabulary), course.moment(course.place_of(annotation))
+        moment = course.moment(course.place_of(annotation))
+        table = table_of(annotation, moment, vocabulary)
         assert (moment.concealed[decision.seat], moment.drawn[decision.seat]) == (table.hand, table.drawn)
     assert course.between(1, course.end)[-1]["type"] in ("win", "end")
 
@@ -146,26 +147,27 @@ def test_a_tile_that_passed_before_a_call_makes_no_furiten() -> None:
     course = Course(played.round, V)
     decision = next(one for one in played.of(2) if "discard 9m" in options(one))
     annotation = annotated(decision, V)
-    place = course.place_of(annotation)
-    assert course.moment(place).furiten_kinds[2] == frozenset()
-    shape = HandShape(table_of(annotation, V), course.moment(place).furiten_kinds[2], V)
-    assert shape.after_discard("9m").is_tenpai and not shape.is_furiten_after("9m")
+    moment = course.moment(course.place_of(annotation))
+    assert moment.furiten_kinds[2] == frozenset()
+    shape = HandShape(table_of(annotation, moment, V), moment.furiten_kinds[2], V)
+    after = shape.after_action("discard", ["9m"])
+    assert after is not None and after[0].shanten == 0 and not shape.is_furiten_after("9m", after[0])
 
 
 def test_a_north_set_aside_is_no_meld_but_a_called_north_is() -> None:
     played = played_rare("a North set aside, and one called", V3)
-    table = table_of(annotated(played.of(2)[-1], V3), V3)
+    course, annotation = Course(played.round, V3), annotated(played.of(2)[-1], V3)
+    table = table_of(annotation, course.moment(course.place_of(annotation)), V3)
     assert table.norths == [1, 0, 0]
     assert [(meld.kind, meld.called) for meld in table.melds[2]] == [("pon", "4z")]
-    course = Course(played.round, V3)
-    assert course.norths == [1, 0, 0]
+    assert course.moment(course.end).norths == [1, 0, 0]
     events = course.between(1, course.end)
     assert [event for event in events if event["type"] == "kita"] == [{"type": "kita", "seat": 0, "tile": "4z"}]
 
 
 def test_setting_a_north_aside_is_a_candidate_with_its_tile() -> None:
     candidate = candidate_of(V3.action["kita"].token(), V3)
-    assert (candidate.kind, candidate.words, candidate.tiles) == ("kita", "kita", ["4z"])
+    assert (candidate["kind"], candidate["words"], candidate["tiles"]) == ("kita", "kita", ["4z"])
 
 
 def test_a_north_set_aside_can_be_won_and_makes_furiten_if_it_passes() -> None:
@@ -173,10 +175,10 @@ def test_a_north_set_aside_can_be_won_and_makes_furiten_if_it_passes() -> None:
     for name, last in (("a North won", "win"), ("a North let pass", "end")):
         played = played_rare(name, V3)
         offered = annotated(next(one for one in played.of(1) if "ron" in options(one, V3)), V3)
-        table = table_of(offered, V3)
-        assert (table.last_seat, table.last_kind, table.norths) == (0, "kita", [1, 0, 0])
         course = Course(played.round, V3)
         place = course.place_of(offered)
+        table = table_of(offered, course.moment(place), V3)
+        assert (table.last_seat, table.last_kind, table.norths) == (0, "kita", [1, 0, 0])
         assert north not in course.moment(place).furiten_kinds[1]
         assert (north in course.moment(place + 1).furiten_kinds[1]) == (last == "end")
         assert course.between(1, course.end)[-1]["type"] == last

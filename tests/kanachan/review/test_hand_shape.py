@@ -7,8 +7,9 @@ import pytest
 
 from annotate.game.hands import Meld
 from annotate.vocabulary import Vocabulary
-from kanachan.review.board import Discard, TableView
-from kanachan.review.hand_shape import HandShape
+from kanachan.review.board import TableView
+from kanachan.review.course import Discard
+from kanachan.review.hand_shape import Accepted, HandShape
 from tests.support.rounds import V3, V
 
 
@@ -60,6 +61,12 @@ def left(shape: HandShape) -> dict[str, int]:
     return {entry["tile"]: entry["left"] for entry in shape.waiting.tiles}
 
 
+def after_discard(shape: HandShape, tile: str) -> Accepted:
+    after = shape.after_action("discard", [tile])
+    assert after is not None
+    return after[0]
+
+
 def test_waits_count_the_copies_that_the_player_does_not_see() -> None:
     shape = shape_of("123m456p789s1178s", river="99s")
     assert shape.shanten == 0
@@ -72,13 +79,6 @@ def test_a_wait_that_was_discarded_or_let_pass_is_furiten() -> None:
     assert not shape_of("123m456p789s1178s", {0}).is_furiten
 
 
-@pytest.mark.parametrize("is_riichi", [False, True])
-def test_a_passed_wait_still_makes_furiten_after_the_next_discard_only_in_riichi(is_riichi: bool) -> None:
-    seen = table("123m456p789s1178s", 4, drawn="1m")
-    seen.rivers[0] = [Discard("9p", tsumogiri=False, riichi=is_riichi)]
-    assert HandShape(seen, {23}, V).is_furiten_after("1m") is is_riichi  # 6s
-
-
 def test_waits_are_computed_without_the_drawn_tile() -> None:
     shape = shape_of("123m456p789s1178s", drawn="6s")
     assert shape.shanten == -1
@@ -87,11 +87,12 @@ def test_waits_are_computed_without_the_drawn_tile() -> None:
 
 def test_each_discard_has_the_shanten_and_the_tiles_accepted_after_it() -> None:
     shape = shape_of("123m456p789s1178s", drawn="1z")
-    kept, broken = shape.after_discard("1z"), shape.after_discard("7s")
+    kept, broken = after_discard(shape, "1z"), after_discard(shape, "7s")
     assert (kept.shanten, kept.left) == (0, {23: 4, 26: 2})
-    assert (broken.shanten, broken.is_tenpai) == (1, False) and broken.left[27] == 3
-    assert not shape.is_furiten_after("1z")
-    assert shape_of("123m456p789s1178s", drawn="9s").is_furiten_after("9s")
+    assert broken.shanten == 1 and broken.left[27] == 3
+    assert not shape.is_furiten_after("1z", kept)
+    drawn = shape_of("123m456p789s1178s", drawn="9s")
+    assert drawn.is_furiten_after("9s", after_discard(drawn, "9s"))
 
 
 @pytest.mark.parametrize(
@@ -142,7 +143,7 @@ def accepted(tile: str, left: int) -> dict[str, Any]:
 
 def test_three_players_never_wait_for_tiles_that_they_do_not_use() -> None:
     of_three, of_four = (
-        shape_of("19m456p78999s666z", vocabulary=vocabulary, drawn="1s").after_discard("1s") for vocabulary in (V3, V)
+        after_discard(shape_of("19m456p78999s666z", vocabulary=vocabulary, drawn="1s"), "1s") for vocabulary in (V3, V)
     )
     assert of_three.tiles == [accepted(tile, left) for tile, left in (("1m", 3), ("9m", 3), ("6s", 4), ("9s", 0))]
     assert {entry["tile"] for entry in of_four.tiles} == {"1m", "2m", "3m", "7m", "8m", "9m", "6s", "9s"}

@@ -133,5 +133,7 @@ def test_a_run_is_online_if_wandb_login_has_stored_a_key(mode: str, tmp_path: Pa
         "print(wandb_mode(TrainConfig(stage='imitation', data=DataConfig(path='.'))))"
     )
     for code in (login, asks) if mode == "online" else (asks,):
-        ended = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+        ended = subprocess.run(
+            [sys.executable, "-c", code], env=environment, stdout=subprocess.PIPE, text=True, check=True
+        )
     assert ended.stdout.strip() == mode
