@@ -248,16 +248,24 @@ def _reviewers(arguments: argparse.Namespace, *, is_whole: bool) -> "list[Review
 
 
 def _names(paths: Sequence[str]) -> list[str]:
-    """Returns short names for weights: the names of the package's weights; otherwise the name of the run's folder or of
-    the file, or the path if this name is not unique."""
+    """Returns short names for weights: the names of the package's weights; otherwise the shortest end of the path of
+    the run's folder or of the file that distinguishes it, as whole paths may have names of users."""
     files = [resolved(path) for path in paths]
     runs = [(file.parent if file.name == WEIGHTS_NAME else file).resolve() for file in files]
-    names = [run.stem if run.suffix == ".safetensors" else run.name for run in runs]
-    short = [path if is_reference_name(path) else name for path, name in zip(paths, names, strict=True)]
-    return [
-        name if len({r for r, s in zip(runs, short, strict=True) if s == name}) == 1 else path
-        for name, path in zip(short, paths, strict=True)
+    named = [
+        Path(path) if is_reference_name(path) else run.with_name(run.name.removesuffix(".safetensors"))
+        for path, run in zip(paths, runs, strict=True)
     ]
+    return [
+        path if is_reference_name(path) else _end(own, [o for o, r in zip(named, runs, strict=True) if r != run])
+        for path, own, run in zip(paths, named, runs, strict=True)
+    ]
+
+
+def _end(path: Path, others: Sequence[Path]) -> str:
+    """Returns the shortest end of a path that is not an end of others."""
+    ends = (path.parts[-length:] for length in range(1, len(path.parts)))
+    return "/".join(next(end for end in ends if all(other.parts[-len(end) :] != end for other in others)))
 
 
 def _report(review: dict[str, Any], output: str) -> None:

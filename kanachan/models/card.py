@@ -26,6 +26,8 @@ FORMAT_VERSION = 2
 def weights_file(path: str | Path) -> Path:
     """Returns the weights file for its path, its run folder or its name (`kanachan.models.reference`). Raises
     ValueError if there is no such file or the folder has no weights."""
+    if path == "":
+        raise ValueError("'': the name of weights is empty")
     given = resolved(path)
     if not given.exists():
         raise ValueError(f"{given}: {MISSING}; kanachan-models lists the names of the package's weights")

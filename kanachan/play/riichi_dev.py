@@ -159,7 +159,7 @@ def play(arena: Arena, url: str, token: str) -> None:
             if attempt == MOST_ATTEMPTS:
                 raise ValueError(f"{url}: cannot be reached, after {attempt} attempts: {error}") from None
             wait = min(FIRST_WAIT * 2 ** (attempt - 1), LONGEST_WAIT)
-            _report(f"the connection is lost ({error}); the next attempt is in {wait:g} s")
+            _report(f"no connection ({error}); the next attempt is in {wait:g} s")
             time.sleep(wait)
 
 

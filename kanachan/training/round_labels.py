@@ -53,7 +53,8 @@ class RoundLabelling:
         start of the next round or, if this is not known, the outcome of the game. Raises ValueError if the split has no
         rounds, or the reward predictor does not fit."""
         objective = objective_class(self._stage)(self._config, shards.vocabulary)
-        require_reward_predictor(self._predictor.card, objective, f"the reward predictor {self._name}")
+        setting = "reward" if self._config.reward else "prior"
+        require_reward_predictor(self._predictor.card, objective, f"objective.{setting} {self._name}")
         rounds = open_rounds(shards.folder, shards.split, verify=True)
         label_NSL = self._labels_in_file(self._file(Path(shards.folder) / ROUNDS, shards.split), rounds, objective)
         index, is_followed_N = RoundIndex(rounds), rounds.is_whole & ~rounds.is_last

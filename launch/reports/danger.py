@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from annotate.game.engine.hand_evaluator import shanten
 from annotate.game.results import dealt_in_to
-from annotate.runtime.terminal import run_cleanly
+from annotate.runtime.terminal import require_positive, run_cleanly
 from annotate.vocabulary import Vocabulary, tile34_of
 from kanachan.data.columns import Columns, round_keys
 from kanachan.data.loader import held_out_columns
@@ -52,6 +52,7 @@ def main() -> int:
     parser.add_argument("--decisions", type=int, help="number of decisions (default: all)")
     parser.add_argument("-o", "--output", type=Path, help="weights file to write, with the chances in its card")
     arguments = parser.parse_args()
+    require_positive(parser, arguments, "decisions")
     return run_cleanly(
         parser.prog,
         lambda: print(report(arguments.weights, arguments.shards, arguments.decisions, arguments.output)),

@@ -48,7 +48,8 @@ def main() -> int:
 
 def draw(evaluation: Path, out: Path) -> None:
     """Draws the diagrams. Raises ValueError if kanachan-evaluate did not write the file, or if it has no networks."""
-    networks = read_json(evaluation).get("weights", [])
+    report = read_json(evaluation)
+    networks = report.get("weights", []) if isinstance(report, dict) else []
     panels = [
         (title, what, found)
         for title, stage, what in _panels()

@@ -40,3 +40,11 @@ def test_probabilities_from_a_file_are_drawn_too(tmp_path: Path, monkeypatch: py
     assert evaluate([weights, lines, *given]) == draw(monkeypatch, evaluation, "-o", picture) == 0
     # the SVG has its text in comments
     assert b"predictions.txt" in picture.read_bytes()
+
+
+def test_json_of_something_else_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "list.json").write_text("[]")
+    assert draw(monkeypatch, tmp_path / "list.json", "-o", tmp_path / "picture.svg") == 1
+    assert "list.json: holds no network" in capsys.readouterr().err

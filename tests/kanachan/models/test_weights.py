@@ -116,3 +116,11 @@ def test_a_file_that_this_program_cannot_use_is_refused(
     damage(path)
     with pytest.raises(ValueError, match=words):
         load_network(path)
+
+
+def test_an_empty_name_is_not_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tiny_weights.written(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    assert read_weights(".").card["stage"] == "imitation"
+    with pytest.raises(ValueError, match="name of weights is empty"):
+        read_weights("")
