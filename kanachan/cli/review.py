@@ -263,9 +263,10 @@ def _names(paths: Sequence[str]) -> list[str]:
 
 
 def _end(path: Path, others: Sequence[Path]) -> str:
-    """Returns the shortest end of a path that is not an end of others."""
+    """Returns the shortest end of a path that is not an end of others; if there is none, the path."""
     ends = (path.parts[-length:] for length in range(1, len(path.parts)))
-    return "/".join(next(end for end in ends if all(other.parts[-len(end) :] != end for other in others)))
+    distinct = (end for end in ends if all(other.parts[-len(end) :] != end for other in others))
+    return str(Path(*next(distinct, path.parts)))
 
 
 def _report(review: dict[str, Any], output: str) -> None:
