@@ -51,21 +51,25 @@ tensors_of() {
 # train STAGE FROM [SETTINGS]: trains a stage, unless this is done, from the encoder of the stage FROM or, if FROM is
 # empty, from scratch.
 train() {
-    local stage=$1 run=$out/$1 from=$2 made_from
+    local stage=$1 run=$out/$1 from=$2 made_from made_with was='' was_with=''
     shift 2
     runs+=("$run")
-    made_from="$(realpath "$shards")"
+    made_from="$(realpath "$shards")" made_with="$* ${settings[*]}"
     if [[ -n $from ]]; then
         made_from+=", the encoder of $from $(tensors_of "$from")"
         set -- --init "$out/$from" "$@"
     fi
-    [[ ! -f $run/made-from || $(<"$run/made-from") == "$made_from" ]] ||
-        fail "$run was made from $(<"$run/made-from"), not from $made_from: name another folder with --output, or remove it"
+    if [[ -f $run/made-from ]]; then
+        { IFS= read -r was && IFS= read -r was_with; } <"$run/made-from" || true
+        [[ $was == "$made_from" ]] ||
+            fail "$run was made from $was, not from $made_from: name another folder with --output, or remove it"
+        [[ $was_with != "$made_with" ]] || { say "$run: trained already" && return; }
+    fi
     say "training $stage in $run"
     kanachan-train --stage "$stage" --data.path "$shards" --run.out "$run" --resume auto "$@" "${settings[@]}"
     # when stopped by a signal, kanachan-train saves a checkpoint and exits with status 0, without writing weights
     [[ -f $run/weights.safetensors ]] || fail "stopped; the same command resumes from here"
-    echo "$made_from" >"$run/made-from"
+    printf '%s\n' "$made_from" "$made_with" >"$run/made-from"
 }
 
 train imitation '' "${imitation_length[@]}" --optim.average 0.999

@@ -18,7 +18,6 @@ from annotate.game.settings import DEFAULT_GRADE, STYLES
 from annotate.runtime.arguments import CommandParser, add_force_option
 from annotate.runtime.files import check_output, require_folder
 from annotate.runtime.journal import Journal
-from annotate.runtime.json_output import plain
 from annotate.runtime.resources import num_cores
 from annotate.runtime.signals import StopRequest, noting_stop_signals
 from annotate.runtime.terminal import require_positive, run_cleanly
@@ -304,7 +303,7 @@ def _print_results(
     arguments: argparse.Namespace,
 ) -> None:
     """Prints the statistics, and writes them to the file given by --json."""
-    from kanachan.play.statistics import FEWEST_WALLS, match_statistics
+    from kanachan.play.statistics import FEWEST_WALLS, as_json, match_statistics
 
     num_illegal = int(isinstance(error, IllegalAction))
     statistics = match_statistics(results, match, arguments.points, arguments.bootstrap)
@@ -325,7 +324,7 @@ def _print_results(
         "draws": sum(result.draws for result in results),
         "decisions": decisions,
         "illegal_actions": num_illegal,
-        **plain(statistics),
+        **as_json(statistics),
         "games_needed": {"difference": arguments.difference, "games": needed},
         "bootstrap": arguments.bootstrap,
     }

@@ -252,9 +252,10 @@ def _names(paths: Sequence[str]) -> list[str]:
     the run's folder or of the file that distinguishes it, as whole paths may have names of users."""
     files = [resolved(path) for path in paths]
     runs = [(file.parent if file.name == WEIGHTS_NAME else file).resolve() for file in files]
+    short = [run.with_name(run.stem) if run.suffix == ".safetensors" else run for run in runs]
     named = [
-        Path(path) if is_reference_name(path) else run.with_name(run.name.removesuffix(".safetensors"))
-        for path, run in zip(paths, runs, strict=True)
+        Path(path) if is_reference_name(path) else run if short.count(name) > runs.count(run) else name
+        for path, run, name in zip(paths, runs, short, strict=True)
     ]
     return [
         path if is_reference_name(path) else _end(own, [o for o, r in zip(named, runs, strict=True) if r != run])

@@ -106,8 +106,9 @@ def estimate_danger(policy: Policy, columns: ObservationColumns) -> Danger:
 
 
 def _win_features(head_BO: Tensor, public: "Public") -> Tensor:
-    """Returns the features of each outcome: the log probability that the head predicts, riichi, melds, whether there
-    are any, riichi of others only, each also times the turn, …"""
+    """Returns the features of each outcome in the order of the coefficients: the log probability that the head
+    predicts; riichi, melds, whether there are any, and riichi of others only, each followed by its product with the
+    turn; melds and the actor against riichi; nobody, also times the turn, and late in the round; the actor."""
     riichi_BO, melds_BO = (F.pad(column_BS.float(), (0, 1)) for column_BS in (public.is_riichi_BS, public.melds_BS))
     turn_B1, called_BO = public.discards_B.float().log1p()[:, None], (melds_BO > 0).float()
     against_BO = F.pad((~public.is_riichi_BS & public.is_riichi_BS.any(dim=1, keepdim=True)).float(), (0, 1))

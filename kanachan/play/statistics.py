@@ -10,11 +10,12 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from statistics import NormalDist
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from annotate.game.grading import CELESTIAL, FIRST_DAN, TENHOU_BONUS, TENHOU_PENALTY_STEP
+from annotate.runtime.json_output import plain
 from kanachan.evaluation.bootstrap import Estimate, Floats, Statistic, cluster_bootstrap, ratio_of_sums
 from kanachan.evaluation.comparison import difference
 from kanachan.play.match import PLAYERS, GameResult, Match, num_seatings
@@ -145,3 +146,19 @@ def _test(results: Sequence[GameResult], match: Match) -> PairedTest:
     whole_walls = int(whole_W.sum())
     deviation = float(sum_W[whole_W].std(ddof=1)) if whole_walls > 1 else math.nan
     return PairedTest(difference_, (num_as_large + 1) / (_FLIPS + 1), deviation, len(sum_W), whole_walls)
+
+
+def as_json(outcome: MatchStatistics) -> dict[str, Any]:
+    """Returns the statistics as JSON values, with null for undefined metrics."""
+
+    def intervals(estimates: dict[str, Estimate]) -> dict[str, Any]:
+        return {name: {"value": e.value, "low": e.low, "high": e.high} for name, e in estimates.items()}
+
+    values: dict[str, Any] = plain(
+        {
+            "players": {letter: intervals(estimates) for letter, estimates in outcome.players.items()},
+            "differences": intervals(outcome.differences),
+            "test": outcome.test,
+        }
+    )
+    return values

@@ -16,7 +16,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
 from annotate.runtime.arguments import CALLED_AS
-from annotate.runtime.files import require_exists, require_folder
+from annotate.runtime.files import MISSING, require_folder
 from annotate.vocabulary import Vocabulary
 from kanachan.config import MODEL_SIZES, SIZES, StageName, TrainConfig
 from kanachan.objectives.stages import POLICY, REWARD, STAGES, trained_stages
@@ -161,7 +161,9 @@ class _Given:
             elif name == "resume":
                 self.resume = value
             else:
-                require_exists(value)
+                if not Path(value).is_file():
+                    what = "a folder, not a YAML file" if Path(value).is_dir() else MISSING
+                    raise ValueError(f"--config {value}: {what}")
                 self.files.append((Path(value), settings_in(Path(value))))
 
     def read_defaults(self, files: Sequence[Path]) -> None:
@@ -303,6 +305,8 @@ def _resumed(config: TrainConfig, given: _Given, *, is_named: bool) -> TrainConf
     """Returns the configuration of a resumed run; raises ValueError if the run would compute something else.
     `is_named`: --resume names the run, so its length may change."""
     saved = saved_config(Path(config.run.out) / CONFIG_NAME)
+    if config.init and saved.init and Path(config.init).resolve() == Path(saved.init).resolve():
+        config = replace(config, init=saved.init)
     # settings that were chosen for the saved run
     if config.run.group is None:
         config = replace(config, run=replace(config.run, group=saved.run.group))

@@ -113,8 +113,6 @@ def settings_in(path: Path) -> dict[str, Any]:
     """Reads the settings of a YAML file; raises ValueError if it holds something else."""
     try:
         values = yaml.load(path.read_text(encoding="utf-8"), _UniqueKeys)
-    except IsADirectoryError:
-        raise ValueError(f"{path}: a folder; a YAML file is expected") from None
     except (yaml.YAMLError, ValueError) as error:  # ValueError: not UTF-8, or a date that does not exist
         raise ValueError(f"{path}: not YAML: {error}") from error
     if values is None:

@@ -35,11 +35,15 @@ def wandb_mode(config: TrainConfig) -> str:
         return given
     import wandb
 
-    wandb.setup(wandb.Settings(silent=True))
+    if wandb.run is not None:
+        return "online"
     try:
+        wandb.setup(wandb.Settings(silent=True))
         return "online" if wandb.login(prompt=False, verify=False) else "offline"
     except wandb.errors.AuthenticationError:  # a malformed key, which the start of the run reports
         return "online"
+    except wandb.errors.Error as error:
+        raise ValueError(f"wandb: {error}; --run.wandb disabled turns it off") from error
 
 
 def wandb_group(config: TrainConfig, previous: str | None) -> str:

@@ -63,12 +63,14 @@ class Draft:
         if self.end is not None:
             raise ValueError("after end_game")
         self._add_content(line)
-        if kind == "start_kyoku" and not (self.rounds or self.events or self.lost):
+        if kind == "start_kyoku" and not (self.rounds or self.events):
             self.num_seats = num_seats_of(event)
             self.completion = Completion(self.num_seats)
+            if self.lost:
+                self.completion.scores = None
         event = without_empty_seat(event, self.num_seats)
         if kind == "end_game":
-            if "scores" in event:
+            if "scores" in event and (self.rounds or self.events):
                 normalised(event, (fields_of(self.num_seats).scores,))
             self.finish_round(f"line {number}: {kind}")
             self.end = event

@@ -8,6 +8,8 @@ import pytest
 from annotate.game.record import Game, Unreadable, all_readable
 from annotate.records.mjai.dialects import is_mjai
 from annotate.records.mjai.reader import mjai_games
+from annotate.vocabulary import THREE_PLAYERS
+from tests.support.reviewed import events_of
 
 Event = dict[str, Any]
 
@@ -368,3 +370,14 @@ def test_discards_may_lack_tsumogiri() -> None:
     riichi += [{"type": "dahai", "actor": 3, "pai": "3s"}, {"type": "reach_accepted", "actor": 3}]
     found = read_round(TSUMO, DAHAI, *draws, *other, *riichi, DRAW)
     assert [event["tsumogiri"] for event in found if event["type"] == "dahai"] == [False, True, False, True]
+
+
+@pytest.mark.parametrize("has_line", [True, False])
+def test_a_fault_in_the_first_round_of_three_players_costs_that_round_only(has_line: bool) -> None:
+    lines = [json.dumps(event) for event in events_of(0, vocabulary=THREE_PLAYERS)]
+    assert '"start_kyoku"' in lines[1]
+    lines[1:2] = [lines[1][:40]] if has_line else []
+    (whole,) = all_readable(mjai_games(text(*events_of(0, vocabulary=THREE_PLAYERS)), "file"))
+    (game,) = all_readable(mjai_games("\n".join(lines) + "\n", "file"))
+    assert game.vocabulary is THREE_PLAYERS
+    assert game.rounds == whole.rounds[1:] and [lost.place for lost in game.lost] == [0]

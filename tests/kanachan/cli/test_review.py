@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from annotate.words import describe_action
-from kanachan.cli.review import main
+from kanachan.cli.review import _names, main
 from kanachan.data.columns import columns_of_annotations
 from kanachan.inference.policy import Policy
 from kanachan.objectives.stages import STAGES
@@ -118,6 +118,10 @@ def test_weights_in_folders_of_the_same_name_are_distinguished(reviewed: Reviewe
     command = [str(reviewed.record), *paths, "--seat", "0", "-o", str(tmp_path / "out.html"), "--json", str(data)]
     assert main(command) == 0
     assert [model["name"] for model in json.loads(data.read_text())["models"]] == ["a/imitation", "b/imitation"]
+    assert _names(["reference", paths[0], paths[0], f"{tmp_path}/b/../b/imitation"])[1:] == [
+        *["a/imitation"] * 2,
+        "b/imitation",
+    ]
     assert str(tmp_path) not in (tmp_path / "out.html").read_text()
 
 
