@@ -63,7 +63,7 @@ train() {
         { IFS= read -r was && IFS= read -r was_with; } <"$run/made-from" || true
         [[ $was == "$made_from" ]] ||
             fail "$run was made from $was, not from $made_from: name another folder with --output, or remove it"
-        [[ $was_with != "$made_with" ]] || { say "$run: trained already" && return; }
+        [[ $was_with != "$made_with" || ! -f $run/weights.safetensors ]] || { say "$run: trained already" && return; }
     fi
     say "training $stage in $run"
     kanachan-train --stage "$stage" --data.path "$shards" --run.out "$run" --resume auto "$@" "${settings[@]}"

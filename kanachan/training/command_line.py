@@ -162,7 +162,7 @@ class _Given:
                 self.resume = value
             else:
                 if not Path(value).is_file():
-                    what = "a folder, not a YAML file" if Path(value).is_dir() else MISSING
+                    what = "a folder, not a YAML file" if value and Path(value).is_dir() else MISSING
                     raise ValueError(f"--config {value}: {what}")
                 self.files.append((Path(value), settings_in(Path(value))))
 
