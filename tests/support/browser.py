@@ -33,15 +33,14 @@ class Browser:
             self.call(f"{domain}.enable")
 
     def open(self, page: Path, width: int = 1280, height: int = 900, scheme: str = "light", *, place: str = "") -> None:
-        """Opens a file, at a place such as `#s0-20`, in a window of that many CSS pixels, and waits until it is
-        loaded."""
+        """Opens a review, at a place such as `#s0-20`, in a window of that many CSS pixels, and waits until it is
+        drawn."""
         self.resize(width, height)
         self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
         self.call("Page.navigate", url=page.as_uri() + place)
         deadline = time.monotonic() + _WAIT_S
-        while self.run("document.URL + document.readyState") != f"{self.run('document.URL')}complete" or not self.run(
-            f"document.URL.startsWith({json.dumps(page.as_uri())})"
-        ):
+        is_drawn = f"document.URL.startsWith({json.dumps(page.as_uri())}) && document.body?.dataset.seat !== undefined"
+        while not self.run(is_drawn):
             assert time.monotonic() < deadline, "the page does not load"
             time.sleep(0.02)
 

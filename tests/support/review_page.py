@@ -1,6 +1,9 @@
 """Pages of kanachan-review with their data, and questions that tests ask about them."""
 
+import base64
+import gzip
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +16,13 @@ def reviewed(record: Path, weights: list[str], folder: Path, seat: int | str, *m
     out, data = folder / "out.html", folder / "out.json"
     assert main([str(record), *weights, "--seat", str(seat), "-o", str(out), "--json", str(data), *more]) == 0
     return out, json.loads(data.read_text())
+
+
+def data_of(page: str) -> Any:
+    """Returns the data in a page."""
+    found = re.search(r' id="data">([A-Za-z0-9+/=]+)</script>', page)
+    assert found is not None
+    return json.loads(gzip.decompress(base64.b64decode(found[1])))
 
 
 def place(page: Browser) -> int:

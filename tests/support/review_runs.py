@@ -10,7 +10,7 @@ from annotate.replay.replay import annotate_game
 from kanachan.cli.review import main
 from kanachan.objectives.stages import STAGES
 from kanachan.review.rounds import value_of
-from tests.support.review_page import reviewed
+from tests.support.review_page import data_of, reviewed
 from tests.support.reviewed import events_of, write_record
 from tests.support.rounds import V
 from tests.support.tiny_weights import written
@@ -39,8 +39,9 @@ def review_of_all_stages(folder: Path) -> Reviewed:
 
 def review_with(reviewed: Reviewed, folder: Path, *arguments: str, record: Path | None = None) -> dict[str, Any]:
     """Reviews the same game again, or another record, with only the imitation network; returns the data."""
-    data = folder / "out.json"
-    command = [str(record or reviewed.record), reviewed.weights["imitation"], "-o", str(folder / "out.html"), "--force"]
+    out, data = folder / "out.html", folder / "out.json"
+    command = [str(record or reviewed.record), reviewed.weights["imitation"], "-o", str(out), "--force"]
     assert main([*command, "--json", str(data), *arguments]) == 0
     found: dict[str, Any] = json.loads(data.read_text())
+    assert data_of(out.read_text()) == found
     return found

@@ -183,10 +183,15 @@ function listen() {
   });
 }
 
+async function start() {
+  await load();
+  byId('threshold').value = Math.round(100 * state.threshold);
+  document.body.style.setProperty('--networks', data.models.length);
+  listen();
+  drawHeader();
+  if (!follow(location.hash)) go(0);
+  else drawHeader();
+}
+
 const NUM_WORST = 12;
-byId('threshold').value = Math.round(100 * state.threshold);
-document.body.style.setProperty('--networks', data.models.length);
-listen();
-drawHeader();
-if (!follow(location.hash)) go(0);
-else drawHeader();
+start().catch((error) => document.body.replaceChildren(t('page.broken', { error })));

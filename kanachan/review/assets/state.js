@@ -1,14 +1,14 @@
 // The reviews in the file, and which part of them is shown.
 
-const file = JSON.parse(byId('data').textContent);
-const reviews = (file.reviews ?? [file]).map((review) => ({ ...file, ...review }));
-let data = reviews[0];
+let file;
+let reviews;
+let data;
 
 const state = {
   decision: 0,
   ending: null, // the round whose end is shown, if any
-  model: file.default_model,
-  threshold: file.threshold,
+  model: 0,
+  threshold: 0,
   isRevealed: false, // whether the other seats' hands are shown
   isLong: false, // whether the whole list of differences is shown
   isHiding: false, // whether the opinion is hidden until an action is chosen
@@ -16,6 +16,17 @@ const state = {
   isScroll: false, // whether all decisions are listed below each other
   opened: new Set(), // the candidates whose tiles are shown
 };
+
+// Reads the reviews, which are compressed: their size is a tenth of their text's.
+async function load() {
+  const bytes = Uint8Array.from(atob(byId('data').textContent), (character) => character.charCodeAt(0));
+  const text = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'));
+  file = await new Response(text).json();
+  reviews = (file.reviews ?? [file]).map((review) => ({ ...file, ...review }));
+  data = reviews[0];
+  state.model = file.default_model;
+  state.threshold = file.threshold;
+}
 
 // The side of the table at which a seat is, as seen from another seat: 0: the same seat, 1: right, 2: across, 3: left.
 // With three players, nobody sits across.

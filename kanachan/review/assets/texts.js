@@ -141,6 +141,7 @@ const TEXTS = {
   'ending.scores': ['after', '終了時', '之后'],
   'ending.after': ['After your last decision', '最後の選択の後', '最后一次选择之后'],
 
+  'page.broken': ['This page is incomplete, or the browser is too old: {error}', 'ページが不完全か、ブラウザが古すぎます: {error}', '页面不完整，或浏览器版本过旧：{error}'],
   'header.title': ['Review of {name}', '牌譜検討: {name}', '牌谱检讨: {name}'],
   'header.ended': ['{place}, {score}', '{place} {score}', '{place} {score}'],
   'header.last_seen': ['last seen {place}, {score}', '途中 {place} {score}', '中断时 {place} {score}'],
