@@ -3,9 +3,9 @@ of the hidden hands and the winner and from the public state of the table.
 
 This is an estimate, not a search through hands. A wait on a tile is likely if a seat probably holds its neighbours or a
 pair of it, and if that seat probably wins the round. Tiles that a seat has discarded itself, or that were discarded
-after its riichi, are safe from it (furiten). Three regressions combine these features with riichi, melds and turn: for
-the winner, for tenpai without riichi, and for dealing in. Their coefficients were fitted to games that the network has
-not learned from; `launch/reports/danger.py` evaluates them.
+since its last turn or its riichi, are safe from it (furiten). Three regressions combine these features with riichi,
+melds and turn: for the winner, for tenpai without riichi, and for dealing in. Their coefficients were fitted to games
+that the network has not learned from; `launch/reports/danger.py` evaluates them.
 
 Shapes: B decisions, S seats from the actor on, O outcomes of a round (S, and nobody last), H other seats (next,
 opposite, previous), K kinds of tiles, L counts (at least 1, 2, …), F features.
@@ -69,7 +69,7 @@ class Danger(NamedTuple):
     @property
     def deal_in_BK(self) -> Tensor:
         """Probability that a discard of each kind deals in to anybody."""
-        return 1 - (1 - self.deal_in_BHK).prod(dim=1)
+        return (-self.deal_in_BHK).log1p().sum(dim=1).expm1().abs()  # 1 - product, without rounding small ones to 0
 
 
 def predicts_danger(policy: Policy) -> bool:
@@ -174,7 +174,9 @@ def public_of(columns: ObservationColumns, vocabulary: Vocabulary) -> Public:
         declared_at[row[declares]] = place[declares]
         is_riichi_BS[:, s] = declared_at < len(row)
         if s > 0:
-            later = is_of_seat | (place > declared_at[row])
+            last_at = np.full(num_rows, -1)
+            last_at[row[is_of_seat]] = place[is_of_seat]
+            later = is_of_seat | (place > np.minimum(declared_at, last_at)[row])
             is_safe_BHK[row[later], s - 1, kind[later]] = True
     melds_BS = np.zeros((num_rows, num_seats), np.int64)
     for name in CLAIMS:
