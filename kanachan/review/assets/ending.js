@@ -11,6 +11,8 @@ function decisionAtEnd(decision, { after, end }) {
     } else if (event.type === 'discard') table.rivers[event.seat].push({ ...event, called: false });
     else if (event.source !== undefined && CALLS.includes(event.type)) table.rivers[event.source].at(-1).called = true;
   }
+  const { scores } = table;
+  table.ranks = scores.map((own, seat) => scores.filter((other, i) => other > own || (other === own && i < seat)).length);
   table.hand = end.hands[table.seat].tiles;
   table.drawn = null;
   table.melds = end.hands.map((hand) => hand.melds);
