@@ -169,8 +169,8 @@ function closedRow(decision, seat, isRevealed) {
     parts.push(meld(one, seat, table.scores.length, x, bottom, OTHERS.tile, i === framed));
     x += widths[i];
   });
-  if (!norths) return parts;
-  parts.push(setAside(norths, x + OTHERS.gap, bottom, OTHERS.tile, isReaction && table.last_kind === 'kita'));
-  // With Norths, a row can be longer than the space between the plates.
-  return svg('g', { transform: shrunk(total, OTHERS.room, MIDDLE.x, bottom) }, parts);
+  if (norths) parts.push(setAside(norths, x + OTHERS.gap, bottom, OTHERS.tile, isReaction && table.last_kind === 'kita'));
+  // With melds or Norths, a row at a side can be longer than the space between the plates.
+  const room = sideOf(seat, table.seat, table.scores.length) === 2 ? BOARD.width : OTHERS.room;
+  return svg('g', { transform: shrunk(total, room, MIDDLE.x, bottom) }, parts);
 }
