@@ -35,15 +35,13 @@ def review_of(
 ) -> Data:
     """Returns the review of the decisions of one seat, or of several seats; seats without decisions are left out.
     `threshold`: the share of a network's scale from which on a decision differs; `names`: names of rounds
-    (`chosen_rounds`); None: all. Raises ValueError if there is no such round, or no replayed decision of the seats."""
+    (`chosen_rounds`); None: all. Raises ValueError if there is no such round, or no decision of the seats in them."""
     rounds = reviewed_rounds(game, report)
     if names is not None:
         rounds = chosen_rounds(rounds, names)
     acting = [seat for seat in seats if any(reviewed.own(seat) for reviewed in rounds)]
     if not acting:
-        why = f": {report.left_out[0]}" if report.left_out else ""
-        who = f"seat {seats[0]}" if len(seats) == 1 else "any seat"
-        raise ValueError(f"{record}: no decision of {who} is left to review{why}")
+        raise ValueError(f"{record}: seat {seats[0]} has no decision to review: choose another seat or other rounds")
     parts = [_review_of_seat(seat, game, rounds, reviewers, threshold) for seat in acting]
     policies = [reviewer.policy for reviewer in reviewers]
     return {
