@@ -27,8 +27,8 @@ class Estimate(NamedTuple):
 
     @property
     def excludes_zero(self) -> bool:
-        """Whether the interval excludes zero."""
-        return self.low > 0 or self.high < 0
+        """Whether the interval excludes zero, by more than a rounding error."""
+        return self.low > 1e-6 or self.high < -1e-6
 
     @property
     def is_clear(self) -> bool:

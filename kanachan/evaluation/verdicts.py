@@ -74,12 +74,12 @@ def _against(baseline: str, difference: Estimate, measure: Measure, num_games: i
     (name, lacks), amount = _BASELINES[baseline], _amount(difference, measure)
     if num_games < FEWEST_GAMES:
         return "too_few_games", _too_few(num_games)
-    if difference.high < -1e-6:  # more than a rounding error
+    if difference.excludes_zero and difference.high < 0:
         return (
             f"worse_than_{baseline}",
             f"worse than {name} ({amount}): too few games to learn from, or too few or too many steps",
         )
-    if difference.low > 0:
+    if difference.excludes_zero:
         return f"better_than_{baseline}", f"better than {name} by {amount}"
     return f"no_better_than_{baseline}", f"no better than {name} ({amount}): {lacks}"
 

@@ -40,6 +40,7 @@ def test_an_interval_is_clear_if_enough_games_have_decisions_of_the_metric() -> 
     few, many = cluster_bootstrap(np.arange(30), statistics, replicates=400).values()
     assert few.excludes_zero and (few.games, few.is_clear) == (3, False)
     assert (many.games, many.is_clear) == (30, True)
+    assert not many._replace(low=1e-9).is_clear  # a rounding error
 
 
 @pytest.mark.parametrize("games", [30, 333, 997])
