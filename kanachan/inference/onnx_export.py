@@ -202,8 +202,8 @@ A separate group for each decision is always correct: one row of `events` per de
 the lengths of field 3. Consecutive decisions may share a group, which costs less, if each sees all events that the
 previous one sees.
 
-The deciding seat must be seat 0: rotate the seats first, in tokens and in the order of `numbers`
-(`kanachan.data.symmetry.SeatRotation`; `onnx_inputs_of` does it).
+The deciding seat must be seat 0: rotate the seats first, in tokens and in the order of `numbers`; only the seat in
+`table` stays as in field 1 (`kanachan.data.symmetry.SeatRotation`; `onnx_inputs_of` does it).
 
 | file | output | size | content |
 | --- | --- | --- | --- |
