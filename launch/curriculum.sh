@@ -88,8 +88,9 @@ is_made() {
 if ! is_made "$out/evaluation.json"; then
     say "evaluating on the test split"
     kanachan-evaluate "${runs[@]}" "$shards" --json "$out/evaluation.json" --force >"$out/evaluation.txt"
-    python "$CHECKOUT/launch/reports/plot_reliability.py" "$out/evaluation.json" -o "$out/reliability.png"
 fi
+is_made "$out/reliability.png" ||
+    python "$CHECKOUT/launch/reports/plot_reliability.py" "$out/evaluation.json" -o "$out/reliability.png"
 
 # unless_stopped STATUS TEXT: continues after status 1, with which commands report that a network cannot be calibrated
 # because it has hardly learned anything. Ctrl-C and other signals end the script.

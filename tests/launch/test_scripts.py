@@ -120,12 +120,12 @@ def test_the_experiment_resumes_where_it_was_interrupted(tmp_path: Path) -> None
     command = (
         f"{LAUNCH}/curriculum.sh {shards} --imitation-steps 3 --later-steps 2 -- --config {ROOT}/configs/debug.yaml"
     )
-    stopped = run(
-        f"{command} --objective.sigma 1", tmp_path
-    )  # the second stage would refuse it; the first already does
+    # the second stage would refuse it; the first already does
+    stopped = run(f"{command} --objective.sigma 1", tmp_path)
     assert stopped.returncode != 0
     first = run(command, tmp_path)
     assert first.returncode == 0, first.stderr
+    (tmp_path / "runs/curriculum/reliability.png").unlink()  # as if stopped before it was drawn
     again = run(command, tmp_path)
     assert again.stderr.count("trained already") == 4
     assert again.stdout == (tmp_path / "runs/curriculum/evaluation.txt").read_text()
