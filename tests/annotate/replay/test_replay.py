@@ -175,12 +175,6 @@ def test_the_end_of_the_game_is_taken_from_the_record() -> None:
     assert report.notes == []
 
 
-def test_room_style_and_grades_are_taken_from_the_record() -> None:
-    (first, *_) = annotated(play_round("").round, room=2, style=0, grades=(6, 7, 8, 9)).annotations
-    assert first.sparse[:2] == (2, 5)
-    assert grades_of(first) == [6, 7, 8, 9]
-
-
 def test_missing_room_and_grades_get_defaults_and_a_note() -> None:
     report = annotated(play_round("").round, room=None, grades=None)
     assert report.annotations[0].sparse[0] == 4

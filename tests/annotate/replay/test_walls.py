@@ -50,13 +50,6 @@ def test_without_a_recorded_wall_the_wall_has_the_tiles_that_the_round_shows(pla
     assert sorted(made) == sorted(true)
 
 
-def test_the_decisions_are_the_same_with_and_without_the_records_own_wall(played: Played) -> None:
-    true = names(wall_of_deal(HANDS, DRAWS, **MORE))
-    rounds = (played.round, with_wall(played, true))
-    one, two = (annotate_game(game_of(round_)) for round_ in rounds)
-    assert one.annotations == two.annotations != []
-
-
 @pytest.mark.parametrize(
     ("one", "other", "message"),
     [
