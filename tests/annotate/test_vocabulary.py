@@ -52,49 +52,6 @@ def test_blocks_are_where_they_are_documented(vocabulary: Vocabulary, table: str
         assert (block.first, block.first + block.size - 1) == (int(first), int(last)), (field, name)
 
 
-# field, block, indices, the printed formula's value
-FORMULAS = [
-    ("sparse", "dora", (0, 36), 54),
-    ("sparse", "dora", (1, 0), 55),
-    ("sparse", "dora", (2, 0), 92),
-    ("sparse", "dora", (3, 0), 129),
-    ("sparse", "dora", (4, 0), 166),
-    ("sparse", "left", (69,), 272 - 0),
-    ("sparse", "left", (0,), 272 - 69),
-    ("sparse", "standing", (0, 15), 288),  # the grade of the 0th seat, then its rank
-    ("sparse", "standing", (0, 16), 289),
-    ("sparse", "standing", (1, 0), 293),
-    ("sparse", "standing", (1, 16), 309),
-    ("sparse", "standing", (2, 0), 313),
-    ("sparse", "standing", (2, 16), 329),
-    ("sparse", "standing", (3, 0), 333),
-    ("sparse", "standing", (3, 19), 352),
-    ("progression", "discard", (3, 36, 1, 1), 5 + 3 * 148 + 36 * 4 + 2 + 1),
-    ("progression", "discard", (2, 7, 1, 0), 5 + 2 * 148 + 7 * 4 + 2),
-    ("progression", "chi", (2, 17), 597 + 2 * 90 + 17),
-    ("progression", "pon", (1, 2, 30), 957 + 111 + 2 * 37 + 30),
-    ("progression", "daiminkan", (3, 1, 10), 1401 + 3 * 111 + 37 + 10),
-    ("progression", "ankan", (2, 33), 1845 + 2 * 34 + 33),
-    ("progression", "kakan", (1, 15), 1981 + 37 + 15),
-    ("action", "discard", (20, 0, 1), 20 * 4 + 1),
-    ("action", "ankan", (27,), 148 + 27),
-    ("action", "kakan", (36,), 182 + 36),
-    ("action", "chi", (89,), 222 + 89),
-    ("action", "pon", (1, 5), 312 + 37 + 5),
-    ("action", "daiminkan", (2, 0), 423 + 2 * 37),
-    ("action", "ron", (2,), 536),
-]
-
-
-@pytest.mark.parametrize("field, name, indices, token", FORMULAS)
-def test_a_token_is_the_value_of_the_printed_formula(
-    field: str, name: str, indices: tuple[int, ...], token: int
-) -> None:
-    block = FIELDS[field][name]
-    assert block.token(*indices) == token
-    assert block.indices(token) == indices
-
-
 @pytest.mark.parametrize("field", FIELDS.values(), ids=FIELDS)
 def test_every_token_belongs_to_one_block_and_is_rebuilt_from_its_description(field: Field) -> None:
     for token in range(field.size):

@@ -1,7 +1,7 @@
 import pytest
 
-from annotate.annotation import Annotation, Observation, check
-from annotate.vocabulary import CHI_OF_TILES, FOUR_PLAYERS, HAND_SLOT_FIRST, NUM_GRADES, TILE_NAMES
+from annotate.annotation import parse_line
+from annotate.vocabulary import CHI_OF_TILES, FOUR_PLAYERS, TILE_NAMES
 from annotate.words import describe, describe_action
 
 V = FOUR_PLAYERS
@@ -42,49 +42,14 @@ def test_no_two_actions_have_the_same_description() -> None:
     assert len({describe_action(token, V) for token in range(V.action.size)}) == V.action.size
 
 
-def annotation() -> Annotation:
-    hand = ["2m", "3m", "4m", "0m", "6m", "4p", "5p", "6p", "1z", "1z"]
-    slots = [HAND_SLOT_FIRST[tile(name)] + hand[:i].count(name) for i, name in enumerate(hand)]
-    tokens = [
-        SPARSE["room"].token(2),
-        SPARSE["style"].token(1),
-        SPARSE["seat"].token(1),
-        SPARSE["wind"].token(1),
-        SPARSE["round"].token(2),
-        SPARSE["dora"].token(0, tile("9s")),
-        SPARSE["dora"].token(1, tile("0p")),
-        SPARSE["left"].token(69 - 40),
-        *(SPARSE["standing"].token(seat, grade) for seat, grade in enumerate((9, 14, 15, 0))),
-        *(SPARSE["standing"].token(seat, NUM_GRADES + rank) for seat, rank in enumerate((2, 0, 1, 3))),
-        *(SPARSE["hand"].token(slot) for slot in slots),
-        SPARSE["drawn"].token(tile("5p")),
-    ]
-    progression = (
-        EVENT["begin"].token(),
-        EVENT["discard"].token(2, tile("4z"), 0, 0),
-        EVENT["discard"].token(3, tile("0s"), 1, 1),
-        EVENT["pon"].token(1, 1, tile("0s")),
-        EVENT["discard"].token(1, tile("9m"), 0, 0),
-        EVENT["chi"].token(2, chi("9m", "7m", "8m")),
-        EVENT["ankan"].token(0, 33),
-    )
-    actions = (ACTION["discard"].token(tile("6m"), 0, 0), ACTION["discard"].token(tile("5p"), 1, 0))
-    return Annotation(
-        game="made-up",
-        **Observation(
-            sparse=tuple(sorted(tokens)),
-            numeric=(2, 1, 20000, 35000, 30000, 14000),
-            progression=progression,
-            actions=actions,
-        )._asdict(),
-        chosen=1,
-        results=(12, 0, 0, 8600, -7600, 2, 1, 0, 3, 1, 33400, -12),
-    )
+LINE = (
+    "made-up\t2,6,8,12,16,47,65,232,282,291,307,309,328,330,333,352,353,358,362,366,373,402,406,409,461,462,504\t"
+    "2,1,20000,35000,30000,14000\t0,433,532,1125,189,806,1878\t24,62\t1\t12,0,0,8600,-7600,2,1,0,3,1,33400,-12"
+)
 
 
 def test_a_decision_is_described_in_full() -> None:
-    check(annotation(), V)
-    assert describe(annotation(), V).split("\n") == [
+    assert describe(parse_line(LINE, V), V).split("\n") == [
         "game made-up, Gold Room, East and South",
         "South 3, honba 2, riichi deposits 1, tiles left 40",
         "dora indicators: 9s 0p",
