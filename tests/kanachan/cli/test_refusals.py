@@ -17,7 +17,7 @@ from kanachan.models.weights import read_weights, write_weights
 from tests.support.packed import packed, write_lines
 from tests.support.paths import CONFIGS
 from tests.support.played_folders import played_folder
-from tests.support.random_annotations import random_annotations, with_hidden
+from tests.support.random_annotations import random_annotations
 from tests.support.reviewed import events_of, write_record
 from tests.support.round_folders import round_folder
 from tests.support.rounds import V3
@@ -75,10 +75,7 @@ REFUSALS = [
     ("pack empty -o out", "holds no shards"),
     ("pack lines.txt three.txt -o out", "three.txt:1: "),
     ("annotate --explain 1 lines.txt --by Suphx", "lines.txt: holds annotations, on which options about records have"),
-    (
-        f"{TRAIN} grading --data.path shards --objective.prior rank",
-        "which predicts no outcomes of games",
-    ),
+    (f"{TRAIN} grading --data.path shards --objective.prior rank", "which predicts no outcomes of games"),
     (f"{TRAIN} imitation --data.path shards --objective.hidden_hands 1", "train-00000.arrow: holds no hidden hands"),
     (f"{TRAIN} rank --data.path shards --optim.optimizer muon --run.strategy zero1", "use --run.strategy ddp, or"),
     (f"{TRAIN} rank --data.path shards --optim.average 0.9 --run.strategy zero3", "optim.average needs whole weights"),
@@ -147,10 +144,7 @@ REFUSALS = [
     ("arena rule random -n 4 --points 1,2,nan,4", "numbers such as 90,45,0,-135 expected, not 1,2,nan,4"),
     ("arena rule random -n 4 --resume", "name it"),
     ("arena rule random -n 4 --difference 0", "--difference must be from 0.0001 to 3.0, not 0.0"),
-    (
-        "arena rule random -n 4 --json text.json --resume",
-        "text.json.games: this journal of an interrupted run is damaged",
-    ),
+    ("arena rule random -n 4 --json text.json --resume", "text.json.games: this journal of an interrupted run"),
     ("arena three imitation -n 3", "imitation: weights for games of 4 players, but three for 3: all players of a game"),
     ("arena three rule --players 4 -n 3", "three: weights for games of 3 players, but --players 4 was given"),
     ("arena imitation rule --format 1v2 -n 3", "--format 1v2: for games of 3 players, but --players or the weights"),
@@ -210,7 +204,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     annotations = random_annotations(20, seed=0)
     write_lines(folder / "lines.txt", annotations)
     write_lines(folder / "three.txt", decisions_of_three(3))
-    write_lines(folder / "hidden.txt", with_hidden(random_annotations(9, seed=7), seed=0))
     lines = [format_line(a) for a in annotations[:2]]
     (folder / "bad.txt").write_text(lines[0] + "\n" + lines[1].rpartition("\t")[0] + "\n")
     (folder / "cut.txt").write_text("game-1\t1,2")

@@ -74,7 +74,7 @@ def test_games_that_are_of_no_use_for_the_network_are_refused(
     players: tuple[str, ...], words: str, folder: Path, shards: Shards
 ) -> None:
     hash_of = {name: (weights_hash(folder / name),) for name in ("ours", "other")}
-    weights = [hash_of.get(player.partition("@")[0].partition("!")[0], ()) for player in players]
+    weights = [hash_of.get(player.partition("@")[0], ()) for player in players]
     shards.made[SELF_PLAY][0] |= {"players": list(players), "weights": weights}
     with pytest.raises(ValueError, match=words) as error:
         LearnerSeats(shards, str(folder / "ours"))
