@@ -7,16 +7,9 @@ import torch
 
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.config import ObjectiveConfig
-from kanachan.data.batch import Batch
 from kanachan.objectives.hl_gauss import HLGauss
 from kanachan.objectives.networks import objective_class
 from kanachan.objectives.value import ValueObjective
-
-
-def test_the_round_delta_is_the_actors(batch: Batch) -> None:
-    target_B = objective_class("round_delta")(ObjectiveConfig(), FOUR_PLAYERS).target(batch)
-    expected = [int(batch.result_BR[row, 1]) for row in range(len(batch))]
-    assert target_B.tolist() == expected
 
 
 def test_bins_hold_the_gaussian_mass_around_the_target() -> None:
