@@ -90,15 +90,6 @@ def test_intervals_equal_a_plain_bootstrap_over_games(
     assert found.difference[1:3] == pytest.approx(tuple(np.quantile(drawn, _levels(found.games))), rel=1e-4)
 
 
-@pytest.mark.parametrize("has_value", [False, True])
-def test_a_network_does_not_differ_from_itself(has_value: bool) -> None:
-    found = compared(predictions(10, has_value=has_value), predictions(10, has_value=has_value), GAME_B, {}, DRAWS)
-    assert len(found) > 15
-    for name, difference in found.items():
-        assert difference.difference[:3] == (0, 0, 0), name
-        assert not difference.excludes_zero
-
-
 def test_ranks_are_compared_by_likelihood_even_if_their_points_differ() -> None:
     gain_B = np.random.default_rng(6).random(NUM_ROWS)
     a = predictions(10, has_value=True, **{"rank/action": -gain_B})

@@ -8,8 +8,6 @@ from annotate.annotation import Annotation
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.config import StageName
 from kanachan.data.batch import batch_of_annotations
-from kanachan.data.columns import columns_of_annotations
-from kanachan.inference.choice import choose
 from kanachan.inference.policy import Policy
 from kanachan.objectives.stages import STAGES
 from tests.support.random_annotations import random_annotations
@@ -53,52 +51,5 @@ def test_a_batch_of_one_equals_a_batch_of_many(policies: dict[StageName, Policy]
     assert_close(scores_of(policy, ANNOTATIONS, batch=7), many, scale)
 
 
-def test_only_imitation_has_probabilities_and_they_are_the_softmax_of_the_scores(
-    policies: dict[StageName, Policy],
-) -> None:
-    for stage, policy in policies.items():
-        for prediction in policy.predictions(ANNOTATIONS[:5]):
-            if stage != "imitation":
-                assert prediction.probability is None
-                continue
-            assert prediction.probability is not None
-            expected = np.exp(prediction.score) / np.exp(prediction.score).sum()
-            np.testing.assert_allclose(prediction.probability, expected, atol=1e-6)
-
-
-def test_the_score_of_a_rank_network_is_its_expected_points(
-    policies: dict[StageName, Policy],
-) -> None:
-    for prediction in policies["rank"].predictions(ANNOTATIONS[:5]):
-        assert prediction.rank_probability is not None
-        np.testing.assert_allclose(prediction.rank_probability.sum(axis=1), 1, atol=1e-6)
-        expected = prediction.rank_probability @ np.array([90, 45, 0, -135])
-        np.testing.assert_allclose(prediction.score, expected, atol=1e-3)
-
-
 def test_no_annotations_no_scores(policies: dict[StageName, Policy]) -> None:
     assert scores_of(policies["imitation"], []) == []
-
-
-@pytest.mark.parametrize("stage", STAGES)
-def test_acting_without_a_temperature_takes_the_highest_score(
-    policies: dict[StageName, Policy], stage: StageName
-) -> None:
-    policy = policies[stage]
-    observations = [annotation.observation for annotation in ANNOTATIONS]
-    for annotation, prediction, score in zip(
-        ANNOTATIONS, policy.evaluate(observations), scores_of(policy, ANNOTATIONS), strict=True
-    ):
-        action = choose(annotation.actions, prediction)
-        place = annotation.actions.index(action.token)
-        assert score[place] >= score.max() - 1e-4
-        assert action.log_probability == 0
-        assert (prediction.value is None) == (stage == "imitation")
-
-
-def test_the_value_is_predicted_from_the_summary(policies: dict[StageName, Policy]) -> None:
-    policy = policies["rank"]
-    batch = policy.batch(columns_of_annotations(ANNOTATIONS, policy.vocabulary))
-    wanted = policy.objective.situation_value(policy.output(batch), batch)
-    values = [found.value for found in policy.evaluate([annotation.observation for annotation in ANNOTATIONS])]
-    np.testing.assert_allclose(values, wanted.numpy(), atol=1e-4)

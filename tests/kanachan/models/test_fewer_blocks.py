@@ -1,9 +1,8 @@
 """The blocks of a deep network with which a shallower one starts."""
 
 import pytest
-import torch
 
-from kanachan.models.fewer_blocks import kept_blocks, with_fewer_blocks
+from kanachan.models.fewer_blocks import kept_blocks
 
 
 @pytest.mark.parametrize(
@@ -14,15 +13,3 @@ def test_the_first_and_last_blocks_and_evenly_spaced_ones_between_are_kept(
     layers: int, fewer: int, kept: list[int]
 ) -> None:
     assert kept_blocks(layers, fewer) == kept
-
-
-def test_kept_blocks_are_numbered_anew_and_the_rest_of_the_encoder_stays() -> None:
-    names = ["token_embedding.weight", *(f"blocks.{block}.attention.norm.weight" for block in range(12)), "norm.bias"]
-    tensors = {name: torch.full((1,), float(place)) for place, name in enumerate(names)}
-    fewer = with_fewer_blocks(tensors, [0, 11])
-    assert {name: float(tensor) for name, tensor in fewer.items()} == {
-        "token_embedding.weight": 0,
-        "blocks.0.attention.norm.weight": 1,
-        "blocks.1.attention.norm.weight": 12,
-        "norm.bias": 13,
-    }

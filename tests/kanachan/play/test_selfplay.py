@@ -51,7 +51,3 @@ def test_settings_are_read_back(vocabulary: Vocabulary) -> None:
     del values["explore"]
     with pytest.raises(ValueError, match="the settings of self-play lack explore"):
         SelfPlay.of_json(values, vocabulary)
-
-
-def test_exploration_is_allowed_for_sampling_networks_among_players_without_a_network() -> None:
-    assert SelfPlay(vocabulary=V, players=("reference@0.7", "rule"), shares=(0.5, 0.5), explore=0.1).explore == 0.1

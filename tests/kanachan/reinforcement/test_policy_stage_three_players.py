@@ -3,46 +3,38 @@
 import json
 from contextlib import chdir
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
 from annotate.vocabulary import THREE_PLAYERS
 from kanachan.cli import evaluate
 from kanachan.models.weights import read_weights
+from tests.kanachan.conftest import PlayedGames
 from tests.support.played_folders import played_folder, train_policy
 from tests.support.tiny_rewards import written_reward
 from tests.support.tiny_weights import written
 
 
-class ThreePlayers(NamedTuple):
-    """Self-play of a policy of three players against rule-based ones, with its weights and a reward predictor."""
-
-    weights: Path
-    shards: Path
-    reward: Path
-
-
 @pytest.fixture(scope="module")
-def played(tmp_path_factory: pytest.TempPathFactory) -> ThreePlayers:
+def played(tmp_path_factory: pytest.TempPathFactory) -> PlayedGames:
     folder = tmp_path_factory.mktemp("played")
     weights = written(folder / "weights", layers=1, vocabulary=THREE_PLAYERS)
     shards = folder / "shards"
     with chdir(folder):  # the names of players and their files determine the games
         player = f"{weights.relative_to(folder)}@0.5=0.4"
         played_folder(shards, player, "rule=0.6", games=12, fractions="0.6,0.2,0.2")
-    return ThreePlayers(weights, shards, written_reward(folder / "reward.safetensors", vocabulary=THREE_PLAYERS))
+    return PlayedGames(weights, shards, written_reward(folder / "reward.safetensors", vocabulary=THREE_PLAYERS))
 
 
 @pytest.fixture(scope="module")
-def policy(played: ThreePlayers) -> Path:
+def policy(played: PlayedGames) -> Path:
     out = played.shards.parent / "policy"
     assert train_policy(played.shards, played.weights, played.reward, out, "--policy.kl_limit", "1") == 0
     return out
 
 
 def test_a_policy_of_three_learns_from_its_games_and_its_gain_is_measured(
-    policy: Path, played: ThreePlayers, tmp_path: Path
+    policy: Path, played: PlayedGames, tmp_path: Path
 ) -> None:
     card = read_weights(policy).card
     assert (card["vocabulary"], card["stage"]) == (THREE_PLAYERS.name, "policy")

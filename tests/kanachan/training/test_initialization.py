@@ -153,9 +153,3 @@ def test_imitation_of_three_players_starts_from_encoder_and_decoder_of_four(tmp_
     assert made.origin == f"encoder and decoder from {init} (kanachan-4p)"
     (own,) = made.ancestry.lineage
     assert own["vocabulary"] == FOUR_PLAYERS.name and own["stage"] == "imitation"
-
-
-def test_rank_with_three_players_has_new_heads(tmp_path: Path) -> None:
-    init = written(tmp_path, "rank")
-    made = initial("rank", init, THREE_PLAYERS, rank_points=(1.0, 0.0, -1.0))
-    assert made.origin.endswith("new with other shapes: head, summary_head")
