@@ -20,27 +20,6 @@ from kanachan.play.agent import ActRequest, Agent, GameKey
 Precision = Literal["fp32", "bf16"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GameSetup:
-    """Everything on which a game depends, except for its players' actions."""
-
-    key: GameKey
-    id: str
-    """id of the record"""
-    vocabulary: Vocabulary
-    rules: Rules
-    style: int
-    """0 East only, 1 East and South"""
-    room: int
-    grades: tuple[int, ...]
-    """grades by seat"""
-    seats: tuple[str, ...]
-    """letter of each seat's player"""
-    players: Mapping[str, str]
-    """each player's specification, by letter"""
-    table_seed: int
-
-
 @dataclass(frozen=True, kw_only=True)
 class Series:
     """The settings that a match and self-play share, on which the results of their games depend."""
@@ -64,33 +43,36 @@ class Series:
         """The players by letter."""
         return dict(zip(ascii_uppercase, self.players, strict=False))
 
-    def setup(
-        self, key: GameKey, id_: str, vocabulary: Vocabulary, seats: tuple[str, ...], grades: tuple[int, ...], salt: str
-    ) -> GameSetup:
-        """Returns the setup of a game. `salt`: matches and self-play have different walls, as a match may evaluate
-        models trained on self-play."""
-        return GameSetup(
-            key=key,
-            id=id_,
-            vocabulary=vocabulary,
-            rules=self.rules,
-            style=self.style,
-            room=self.room,
-            grades=grades,
-            seats=seats,
-            players=self.letters,
-            table_seed=table_seed(self.seed, key.wall, salt),
-        )
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GameSetup:
+    """Everything on which a game depends, except for its players' actions."""
+
+    series: Series
+    key: GameKey
+    id: str
+    """id of the record"""
+    vocabulary: Vocabulary
+    grades: tuple[int, ...]
+    """grades by seat"""
+    seats: tuple[str, ...]
+    """letter of each seat's player"""
+    salt: str
+    """matches and self-play have different walls, as a match may evaluate models trained on self-play"""
+
+    @property
+    def table_seed(self) -> int:
+        return table_seed(self.series.seed, self.key.wall, self.salt)
 
 
 class Game:
     """A game in progress. With `logs_decisions`, it also logs its decisions, which then have the field `hidden`."""
 
     def __init__(self, setup: GameSetup, *, logs_decisions: bool = False) -> None:
-        vocabulary = setup.vocabulary
+        vocabulary, series = setup.vocabulary, setup.series
         self.setup = setup
-        self.table = Table.of_game(setup.rules, setup.style, setup.table_seed, vocabulary)
-        self._encoder = ObservationEncoder(vocabulary, setup.room, setup.style, setup.grades, logs_decisions)
+        self.table = Table.of_game(series.rules, series.style, setup.table_seed, vocabulary)
+        self._encoder = ObservationEncoder(vocabulary, series.room, series.style, setup.grades, logs_decisions)
         self.log: list[tuple[Decision, Action]] | None = [] if logs_decisions else None
         """decisions in the order of play, including those preempted by another seat (`Decision.is_preempted`)"""
         self._num_requests = [0] * vocabulary.num_seats
@@ -169,20 +151,20 @@ class Game:
     @property
     def grading_deltas(self) -> list[int]:
         """The changes of grading points by seat in a finished game."""
-        setup = self.setup
-        return list(mjsoul_deltas(self.table.scores, setup.room, setup.grades, setup.style))
+        series = self.setup.series
+        return list(mjsoul_deltas(self.table.scores, series.room, self.setup.grades, series.style))
 
     def recorded_events(self) -> list[Event]:
         """Returns the events of a finished game as in its record (mjai, all hands open)."""
-        setup = self.setup
+        setup, series = self.setup, self.setup.series
         header: dict[str, Any] = {
             "id": setup.id,
-            "rules": setup.rules,
-            "style": setup.style,
-            "room": setup.room,
+            "rules": series.rules,
+            "style": series.style,
+            "room": series.room,
             "grades": list(setup.grades),
             "grading_deltas": self.grading_deltas,
-            "players": dict(setup.players),
+            "players": dict(series.letters),
             "seats": list(setup.seats),
         }
         return recorded_events(self.table, header)

@@ -14,7 +14,7 @@ from annotate.game.record import CLAIMS, Event
 from annotate.game.record_writer import rounds_of
 from annotate.vocabulary import Vocabulary, vocabulary_of_seats
 from kanachan.play.agent import GameKey
-from kanachan.play.game import Game, Series
+from kanachan.play.game import Game, GameSetup, Series
 
 Format = Literal["1v3", "2v2", "1v2", "2v1"]
 PLAYERS = ("A", "B")
@@ -54,7 +54,10 @@ class Match(Series):
         """Starts a game."""
         seats = players_by_seat(self.format, game)
         grades = tuple(self.grades[PLAYERS.index(player)] for player in seats)
-        return Game(self.setup(game, self.game_id(game), self.vocabulary, seats, grades, "arena-"))
+        id_, vocabulary = self.game_id(game), self.vocabulary
+        return Game(
+            GameSetup(series=self, key=game, id=id_, vocabulary=vocabulary, grades=grades, seats=seats, salt="arena-")
+        )
 
 
 def vocabulary_of_format(format_: Format) -> Vocabulary:

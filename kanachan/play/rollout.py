@@ -114,7 +114,7 @@ class BatchedGames(Generic[ResultT]):
                 game = self._games[request.game]
                 if action.token not in request.turn.options:
                     setup = game.setup
-                    raise illegal(setup.players[letter], request, f"action {action.token}", setup.vocabulary)
+                    raise illegal(setup.series.letters[letter], request, f"action {action.token}", setup.vocabulary)
                 with self._dropping(game):
                     game.answer(request, action)
         self._end([game for game in self._games.values() if game.table.done])

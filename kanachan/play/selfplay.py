@@ -13,7 +13,7 @@ from annotate.game.settings import grades_by_seat, id_of_made
 from annotate.vocabulary import Vocabulary
 from kanachan.play.agent import GameKey, uniform_hash
 from kanachan.play.agent_spec import parse_agent
-from kanachan.play.game import Game, Series
+from kanachan.play.game import Game, GameSetup, Series
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,8 +77,15 @@ class SelfPlay(Series):
 
     def begin(self, key: GameKey) -> Game:
         """Starts a game; its number is the number of its wall."""
-        grades, seats = grades_by_seat(self.grades, self.vocabulary.num_seats), self.seats(key.wall)
-        setup = self.setup(key, self.game_id(key.wall), self.vocabulary, seats, grades, "selfplay-")
+        setup = GameSetup(
+            series=self,
+            key=key,
+            id=self.game_id(key.wall),
+            vocabulary=self.vocabulary,
+            grades=grades_by_seat(self.grades, self.vocabulary.num_seats),
+            seats=self.seats(key.wall),
+            salt="selfplay-",
+        )
         return Game(setup, logs_decisions=True)
 
 

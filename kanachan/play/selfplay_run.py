@@ -46,7 +46,7 @@ def _encoded(order_seed: int, game: Game, events: list[Event]) -> PlayedGame:
     scores, grading_deltas = tuple(game.table.scores), tuple(game.grading_deltas)
     of_game = game_part(scores, grading_deltas)
     summaries = [round_summary(events[0], part[0][1:]) for events, part in zip(rounds, of_rounds, strict=True)]
-    summary = GameSummary(setup.room, setup.style, setup.grades, summaries, scores, grading_deltas)
+    summary = GameSummary(setup.series.room, setup.series.style, setup.grades, summaries, scores, grading_deltas)
     assert game.log is not None
     logged = [(decision, action) for decision, action in game.log if _has_effect(decision, setup.vocabulary)]
     annotations = [
