@@ -74,6 +74,9 @@ _RESUME_HELP = (
 _SHORT = {"-o": "--run.out", "--output": "--run.out"}
 """options that all commands have, and their settings here"""
 
+_CHOSEN = {"data": ("batch", "micro_batch"), "run": ("group", "precision", "validation_interval")}
+"""settings that a run chooses unless they are given; a resumed run keeps what was chosen"""
+
 Layer = Mapping[str, Any]
 """settings by name, such as data.batch, from one source"""
 
@@ -307,16 +310,10 @@ def _resumed(config: TrainConfig, given: _Given, *, is_named: bool) -> TrainConf
     saved = saved_config(Path(config.run.out) / CONFIG_NAME)
     if config.init and saved.init and Path(config.init).resolve() == Path(saved.init).resolve():
         config = replace(config, init=saved.init)
-    # settings that were chosen for the saved run
-    if config.run.group is None:
-        config = replace(config, run=replace(config.run, group=saved.run.group))
-    if config.run.precision == "auto":
-        config = replace(config, run=replace(config.run, precision=saved.run.precision))
-    for name in ("batch", "micro_batch"):
-        if getattr(config.data, name) is None:
-            config = replace(config, data=replace(config.data, **{name: getattr(saved.data, name)}))
-    if config.run.validation_interval is None:
-        config = replace(config, run=replace(config.run, validation_interval=saved.run.validation_interval))
+    for section, names in _CHOSEN.items():
+        now, before = getattr(config, section), getattr(saved, section)
+        chosen = {name: getattr(before, name) for name in names if getattr(now, name) == getattr(type(now), name)}
+        config = replace(config, **{section: replace(now, **chosen)})
     # sizes that the saved run had from --init
     names = SIZES if config.init is not None and SIZE not in given.line else ()
     taken = {name: getattr(saved.model, name) for name in names if not given.has(f"model.{name}")}
