@@ -60,11 +60,7 @@ ROUNDS: dict[str, tuple[str, Sequence[str], dict[str, Any]]] = {
     ),
     "the second of two kans robbed": (f"{TWO_PONS}; 3 ron", KAKAN, TWO_KANS),
     "the second of two kans not robbed": (f"{TWO_PONS}; 3 skip", KAKAN, TWO_KANS),
-    "four kans of two seats": (
-        f"{TO_FOUR_KANS}; 3 skip",
-        FOUR_KANS,
-        {"draws": "2p1z", "rinshan": "6z6z5m1z"},
-    ),
+    "four kans of two seats": (f"{TO_FOUR_KANS}; 3 skip", FOUR_KANS, {"draws": "2p1z", "rinshan": "6z6z5m1z"}),
     "a closed kan of a wind and thirteen orphans": ("0 ankan 1z; 2 skip", KOKUSHI, {"draws": "1z"}),
     "three who may win": ("0 discard 3p; 3 ron", THREE_WINNERS, {}),
     "four riichis": (
@@ -125,11 +121,7 @@ ROUNDS: dict[str, tuple[str, Sequence[str], dict[str, Any]]] = {
         ["1z", "1z", "1z", "1z222m789p222s334s"],
         {"draws": "9p9p9p4s"},
     ),
-    "the tile after four kans is won": (
-        f"{TO_FOUR_KANS}; 3 ron",
-        FOUR_KANS,
-        {"draws": "2p1z", "rinshan": "6z6z5m1z"},
-    ),
+    "the tile after four kans is won": (f"{TO_FOUR_KANS}; 3 ron", FOUR_KANS, {"draws": "2p1z", "rinshan": "6z6z5m1z"}),
     "nagashi mangan": ("", MIDDLE, {"draws": "".join(f"{tile}..." for tile in _TERMINALS)}),
     "two nagashi mangan": ("", MIDDLE, {"draws": "".join(f"{tile}{tile}.." for tile in _TERMINALS)}),
     "three dragons fed by a seat, drawn": (f"{_TO_DRAGONS}; 1 tsumo", DRAGONS, {"draws": "..........1m"}),

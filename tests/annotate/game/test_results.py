@@ -4,14 +4,7 @@ from itertools import product
 
 import pytest
 
-from annotate.game.results import (
-    dealt_in_to,
-    final_scores,
-    game_part,
-    relative_winner,
-    round_delta,
-    round_part,
-)
+from annotate.game.results import dealt_in_to, final_scores, game_part, relative_winner, round_delta, round_part
 from tests.support.rare_rounds import TENPAI, THREE_WINNERS
 from tests.support.rounds import DULL, NUM_SEATS, play_round, start_of_round, start_of_three
 

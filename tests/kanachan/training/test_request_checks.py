@@ -62,18 +62,10 @@ def test_the_sizes_of_init_are_taken_unless_they_are_given(data: Path, tmp_path:
     ("stage", "arguments", "words"),
     [
         ("rank", TARGET, "rank without --init starts with a new encoder"),
-        (
-            "rank",
-            ["--init", "{round_delta}"],
-            "lacks rounds of a split, so stage rank learns outcomes",
-        ),
+        ("rank", ["--init", "{round_delta}"], "lacks rounds of a split, so stage rank learns outcomes"),
         ("rank", [*TARGET, "--init", "{grading}"], "is of grading, which comes after rank"),
         ("imitation", ["--init", "{deep}", "--model.layers", "2"], "of which the network begins with 2 (model.layers)"),
-        (
-            "round_delta",
-            ["--init", "{imitation}", "--config", "{config}", "--model.size", "tiny"],
-            "replace the defaul",
-        ),
+        ("round_delta", ["--init", "{imitation}", "--config", "{config}", "--model.size", "tiny"], "replace the"),
         ("imitation", [], "no validation split"),
     ],
 )
