@@ -87,6 +87,15 @@ def test_rounds_in_which_the_seat_decides_nothing_are_shown(reviewed: Reviewed, 
     assert [decision["round"] for decision in review["decisions"]] == [1] * 17 + [3] * 18
 
 
+def test_a_seat_that_decides_nothing_in_the_chosen_rounds_is_refused(
+    reviewed: Reviewed, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record = write_record(tmp_path / "short.jsonl", with_empty_rounds())
+    command = [str(record), reviewed.weights["imitation"], "--seat", "2", "-o", str(tmp_path / "out.html")]
+    assert main([*command, "--rounds", "E1.0"]) == 1
+    assert f"{record}: seat 2 has no decision to review: choose another seat or other rounds" in capsys.readouterr().err
+
+
 def test_a_game_among_several_can_be_chosen(reviewed: Reviewed, tmp_path: Path) -> None:
     record = write_record(tmp_path / "two.jsonl", events_of(6), events_of(5))
     data = tmp_path / "out.json"

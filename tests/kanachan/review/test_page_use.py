@@ -23,6 +23,9 @@ ENDING = "document.body.dataset.ending"
 CUT_OFF = """[...document.querySelectorAll('#candidates :is(th, td)')]
   .filter((cell) => cell.scrollWidth > cell.clientWidth + 1).map((cell) => cell.textContent)"""
 
+SIDEWAYS = """[...document.querySelectorAll('.scrolling')]
+  .filter((part) => part.scrollWidth > part.clientWidth).map((part) => part.lastElementChild.id)"""
+
 
 @pytest.fixture
 def made(all_seats: tuple[Path, Any]) -> tuple[Path, Any]:
@@ -61,6 +64,8 @@ def test_nothing_is_cut_off_and_only_the_table_of_actions_scrolls_to_the_side(
             assert chromium.run(CUT_OFF) == []
             assert chromium.run("document.documentElement.scrollWidth") == size[0]
             assert chromium.run("byId('place').offsetHeight") < 40, "two lines at most"
+    chromium.run("show({ decision: null, ending: 0 })")
+    assert set(chromium.run(SIDEWAYS)) <= {"candidates"}
 
 
 def test_a_long_name_leaves_the_result_readable(page: Browser) -> None:
@@ -160,6 +165,13 @@ def test_the_end_of_a_round_is_a_step_of_its_own(page: Browser, made: tuple[Path
     page.press("e")
     page.press("ArrowRight")
     assert page.run(f"[{ENDING}, Number(document.body.dataset.decision)]") == ["", first["decisions"]]
+
+
+def test_a_riichi_after_the_last_decision_costs_its_seat_the_place(page: Browser) -> None:
+    found = page.run(
+        "decisionAtEnd(data.decisions[0], { ...data.rounds[0], after: [{ type: 'riichi', seat: 0 }] }).table"
+    )
+    assert (found["scores"], found["ranks"]) == ([24000, 25000, 25000, 25000], [3, 0, 1, 2])
 
 
 def test_the_differences_before_and_after_the_end_of_a_round_are_found(page: Browser, made: tuple[Path, Any]) -> None:
