@@ -3,7 +3,8 @@
 # checkpoint, as long as every start makes progress.
 #
 #   launch/multi_gpu.sh RUN [options] -- SETTINGS of kanachan-train
-#     RUN             folder of the run; the same command resumes an interrupted run
+#     RUN             folder of the run; the same command resumes an interrupted run, and the settings
+#                     --resume RUN --run.steps N train it further
 #     --restarts N    maximum number of restarts (default: 5)
 #
 # A trial on two CPU processes: launch/multi_gpu.sh runs/try -- --stage imitation --data.path shards --run.accelerator cpu
@@ -61,7 +62,7 @@ give_up() {
 
 for ((start = 1; ; start++)); do
     before=$(progress)
-    train "$@" --run.out "$run" --resume auto
+    train --resume auto "$@" --run.out "$run"
     if ((status == 0)) || $stopped; then break; fi
     [[ $(progress) != "$before" ]] || give_up "made no checkpoint since it was started"
     ((start <= restarts)) || give_up "was started $start times"

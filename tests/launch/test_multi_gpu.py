@@ -117,7 +117,7 @@ def test_a_run_that_always_fails_is_restarted_a_limited_number_of_times(machine:
     script = multi_gpu(machine, "run", "--restarts", "2", "--", "--stage", "rank")
     assert "run: the run ended with status 3, and was started 3 times" in script.communicate()[1]
     assert script.returncode == 3
-    assert (machine / "calls").read_text() == 3 * "--stage rank --run.out run --resume auto\n"
+    assert (machine / "calls").read_text() == 3 * "--resume auto --stage rank --run.out run\n"
 
 
 def test_a_run_that_makes_no_progress_is_not_restarted(machine: Path) -> None:
@@ -170,7 +170,7 @@ def test_a_job_that_is_stopped_is_requeued_until_there_are_weights(machine: Path
     ended = train_job(machine, "run", "--", "--stage", "rank", SLURM_RESTART_COUNT="1")
     assert (ended.returncode, calls_of_scontrol(machine)) == (0, ["requeue 77"]), ended.stderr
     assert "start 2" in ended.stderr and "the run has ended" in ended.stderr
-    assert (machine / "calls").read_text() == 4 * "--run.accelerator gpu --stage rank --run.out run --resume auto\n"
+    assert (machine / "calls").read_text() == 4 * "--run.accelerator gpu --resume auto --stage rank --run.out run\n"
 
 
 def test_a_stopped_run_with_weights_of_an_earlier_run_has_not_ended(machine: Path) -> None:
