@@ -179,8 +179,6 @@ class EvalLoader:
         labeller: Labeller | None,
     ) -> None:
         num_rows = len(shards) if limit is None else min(limit, len(shards))
-        if num_rows < share.world:
-            raise ValueError(f"{num_rows} decisions to validate on, fewer than the {share.world} devices")
         self.num_rows = num_rows
         """number of rows over all ranks"""
         self._shards = shards

@@ -64,8 +64,13 @@ class EpochSampler:
 
 
 def batches_of_rank(num_rows: int, batch: int, rank: int, world: int) -> list[NDArray[np.int64]]:
-    """Divides rows into batches of about equal size, equally many for each rank; returns the batches of one rank. There
-    must be at least as many rows as ranks."""
+    """Divides rows into batches of about equal size, equally many for each rank; returns the batches of one rank.
+    Raises ValueError if there are fewer rows than ranks."""
+    if num_rows < world:
+        raise ValueError(
+            f"validations have {num_rows} rows, fewer than the {world} devices: raise data.validation_batch or "
+            "run.validate_batches, make a larger validation split, or take fewer devices (run.devices)"
+        )
     mine = np.arange(num_rows * rank // world, num_rows * (rank + 1) // world)
     num_batches = min(-(-num_rows // (batch * world)), num_rows // world)  # so that no batch is empty
     return np.array_split(mine, num_batches)

@@ -71,8 +71,6 @@ class RoundSource:
             return []
         size, count = self.config.validation_batch, self.num_validation_rows
         count = count if limit is None else min(count, limit * size)
-        if count < share.world:
-            raise ValueError(f"{self.name}: {count} games to validate on, fewer than the {share.world} devices")
         rounds, games = self._rounds["validation"], self._games["validation"]
         parts = batches_of_rank(count, size, share.rank, share.world)
         batches = [RoundBatch.of(rounds, games, game_G) for game_G in parts]
