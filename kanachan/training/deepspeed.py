@@ -14,7 +14,7 @@ attributes, which are not part of a public interface and may change with a relea
 | `fp32_partitioned_groups_flat` | ZeRO's optimiser, stage 3 | likewise |
 | `_lazy_init_hp_params_optimizer_state` | ZeRO's optimiser, stages 1 and 2 | links the states to their parameters |
 | `_global_grad_norm`, `overflow` | ZeRO's optimiser | norm of the last gradient; whether the step was skipped |
-| `ds_tensor` | a parameter, stage 3 | the size of a rank's share of it |
+| `ds_tensor`, `ds_numel` | a parameter, stage 3 | this rank's share of it; its size without padding |
 """
 
 import json
@@ -253,3 +253,13 @@ def whole_gradient(parameter: nn.Parameter) -> Tensor | None:
     from deepspeed.utils import safe_get_full_grad
 
     return safe_get_full_grad(parameter)
+
+
+def own_part(parameter: nn.Parameter) -> Tensor:
+    """Returns the part of a parameter that this process holds: with ZeRO 3, its share without the padding, which
+    DeepSpeed does not initialise; else all of it."""
+    share: Tensor | None = getattr(parameter, "ds_tensor", None)
+    if share is None:
+        return parameter
+    first = torch.distributed.get_rank() * share.numel()
+    return share[: max(0, parameter.ds_numel - first)]  # type: ignore[attr-defined]

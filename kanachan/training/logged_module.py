@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from kanachan.config import OptimConfig
 from kanachan.evaluation.value_metrics import explained_variance
-from kanachan.training.deepspeed import ZeroStrategy, whole_gradient
+from kanachan.training.deepspeed import ZeroStrategy, own_part, whole_gradient
 from kanachan.training.distributed_sums import DistributedSums, means_of
 from kanachan.training.optimizers import SkippedSteps, freeze, gradient_norms, learning_rate_factor, make_optimizer
 from kanachan.training.throughput import FlopCount, Meter, peak_memory
@@ -168,9 +168,7 @@ class LoggedModule(L.LightningModule):
     def require_finite(self, step: int) -> None:
         """Raises ValueError if too many steps in a row were skipped, or weights are no longer finite."""
         self.skipped.checked_total(step)
-        # with ZeRO 3 a parameter is empty outside of its products; `ds_tensor` is the part of this process
-        parts = (getattr(parameter, "ds_tensor", parameter) for parameter in self.network.parameters())
-        if not all(bool(torch.isfinite(part).all()) for part in parts):
+        if not all(bool(torch.isfinite(own_part(parameter)).all()) for parameter in self.network.parameters()):
             raise ValueError(
                 f"weights are no longer finite after step {step}: lower optim.learning_rate; "
                 "the last checkpoint is from before that"

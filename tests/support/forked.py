@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
+import torch
+
 import kanachan.training.trainer  # noqa: F401  # imported by the server too
 from annotate.runtime.process_pool import start_process
 from kanachan.cli import train
@@ -37,11 +39,7 @@ def made_by_one(argv: list[str], log: Path) -> BaseProcess:
 
 
 def made_by_two(runs: Sequence[Run], folder: Path) -> str:
-    """Makes runs with two processes, one run after the other; returns the output of the first process.
-
-    Args:
-        folder: for their output, in 0.log and 1.log.
-    """
+    """Makes runs with two processes, one run after the other; returns the output of the first, also in folder/0.log."""
     printed, statuses = ended(started_by([runs] * 2, folder), folder)
     assert statuses == [0, 0], "\n".join(printed)
     return printed[0]
@@ -72,6 +70,7 @@ def _make(runs: Sequence[Run], log: Path, variables: dict[str, str]) -> None:
     with open(log, "wb") as file:
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)
+    torch.use_deterministic_algorithms(True, warn_only=True)  # fills memory that is not initialised with NaN
     for run in runs:
         if run.stop_after is not None and variables["RANK"] == "0":
             signal_after_rows(run.out, run.stop_after, signal.SIGTERM)
