@@ -7,7 +7,6 @@ import argparse
 import json
 import os
 import shlex
-import shutil
 import signal
 import subprocess
 import sys
@@ -21,6 +20,7 @@ from annotate.records.reading import games_of, num_players_of_first, read_record
 from annotate.runtime.files import replacing
 from annotate.runtime.terminal import run_cleanly
 from annotate.vocabulary import FOUR_PLAYERS
+from kanachan.data.dataset_card import README_NAME
 from kanachan.data.shard_folder import splits_in
 from kanachan.data.shards import open_shards
 from kanachan.models.reference import FIRST_STAGE, shipped_name
@@ -53,8 +53,8 @@ the review of any game, with the network of the package:
     {bin}/kanachan-arena {work}/runs/imitation rule -n 100
 a bot for an mjai table, in seat 2:
     {bin}/kanachan-bot {shipped} 2
-every decision with its prediction:
-    {bin}/kanachan-predict {work}/runs/imitation {work}/annotations.txt.zst --explain | less
+every decision of a game with its prediction:
+    {bin}/kanachan-annotate RECORD -o - | {bin}/kanachan-predict {work}/runs/imitation - --explain | less
 all metrics, and the calibration as a picture:
     less {work}/runs/evaluation.txt; xdg-open {work}/runs/reliability.png
 a larger model, for an hour or more:
@@ -80,35 +80,29 @@ def quickstart(folder: Path, records: Sequence[str]) -> None:
     work.mkdir(parents=True, exist_ok=True)
     set_aside_others(work, files)
 
+    games = records or [str(work / "games")]
     if records and not (work / "review-reference.html").exists():
-        review(records, num_players, [shipped], work / "review-reference.html")
+        review(games, num_players, [shipped], work / "review-reference.html")
     if records:
         require_games(list(files), num_players)
 
-    annotations = work / "annotations.txt.zst"
-    if not annotations.exists():
-        games: Sequence[object] = records
-        if not games:
+    shards = work / "shards"
+    if not (shards / README_NAME).is_file():  # which is written after all shards
+        if not records:
             say(f"simulating {GAMES:,} games between rule-based players")
-            games = [work / "games"]
             run("kanachan-simulate", "-n", GAMES, "--rules", "mjsoul", "--seed", "1", "-o", *games)
-        say("converting games to annotations: one line for each decision of each player")
-        run("kanachan-annotate", *games, "--players", num_players, "-o", annotations)
-    say("the first decision in words")
-    run("kanachan-annotate", "--explain", "1", annotations)
-
-    shards, part = work / "shards", work / "shards.part"
-    if not shards.exists():
         one_in = 5 if len(files) < FEW_FILES and records else 10
-        say(f"packing annotations into shards; one game in {one_in} is held out for validation, as many for the test")
-        shutil.rmtree(part, ignore_errors=True)
-        run("kanachan-pack", annotations, "-o", part, "--fractions", f"{1 - 2 / one_in},{1 / one_in},{1 / one_in}")
-        if len(splits_in(part)) < 3:
-            raise ValueError(
-                f"too few games of {num_players} players to hold out some for validation and test ({len(files):,} "
-                "files of records): add records, to about 30 games or more, and give the same command again"
-            )
-        part.rename(shards)
+        say(f"annotating every decision; one game in {one_in} is held out for validation, as many for the test")
+        fractions = f"{1 - 2 / one_in},{1 / one_in},{1 / one_in}"
+        run("kanachan-annotate", *games, "--players", num_players, "--pack", shards, "--fractions", fractions)
+    if len(splits_in(shards)) < 3:
+        raise ValueError(
+            f"too few games of {num_players} players to hold out some for validation and test ({len(files):,} "
+            "files of records): add records, to about 30 games or more, and give the same command again"
+        )
+    if (game := first_game(games, num_players)) is not None:
+        say("a decision in words")
+        run("kanachan-annotate", game[0], "--players", num_players, "--explain", "20")
 
     steps = max(1, min(LATER_STEPS, len(open_shards(shards, "train")) // BATCH))
     lengths = ("--imitation-steps", IMITATION_STEPS, "--later-steps", steps)
@@ -116,7 +110,7 @@ def quickstart(folder: Path, records: Sequence[str]) -> None:
     run(CHECKOUT / "launch" / "curriculum.sh", shards, "--output", work / "runs", *lengths, "--", *settings)
 
     if not (work / "review.html").exists():
-        review(records or [str(work / "games")], num_players, learned(work / "runs"), work / "review.html")
+        review(games, num_players, learned(work / "runs"), work / "review.html")
     num_games = len(read_weights(shipped).learned_games.key_G)
     places = {"work": typed(work), "bin": typed(Path(sys.prefix, "bin")), "launch": typed(CHECKOUT / "launch")}
     print(ADVICE.format(shipped=shipped, games=num_games, **places), file=sys.stderr)
@@ -186,7 +180,15 @@ def set_aside_others(work: Path, files: dict[str, list[int]]) -> None:
 
 
 def review(records: Sequence[str], num_players: int, weights: Sequence[object], page: Path) -> None:
-    """Writes the page of the first complete game of `num_players` in `MOST_TRIED` records."""
+    """Writes the page of the first complete game."""
+    if (game := first_game(records, num_players)) is not None:
+        say(f"a review of one of the games, by {', '.join(map(str, weights))}")
+        run("kanachan-review", game[0], *weights, "--game", game[1], "--seat", "all", "-o", page)
+        print(f"Open {typed(page)} in a browser: {page.absolute().as_uri()}", file=sys.stderr)
+
+
+def first_game(records: Sequence[str], num_players: int) -> tuple[str, int] | None:
+    """Returns the path of the first complete game of `num_players` in `MOST_TRIED` records, and its number there."""
     for record in islice(records_of(find_files(records)), MOST_TRIED):
         try:
             games = read_record(record)
@@ -194,10 +196,8 @@ def review(records: Sequence[str], num_players: int, weights: Sequence[object], 
             continue
         for number, game in enumerate(games, start=1):
             if game.vocabulary.num_seats == num_players and game.final_scores is not None and game.rounds:
-                say(f"a review of one of the games, by {', '.join(map(str, weights))}")
-                run("kanachan-review", record.name, *weights, "--game", number, "--seat", "all", "-o", page)
-                print(f"Open {typed(page)} in a browser: {page.absolute().as_uri()}", file=sys.stderr)
-                return
+                return record.name, number
+    return None
 
 
 def learned(runs: Path) -> list[Path]:

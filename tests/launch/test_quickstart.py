@@ -32,7 +32,6 @@ def trained(work: Path, files: dict[str, list[int]]) -> None:
     """Writes the files that a complete quickstart leaves."""
     (work / "runs").mkdir(parents=True)
     (work / "runs" / "evaluation.txt").write_text("old")
-    (work / "annotations.txt.zst").write_text("old")
     (work / "made-from.json").write_text(json.dumps(files))
 
 
@@ -71,13 +70,12 @@ def run(folder: Path, *records: str) -> int:
 def test_too_few_games_are_not_trained_on(games: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     work = tmp_path / "quickstart" / "records"
     trained(work, quickstart.files_of([str(games)]))
-    (work / "annotations.txt.zst").unlink()
     (work / "review-reference.html").write_text("reviewed before")
     assert run(tmp_path / "quickstart", str(games)) == 1
     error = capfd.readouterr().err
     assert "6 games of 4 players: at least 30 are needed to train on" in error and "starting again" not in error
     assert (work / "review-reference.html").read_text() == "reviewed before"
-    assert not (work / "annotations.txt.zst").exists()
+    assert not (work / "shards").exists()
 
 
 @pytest.mark.slow
