@@ -194,4 +194,6 @@ async function start() {
 }
 
 const NUM_WORST = 12;
-start().catch((error) => document.body.replaceChildren(t('page.broken', { error })));
+// The data follows this script, which can then tell that a file is cut off.
+document.addEventListener('DOMContentLoaded', () =>
+  start().catch((error) => document.body.replaceChildren(t('page.broken', { error }))));
