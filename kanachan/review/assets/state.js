@@ -59,7 +59,7 @@ function unitOf(model) {
 // Enough digits to distinguish the candidates of most decisions.
 function digitsOf(model) {
   const { scale } = data.models[model];
-  return scale >= 50 ? 0 : scale >= 2 ? 1 : 3;
+  return scale >= 50 ? 0 : scale >= 2 ? 1 : scale >= 0.2 ? 2 : 3;
 }
 
 function amountOf(model, value) {
