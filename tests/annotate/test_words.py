@@ -5,7 +5,7 @@ from annotate.vocabulary import CHI_OF_TILES, FOUR_PLAYERS, TILE_NAMES
 from annotate.words import describe, describe_action
 
 V = FOUR_PLAYERS
-SPARSE, EVENT, ACTION = V.sparse, V.progression, V.action
+ACTION = V.action
 
 
 def tile(name: str) -> int:

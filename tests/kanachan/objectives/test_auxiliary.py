@@ -11,7 +11,7 @@ from annotate.annotation import Annotation
 from annotate.game.results import relative_winner
 from annotate.vocabulary import FOUR_PLAYERS, HAND_SLOT_FIRST, NUM_TILES, tile34_of
 from kanachan.config import MODEL_SIZES, ObjectiveConfig, StageName
-from kanachan.data.batch import Batch, TokenLayout, batch_of_annotations
+from kanachan.data.batch import Batch, batch_of_annotations
 from kanachan.models.transformer import Network
 from kanachan.objectives.networks import build_network
 from kanachan.objectives.objective import Objective
@@ -21,7 +21,6 @@ from tests.support.random_annotations import random_annotations, with_hidden
 from tests.support.tiny_runs import assert_resumable, rows_of, run
 
 V = FOUR_PLAYERS
-LAYOUT = TokenLayout(V)
 ANNOTATIONS = with_hidden(random_annotations(40, seed=1), seed=1)
 BOTH = ObjectiveConfig(hidden_hands=0.7, round_winner=0.3)
 ON = ("--objective.hidden_hands", "0.7", "--objective.round_winner", "0.3")

@@ -7,9 +7,7 @@ import numpy as np
 import pytest
 
 from annotate.annotation import format_line
-from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.cli import evaluate, export, predict
-from kanachan.data.columns import columns_of_annotations
 from kanachan.inference.policy import Policy
 from kanachan.play.policy_agent import CachedPolicy
 from tests.support.graph_outputs import graph_outputs
@@ -20,7 +18,6 @@ from tests.support.tiny_weights import written
 
 ANNOTATIONS = random_annotations(40, seed=6, games=3)
 LINES = [format_line(annotation) for annotation in ANNOTATIONS]
-COLUMNS = columns_of_annotations(ANNOTATIONS, FOUR_PLAYERS)
 
 
 @pytest.fixture(scope="module")
