@@ -105,6 +105,14 @@ def test_the_address_of_a_link_leads_to_its_decision_in_a_fresh_page(page: Brows
     assert place(page) == differences(made[1]["reviews"][0]["decisions"], 0, made[1]["threshold"])[1]
 
 
+def test_a_page_that_is_cut_off_says_so(chromium: Browser, made: tuple[Path, Any], tmp_path: Path) -> None:
+    (tmp_path / "cut.html").write_text(made[0].read_text()[:-1000])
+    chromium.call("Page.navigate", url=(tmp_path / "cut.html").as_uri())
+    is_over = "document.readyState === 'complete' && !document.getElementById('board')"
+    chromium.run(f"new Promise((f) => {{ setInterval(() => {is_over} && f(), 20); setTimeout(f, 9000); }})")
+    assert chromium.run("document.body.innerText").startswith("This page is incomplete")
+
+
 def test_the_list_and_the_next_difference_honour_the_threshold(page: Browser, made: tuple[Path, Any]) -> None:
     decisions = made[1]["reviews"][0]["decisions"]
     for threshold in (0, 5, 60):
