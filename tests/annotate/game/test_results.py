@@ -90,6 +90,7 @@ def test_an_abortive_draw_is_18_for_all(reason: str) -> None:
 
 def test_of_several_nagashi_mangan_the_first_from_the_dealer_counts() -> None:
     assert [part[0] for part in round_part(round_of_terminals(0, 3).events)] == [0, 3, 2, 1]
+    assert [part[0] for part in round_part(round_of_terminals(1, 3).events)] == [1, 0, 3, 2]
     assert [part[0] for part in round_part(round_of_terminals(0, 3, oya=3).events)] == [3, 2, 1, 0]
 
 
