@@ -89,8 +89,8 @@ def test_safe_tiles_have_no_danger_and_the_others_a_probability() -> None:
 
 
 def test_a_discard_deals_in_to_anybody() -> None:
-    found = Danger(torch.tensor([0.1, 0.2, 0.0]).view(1, 3, 1), torch.ones(1, 5), torch.ones(1, 3))
-    assert found.deal_in_BK.tolist() == [[pytest.approx(0.28)]]
+    found = Danger(torch.tensor([[[0.1, 1e-9], [0.2, 0.0], [0.0, 0.0]]]), torch.ones(1, 5), torch.ones(1, 3))
+    assert found.deal_in_BK.tolist() == [[pytest.approx(0.28), pytest.approx(1e-9)]]
 
 
 def test_a_riichi_makes_unsafe_tiles_more_dangerous() -> None:
