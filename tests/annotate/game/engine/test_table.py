@@ -41,6 +41,11 @@ def test_riichi_with_the_drawn_tile_and_with_an_equal_tile_of_the_hand_are_two_a
     assert {"riichi 1z", "riichi-cut 1z", "riichi 2z"} <= options(played.when(0, "riichi-cut 1z"))
 
 
+def test_riichi_is_possible_a_turn_after_a_closed_kan() -> None:
+    played = play_round("0 ankan 1m; 0 cut; 0 riichi 5m", ["1111m456p789s22z5m"], "5z...2z", rinshan="6z")
+    assert {word for word in options(played.when(0, "riichi 5m")) if "riichi" in word} == {"riichi 5m", "riichi 5z"}
+
+
 @pytest.mark.parametrize("hand, is_possible", [("111m456p789s2233z", True), ("1112m456p789s222z", False)])
 def test_a_closed_kan_in_riichi_must_not_change_the_waits(hand: str, is_possible: bool) -> None:
     played = play_round("0 riichi 4m", [hand], "4m...1m")
