@@ -5,6 +5,7 @@ import json
 from bisect import bisect
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from functools import cached_property
 from itertools import accumulate
 from string import ascii_uppercase
 from typing import Any
@@ -46,7 +47,7 @@ class SelfPlay(Series):
                 )
         grades_by_seat(self.grades, self.vocabulary.num_seats)
 
-    @property
+    @cached_property
     def key(self) -> str:
         """A hash of the settings without the vocabulary, 16 hexadecimal digits."""
         return hashlib.sha256(json.dumps(self.as_json(), sort_keys=True).encode()).hexdigest()[:16]
