@@ -141,7 +141,10 @@ def require_policy(config: TrainConfig) -> None:
         return
     num_seats, policy = vocabulary_of(config.init).num_seats, config.policy
     if policy.utility == "ranks" and len(policy.points) != num_seats:
-        raise ValueError(f"policy.points={list(policy.points)}: {num_seats} points are needed, one for each rank")
+        raise ValueError(
+            f"policy.points={list(policy.points)}: --init {config.init} is for games of {num_seats} players: "
+            f"{num_seats} points are needed, one for each rank"
+        )
     _require_stage("policy.reward", policy.reward, (REWARD,), _NO_OUTCOMES)
     _require_stage("policy.magnet", policy.magnet, _PLAYING, _NO_PROBABILITIES)
     for setting, path in (("policy.reward", policy.reward), ("policy.magnet", policy.magnet)):

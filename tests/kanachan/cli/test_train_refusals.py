@@ -50,7 +50,7 @@ REFUSALS = [
     ("reward", "--reward.width 0", "reward.width must be at least 1, not 0"),
     ("policy", "--policy.utility rank", "policy.utility: one of ranks, grading_points expected"),
     ("policy", "--policy.utility grading_points --policy.points '[1,0,0,-1]'", "has no effect with policy.utility"),
-    ("policy", "--init reference --policy.points [90,0,-90]", "policy.points=[90.0, 0.0, -90.0]: 4 points are needed"),
+    ("policy", "--init reference --policy.points [90,0,-90]", "-90.0]: --init reference is for games of 4 players"),
     ("policy", "--policy.points [1,1,1,1]", "the points of the ranks are all equal: [1.0, 1.0, 1.0, 1.0]"),
     ("policy", "--init reference --policy.magnet reference/rank", "policy.magnet=reference/rank: of stage rank, which"),
     ("policy", "--init reference --policy.reward reference/3p/reward", "reference/3p/reward is for games of 3 players"),
