@@ -129,10 +129,12 @@ def test_a_resumed_run_keeps_the_precision_that_was_chosen_for_it(
     assert f"run.precision was {chosen}, is {other}" in refusal_of([*again, "--run.precision", other], capsys)
 
 
-def test_a_resumed_run_keeps_its_wandb_group(tmp_path: Path) -> None:
-    out = run_folder(tmp_path / "run", config_of("--run.group", "runs/imitation"))
-    again = ["--stage", "rank", "--data.path", ".", "--run.out", out, "--resume", "auto"]
-    assert requested(again).config.run.group == "runs/imitation"
+def test_a_resumed_run_keeps_what_was_chosen_when_it_began(tmp_path: Path) -> None:
+    lengths = ["--data.batch", "96", "--data.micro_batch", "32", "--run.validation_interval", "7000"]
+    out = run_folder(tmp_path / "run", config_of("--run.group", "runs/imitation", *lengths))
+    config = requested(["--stage", "rank", "--data.path", ".", "--run.out", out, "--resume", "auto"]).config
+    assert (config.run.group, config.run.validation_interval) == ("runs/imitation", 7000)
+    assert (config.data.batch, config.data.micro_batch) == (96, 32)
 
 
 def test_of_iterations_only_their_number_changes_and_only_if_the_run_is_named(
