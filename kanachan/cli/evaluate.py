@@ -98,6 +98,7 @@ def _parser() -> argparse.ArgumentParser:
         "--predictions",
         metavar="FILE",
         nargs="+",
+        action="extend",
         default=[],
         help="probabilities by any program for the annotation lines given as SHARDS, one line per decision: one "
         "number for each possible action, in the order of field 4, separated by commas; optionally preceded by the "

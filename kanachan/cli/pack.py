@@ -28,7 +28,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     for split in SPLITS:
         parser.add_argument(
-            f"--{split}", nargs="+", default=[], metavar="FILE", help=f"files and folders for the {split} split"
+            f"--{split}",
+            nargs="+",
+            action="extend",
+            default=[],
+            metavar="FILE",
+            help=f"files and folders for the {split} split",
         )
     parser.add_argument(
         "-o",

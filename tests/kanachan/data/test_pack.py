@@ -207,3 +207,9 @@ def test_folders_keep_their_splits_on_request(tmp_path: Path) -> None:
     assert main([*named, "-o", str(tmp_path / "named")]) == 0
     assert main([str(tmp_path / "named"), "--keep-splits", "-o", str(tmp_path / "again")]) == 0
     assert shard_bytes(tmp_path / "again") == shard_bytes(tmp_path / "named")
+
+
+def test_files_of_a_split_may_be_named_in_several_options(tmp_path: Path) -> None:
+    files = [write_lines(tmp_path / f"{i}.txt", ANNOTATIONS[i::2]) for i in range(2)]
+    assert main(["--train", files[0], "--train", files[1], "-o", str(tmp_path / "shards")]) == 0
+    assert sorted(unpacked(tmp_path / "shards")) == sorted(map(with_key, ANNOTATIONS))
