@@ -14,7 +14,7 @@ from kanachan.inference.danger import estimate_danger, predicts_danger
 from kanachan.inference.policy import Policy
 
 
-class Danger(NamedTuple):
+class DecisionDanger(NamedTuple):
     """Probabilities for one decision; None if no network predicts them."""
 
     deal_in: list[float | None]
@@ -25,18 +25,18 @@ class Danger(NamedTuple):
     """[S] probability that the seat is tenpai; None for the player's own seat"""
 
 
-def dangers(policies: Sequence[Policy], annotations: Sequence[Annotation]) -> list[Danger]:
+def dangers(policies: Sequence[Policy], annotations: Sequence[Annotation]) -> list[DecisionDanger]:
     """Returns the danger of each of `annotations`, predicted by the first of `policies` with auxiliary heads."""
     policy = next(filter(predicts_danger, policies), None)
     if policy is None:
         unknown: list[float | None] = [None] * policies[0].vocabulary.num_seats
-        return [Danger([None] * NUM_TILES34, unknown, unknown)] * len(annotations)
+        return [DecisionDanger([None] * NUM_TILES34, unknown, unknown)] * len(annotations)
     columns = columns_of_annotations(annotations, policy.vocabulary)
     estimate = estimate_danger(policy, columns)
     estimates = estimate.deal_in_BK, estimate.win_BO[:, :-1], estimate.tenpai_BH
     rows = zip(columns.seat.tolist(), *(each.tolist() for each in estimates), strict=True)
     return [
-        Danger(_rounded(deal_in), _of_seats(seat, win), _of_seats(seat, [None, *tenpai]))
+        DecisionDanger(_rounded(deal_in), _of_seats(seat, win), _of_seats(seat, [None, *tenpai]))
         for seat, deal_in, win, tenpai in rows
     ]
 

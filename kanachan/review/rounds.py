@@ -16,7 +16,7 @@ from annotate.words import ABORTED, NOT_TENPAI, ROUND_RESULTS, TENPAI
 from kanachan.review.board import candidate_of, table_of
 from kanachan.review.choices import Choices
 from kanachan.review.course import Course
-from kanachan.review.danger import Danger
+from kanachan.review.danger import DecisionDanger
 from kanachan.review.ending import ending_of
 from kanachan.review.hand_shape import HandShape
 from kanachan.review.tile_names import kind_of_tile
@@ -80,7 +80,7 @@ class ReviewedRound:
             "end": self.ending,
         }
 
-    def decisions(self, seat: int, choices: Sequence[Choices], dangers: Sequence[Danger]) -> list[Data]:
+    def decisions(self, seat: int, choices: Sequence[Choices], dangers: Sequence[DecisionDanger]) -> list[Data]:
         """Returns the data of each decision of a seat, except for the networks' answers."""
         described, place = [], 1
         for annotation, of_choice, danger in zip(self.own(seat), choices, dangers, strict=True):
@@ -112,7 +112,7 @@ class ReviewedRound:
         is_whole = _place_of(self.game.rounds[0]) == (0, 0, 0)
         return self.game.origin.link(seat, self.index if is_whole else None)
 
-    def _candidates(self, choices: Choices, shape: HandShape, danger: Danger) -> list[Data]:
+    def _candidates(self, choices: Choices, shape: HandShape, danger: DecisionDanger) -> list[Data]:
         candidates = []
         for token in choices.annotation.actions:
             data = candidate_of(token, self.game.vocabulary) | dict.fromkeys(_SHAPE)
