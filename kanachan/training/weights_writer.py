@@ -1,5 +1,6 @@
 """Writes the weights files of a run, with a card that records their origin."""
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -66,7 +67,7 @@ class WeightsWriter:
             self.data.vocabulary,
             steps=step,
             samples=step * config.data.sizes[0],
-            metrics=metrics,
+            metrics={name: value for name, value in metrics.items() if math.isfinite(value)},  # JSON knows no NaN
             lineage=self._ancestry.lineage,
             data=self.data.description,
             learned_games=learned.encode(),

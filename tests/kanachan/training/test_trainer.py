@@ -73,6 +73,12 @@ def test_the_card_holds_stage_data_length_and_metrics(imitation: Path) -> None:
     assert json.loads((imitation / "card.json").read_text()) == for_people
 
 
+def test_metrics_that_a_validation_cannot_show_are_left_out_of_the_card(shards: Path, tmp_path: Path) -> None:
+    few = ("--data.validation_batch", "1", "--run.validate_batches", "1")
+    assert run("round_delta", shards, tmp_path / "run", "--run.steps", "1", *few) == 0
+    assert "NaN" not in (tmp_path / "run" / "card.json").read_text()
+
+
 def test_a_later_stage_starts_from_the_encoder_of_the_earlier_one(
     imitation: Path, shards: Path, tmp_path: Path
 ) -> None:
