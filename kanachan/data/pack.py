@@ -76,6 +76,7 @@ def pack(
         runs.games = splits.count()
         merge = Merge(runs, vocabulary, packing)
         merge.tally.differing = splits.num_differing
+        merge.tally.without_rounds = splits.num_without_rounds()
         merge.tally.unhidden = unhidden
         more = _inherited(paths, keeps_splits) if all(map(os.path.isdir, paths)) else {}
         splits_made = "by file" if isinstance(sources, dict) else "kept" if keeps_splits else list(packing.fractions)
@@ -261,6 +262,10 @@ class _Splits:
                     f"{path}: the game {ids.get(game, f'{game:016x}')} is in the {SPLITS[split]} split and in the "
                     f"{SPLITS[other]} split; name each game in one split only"
                 )
+
+    def num_without_rounds(self) -> int:
+        """Returns the number of games without rounds if other games have them, otherwise 0."""
+        return len(self._split_of_game.keys() - self.rounds.keys()) if self.rounds else 0
 
     def count(self) -> Counter[str]:
         return Counter(SPLITS[split] for split in self._split_of_game.values())

@@ -42,6 +42,8 @@ class Tally:
     """a source without hidden hands, because of which those of the others were left out"""
     differing: int = 0
     """games of which several folders have different rounds; the first folder's are kept"""
+    without_rounds: int = 0
+    """games without rounds, if others have them"""
 
     def report(self, program: str, folder: Path, fractions: tuple[float, ...]) -> None:
         """Prints a table, and warnings to standard error. `fractions`: of the games, wanted in each split."""
@@ -69,6 +71,12 @@ class Tally:
                 f"{program}: warning: {self.differing:,} games have other rounds in one folder than in another (two "
                 "copies of a game, or two games with one id): the first rounds are kept, but the decisions of both; "
                 "annotate the records again without one of them",
+                file=sys.stderr,
+            )
+        if self.without_rounds:
+            print(
+                f"{program}: warning: {self.without_rounds:,} games have no rounds, unlike the others: later stages "
+                "learn only the results of these games; annotate their records with --pack",
                 file=sys.stderr,
             )
         print(f"{'split':<12}{'decisions':>14}{'games':>12}{'rounds':>12}")

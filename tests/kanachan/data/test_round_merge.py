@@ -98,6 +98,15 @@ def test_games_with_other_rounds_in_another_folder_are_counted(
     ]
 
 
+def test_games_without_rounds_are_counted_if_others_have_them(
+    records: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines, whole = tmp_path / "a.txt", annotated(tmp_path / "whole", records[:3])
+    assert annotate.main([*map(str, records[2:5]), "-o", str(lines), *OPTIONS]) == 0
+    assert pack.main([str(whole), str(lines), "-o", str(tmp_path / "found")]) == 0
+    assert "warning: 2 games have no rounds, unlike the others" in capsys.readouterr().err
+
+
 def test_shards_of_lines_have_no_rounds_and_opening_them_says_how_to_make_some(
     records: list[Path], tmp_path: Path
 ) -> None:
