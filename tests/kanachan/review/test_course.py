@@ -13,7 +13,7 @@ from annotate.vocabulary import NUM_TILES34, Vocabulary
 from kanachan.review.board import candidate_of, table_of
 from kanachan.review.choices import choices_of
 from kanachan.review.course import Course
-from kanachan.review.danger import Danger
+from kanachan.review.danger import DecisionDanger
 from kanachan.review.hand_shape import HandShape
 from kanachan.review.rounds import ReviewedRound, reviewed_rounds
 from tests.support.rare_rounds import ROUNDS, ROUNDS_OF_THREE
@@ -32,7 +32,7 @@ def replayed(request: pytest.FixtureRequest) -> tuple[Game, ReplayResult]:
 def decisions_of(found: ReviewedRound, seat: int) -> list[dict[str, Any]]:
     nobody: list[float | None] = [None] * found.game.vocabulary.num_seats
     choices = [choices_of(annotation, found.game.vocabulary) for annotation in found.own(seat)]
-    return found.decisions(seat, choices, [Danger([None] * NUM_TILES34, nobody, nobody)] * len(choices))
+    return found.decisions(seat, choices, [DecisionDanger([None] * NUM_TILES34, nobody, nobody)] * len(choices))
 
 
 def played_rare(name: str, vocabulary: Vocabulary) -> Played:
