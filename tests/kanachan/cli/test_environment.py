@@ -10,7 +10,6 @@ from tests.support.imports import MODULES, reached_from
 COMMANDS = [
     name for name, path in MODULES.items() if name.startswith("kanachan.cli.") and "def main(" in path.read_text()
 ]
-OF_TORCH = [name for name in COMMANDS if "torch" in reached_from(name) and name != "kanachan.cli.pack"]
 PROGRAM = """
 import json, os, sys
 from contextlib import redirect_stdout, suppress
@@ -37,7 +36,8 @@ def found_by(*commands: str, **given: str) -> dict[str, list[str | None]]:
 
 
 def test_every_command_sets_the_variables_before_it_imports_torch() -> None:
-    assert found_by(*OF_TORCH) == dict.fromkeys(OF_TORCH, ["PASSIVE", "1"])
+    commands = [name for name in COMMANDS if "torch" in reached_from(name) and name != "kanachan.cli.pack"]
+    assert found_by(*commands) == dict.fromkeys(commands, ["PASSIVE", "1"])
 
 
 def test_variables_that_the_user_has_set_are_kept() -> None:
