@@ -27,6 +27,7 @@ from kanachan.models.learned_games import LearnedGames, any_learned
 from kanachan.objectives.objective import Objective
 from kanachan.objectives.reward import Outcome
 from kanachan.objectives.targets import Results
+from kanachan.objectives.value import Grading
 
 MOST_TRAIN_ROWS = 1_000_000  # for fitting the baseline; rows of shards are in random order
 
@@ -68,7 +69,7 @@ class HeldOut:
 
     def mean_by_scores(self, objective: Objective) -> Floats | None:
         """Returns the baseline's prediction [B] of the target of a stage with points; None without a baseline."""
-        if "prior" in objective.uses:  # a reward predictor predicts the target
+        if isinstance(objective, Grading):
             return self._outcome.grading_points.double().numpy()
         if self.train is None:
             return None
