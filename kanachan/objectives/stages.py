@@ -24,20 +24,21 @@ OTHER_KINDS: dict[str, str] = {
     REWARD: "kanachan.training.reward_stage",
     POLICY: "kanachan.reinforcement.policy_stage",
 }
-"""Module with the data and the learner of each stage outside the curriculum
+"""Module with the data and the learner of each stage that is trained unlike the curriculum
 (`kanachan.training.learner.StageKind`)."""
 
-_OUTSIDE = {POLICY: "kanachan.objectives.imitation:PolicyObjective"}
+OUTSIDE: dict[str, str] = {POLICY: "kanachan.objectives.imitation:PolicyObjective"}
+"""objectives of stages outside the curriculum, in the form of `STAGES`"""
 
 
 def scoring_stages() -> dict[str, str]:
     """Returns all stages whose networks score candidates, in the form of `STAGES`; stages of the curriculum first."""
-    return {**STAGES, **_OUTSIDE}
+    return {**STAGES, **OUTSIDE}
 
 
 def trained_stages() -> tuple[str, ...]:
     """Returns all stages that kanachan-train can train."""
-    return (*STAGES, REWARD, *_OUTSIDE)
+    return (*STAGES, REWARD, *OUTSIDE)
 
 
 def require_stage(stage: str, known: Iterable[str] = STAGES) -> str:

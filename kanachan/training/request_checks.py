@@ -116,7 +116,7 @@ def require_init(config: TrainConfig) -> None:
             "which have probabilities of actions"
         )
     require_encoder_sizes(config.model, card["model"], config.init)
-    if config.stage not in STAGES and config.model.layers != card["model"]["layers"]:
+    if config.stage == POLICY and config.model.layers != card["model"]["layers"]:
         theirs = card["model"]["layers"]
         raise ValueError(
             f"--init {config.init}: stage {config.stage} needs all of its {theirs} encoder blocks, and model.layers is "

@@ -4,7 +4,7 @@ import math
 
 from kanachan.config import TrainConfig
 from kanachan.objectives.networks import objective_class
-from kanachan.objectives.stages import STAGES
+from kanachan.objectives.stages import scoring_stages
 from kanachan.training.data_source import DataSource
 
 _LEAST_DECISIONS = 100_000  # minimum for a run whose length is not given
@@ -20,7 +20,7 @@ def steps_of(config: TrainConfig, data: DataSource) -> int:
         return config.run.steps
     if config.run.passes is not None:
         return max(1, round(config.run.passes * data.steps_per_epoch))
-    learns_outcomes = config.stage in STAGES and objective_class(config.stage).has_value
+    learns_outcomes = config.stage in scoring_stages() and objective_class(config.stage).has_value
     steps = data.steps_per_epoch / (_DECISIONS_OF_A_ROUND if learns_outcomes else 1)
     return math.ceil(max(steps, _LEAST_DECISIONS / config.data.sizes[0]))
 

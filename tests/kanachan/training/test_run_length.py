@@ -6,6 +6,7 @@ from typing import Any, cast
 import pytest
 
 from kanachan.config import DataConfig, RunConfig, StageName, TrainConfig
+from kanachan.objectives.stages import OUTSIDE
 from kanachan.training.data_source import DataSource
 from kanachan.training.run_length import steps_between_validations, steps_of
 
@@ -39,3 +40,9 @@ def test_by_default_outcomes_are_learned_from_one_decision_of_each_round(stage: 
     config = TrainConfig(stage=stage, data=DataConfig(batch=100, micro_batch=1))
     of_games = [cast(DataSource, SimpleNamespace(steps_per_epoch=rows // 100)) for rows in (26_700_000, 50_000)]
     assert [steps_of(config, data) for data in of_games] == [decisions // 100, 1000]
+
+
+def test_outcomes_are_learned_in_the_same_way_outside_the_curriculum(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(OUTSIDE, "deal_in", "tests.kanachan.objectives.test_stages_new:DealIn")
+    config = TrainConfig(stage="deal_in", data=DataConfig(batch=100, micro_batch=1))
+    assert steps_of(config, cast(DataSource, SimpleNamespace(steps_per_epoch=267_000))) == 5_340
