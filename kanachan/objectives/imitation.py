@@ -17,7 +17,6 @@ class Imitation(Objective):
 
     stage = "imitation"
     title = "Imitation: the action that the player takes"
-    quantity = "action of the player"
     meaning = "probability that the player takes it"
     prediction_fields = {
         "scores": PredictionField(PER_CANDIDATE, "logits"),
@@ -67,6 +66,5 @@ class PolicyObjective(Imitation):
 
     stage = "policy"
     title = "Policy: the action that the policy takes, against the player's"
-    quantity = "action of the policy"
     meaning = "probability that the policy takes it"
     uses = frozenset()

@@ -49,8 +49,6 @@ class Objective(nn.Module, ABC):
     """name of the stage in `kanachan.objectives.stages`"""
     title: str
     """heading of the stage's tables"""
-    quantity: str
-    """the predicted quantity, in a few words"""
     meaning: str
     """meaning of the number that is displayed for each candidate"""
     prediction_fields: Mapping[str, PredictionField]

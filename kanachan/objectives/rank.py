@@ -20,7 +20,6 @@ class Rank(Objective):
 
     stage = "rank"
     title = "Rank: points of the actor's rank at the end of the game"
-    quantity = "points of the rank"
     meaning = "expected points of the rank; probability of each rank"
     prediction_fields = {
         "scores": PredictionField(PER_CANDIDATE, "expected points of the final rank"),

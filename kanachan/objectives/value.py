@@ -46,7 +46,6 @@ class RoundDelta(ValueObjective):
 
     stage = "round_delta"
     title = "Round delta: the change of the actor's score in the round, in points"
-    quantity = "points of the round"
     meaning = "expected points of the round"
     prediction_fields = {"scores": PredictionField(PER_CANDIDATE, meaning)}
     predicts_round_points = True
@@ -62,7 +61,6 @@ class Grading(ValueObjective):
 
     stage = "grading"
     title = "Grading: the actor's grading points"
-    quantity = "grading points"
     meaning = "expected grading points"
     prediction_fields = {"scores": PredictionField(PER_CANDIDATE, meaning)}
     uses = ValueObjective.uses | {"prior", "target", "reward"}

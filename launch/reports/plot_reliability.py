@@ -16,7 +16,7 @@ from annotate.runtime.json_output import read_json
 from annotate.runtime.terminal import run_cleanly
 from kanachan.extras import require_extra
 from kanachan.objectives.networks import objective_class
-from kanachan.objectives.stages import STAGES
+from kanachan.objectives.stages import scoring_stages
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -76,8 +76,8 @@ def _panels() -> Iterator[tuple[str, str | None, str]]:
     """Yields the title, stage and group of predictions of each panel; None: panels of probabilities, for any stage."""
     for what, title in _PROBABILITIES.items():
         yield title, None, what
-    for stage in STAGES:
-        yield objective_class(stage).quantity, stage, "points"
+    for stage in scoring_stages():
+        yield objective_class(stage).prediction_fields["scores"].meaning, stage, "points"
 
 
 def _name(network: dict[str, Any], others: list[dict[str, Any]]) -> str:

@@ -39,7 +39,6 @@ class DealIn(Objective):
 
     stage = STAGE
     title = "Deal-in: whether the actor deals in this round"
-    quantity = "deal-in avoided"
     meaning = "probability of dealing in, negative"
     prediction_fields = {
         "scores": PredictionField(PER_CANDIDATE, meaning),
