@@ -96,9 +96,8 @@ def match(path: Path) -> dict[str, Any]:
 
 def _without_folders(player: str) -> str:
     """Returns a player's specification without the folders of its weights; names of the package's weights are kept."""
-    for path in parse_agent(player, requires_files=False).files:
-        player = player.replace(path, str(_without_folder(path)))
-    return player
+    weights = parse_agent(player, requires_files=False).weights
+    return player.replace(weights, str(_without_folder(weights))) if weights else player
 
 
 def _config(card: Mapping[str, Any]) -> dict[str, Any]:

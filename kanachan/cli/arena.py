@@ -224,7 +224,7 @@ def _play(
 
 def _match(arguments: argparse.Namespace) -> Match:
     specs = parse_agent(arguments.a), parse_agent(arguments.b)
-    require_policies(*(path for spec in specs for path in spec.files))
+    require_policies(*(spec.weights for spec in specs if spec.weights))
     format_ = _format(arguments, specs)
     shared = shared_settings(arguments, specs, vocabulary_of_format(format_))
     return Match(players=(arguments.a, arguments.b), format=format_, **shared)
@@ -233,7 +233,7 @@ def _match(arguments: argparse.Namespace) -> Match:
 def _format(arguments: argparse.Namespace, specs: Sequence[AgentSpec]) -> Format:
     given: Format | None = arguments.format
     num_seats: int | None = arguments.num_seats
-    if given is not None and num_seats is None and not any(spec.files for spec in specs):
+    if given is not None and num_seats is None and not any(spec.weights for spec in specs):
         return given
     vocabulary = vocabulary_of_players(specs, num_seats)
     if given is None:

@@ -60,7 +60,7 @@ def vocabulary_of_players(specs: Sequence[AgentSpec], num_seats: int | None) -> 
     """Returns the vocabulary of these players' games. `num_seats`: the requested number of seats; None: the number for
     which the weights are, or the largest without weights. Raises ValueError if weights are for another number, or for
     different numbers."""
-    seats_of = {path: vocabulary_of(path).num_seats for spec in specs for path in spec.files}
+    seats_of = {spec.weights: vocabulary_of(spec.weights).num_seats for spec in specs if spec.weights}
     wanted = num_seats or next(iter(seats_of.values()), NUMS_OF_SEATS[-1])
     for path, found in seats_of.items():
         if found != wanted:
@@ -91,7 +91,7 @@ def shared_settings(
     require_mjsoul_points(arguments.room, style, vocabulary.num_seats)
     device = _kind_of_device(arguments.device, specs)
     return {
-        "weights": tuple(tuple(map(weights_hash, spec.files)) for spec in specs),
+        "weights": tuple((weights_hash(spec.weights),) if spec.weights else () for spec in specs),
         "rules": arguments.rules,
         "style": style,
         "room": arguments.room,
@@ -104,7 +104,7 @@ def shared_settings(
 
 def _kind_of_device(name: str, specs: Sequence[AgentSpec]) -> str:
     """Returns the kind of the networks' device, or "cpu" if there are no networks."""
-    if not any(spec.files and not spec.is_int8 for spec in specs):
+    if not any(spec.weights and not spec.is_int8 for spec in specs):
         return "cpu"
     from kanachan.models.device import chosen_device
 
@@ -149,7 +149,7 @@ def report_int8(program: str, *players: str) -> None:
 
 def precision_of(match: Match) -> str:
     """Returns the precision of a match's networks as one word."""
-    networks = [spec for text in match.players if (spec := parse_agent(text, requires_files=False)).files]
+    networks = [spec for text in match.players if (spec := parse_agent(text, requires_files=False)).weights]
     return "int8" if networks and all(spec.is_int8 for spec in networks) else match.precision
 
 

@@ -97,7 +97,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _run(arguments: argparse.Namespace) -> int:
     players, shares = parse_mixture(arguments.players)
-    require_policies(*(path for player in players for path in player.files))
+    require_policies(*(player.weights for player in players if player.weights))
     require_folder(arguments.output)
     packing = packing_of(arguments)
     if arguments.records is not None:

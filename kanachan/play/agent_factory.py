@@ -91,7 +91,7 @@ def agents_of(
     use_bf16, explore = series.precision == "bf16", series.explore
     agents: dict[str, Agent] = {}
     with ExitStack() as held:
-        if any(spec.files for spec in specs.values()):
+        if any(spec.weights for spec in specs.values()):
             import torch
 
             held.callback(torch.set_num_threads, torch.get_num_threads())

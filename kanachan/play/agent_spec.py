@@ -44,15 +44,11 @@ class AgentSpec:
     temperament: str = TEMPERAMENTS[0].name
     command: tuple[str, ...] = ()
     weights: str = ""
+    """weights file, run folder or name of weights; empty for a player without a network"""
     temperature: float | None = None
     """temperature of sampling; None: takes the action with the highest score"""
     is_int8: bool = False
     """whether the network has int8 matrices"""
-
-    @property
-    def files(self) -> list[str]:
-        """The weights files, run folders or names of weights."""
-        return [self.weights] if self.weights else []
 
 
 def parse_weights(text: str, *, with_temperature: bool = False) -> AgentSpec:
@@ -89,9 +85,8 @@ def parse_agent(text: str, *, requires_files: bool = True) -> AgentSpec:
             raise ValueError(f"{text}: a command expected after mjai:")
         return AgentSpec(text, "mjai", command=command)
     spec = parse_weights(text, with_temperature=True)
-    for path in spec.files if requires_files else ():
-        if not resolved(path).exists():
-            raise ValueError(f"{text}: no player of this name, and no weights there; see --help")
+    if requires_files and not resolved(spec.weights).exists():
+        raise ValueError(f"{text}: no player of this name, and no weights there; see --help")
     return spec
 
 

@@ -27,7 +27,7 @@ def usual_together(
     specs = [parse_agent(player) for player in players]
     if any(spec.kind == "mjai" for spec in specs):
         return TOGETHER_WITH_PROGRAMS
-    networks = {(path, spec.is_int8) for spec in specs for path in spec.files}
+    networks = {(spec.weights, spec.is_int8) for spec in specs if spec.weights}
     # int8 networks cache in fp32
     of_seat = sum(bytes_of_seat(path, vocabulary, use_bf16=use_bf16 and not is_int8) for path, is_int8 in networks)
     slots = 1 << (TOGETHER * vocabulary.num_seats - 1).bit_length()

@@ -210,15 +210,16 @@ def _require_opponents(config: TrainConfig, policy: str) -> None:
     players = tuple(spec.text for spec in specs)
     SelfPlay(vocabulary=vocabulary, players=players, shares=shares, explore=selfplay.explore)
     for spec in specs[1:]:
-        for path in spec.files:
-            require_scoring(read_card(path)["stage"], path)
-            if (num_seats := vocabulary_of(path).num_seats) != vocabulary.num_seats:
-                raise ValueError(f"{path} is for {num_seats} players, and {policy} for {vocabulary.num_seats}")
-            if spec.temperature not in (None, selfplay.temperature) and weights_hash(path) == weights_hash(policy):
-                raise ValueError(
-                    f"{spec.text} has the weights of the policy, which plays at the temperature "
-                    f"{selfplay.temperature:g} (selfplay.temperature): give it the same, or none"
-                )
+        if not (path := spec.weights):
+            continue
+        require_scoring(read_card(path)["stage"], path)
+        if (num_seats := vocabulary_of(path).num_seats) != vocabulary.num_seats:
+            raise ValueError(f"{path} is for {num_seats} players, and {policy} for {vocabulary.num_seats}")
+        if spec.temperature not in (None, selfplay.temperature) and weights_hash(path) == weights_hash(policy):
+            raise ValueError(
+                f"{spec.text} has the weights of the policy, which plays at the temperature "
+                f"{selfplay.temperature:g} (selfplay.temperature): give it the same, or none"
+            )
 
 
 def _require_update(config: TrainConfig, devices: Devices) -> None:

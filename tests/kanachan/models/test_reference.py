@@ -81,7 +81,7 @@ def test_the_lineage_has_the_name_and_the_hash_of_weights_of_the_package(tmp_pat
 
 def test_weights_of_three_players_have_names_of_their_own(tmp_path: Path) -> None:
     assert resolved("reference/3p") == resolved("reference/3p/imitation") == FOLDER / "3p" / "imitation.safetensors"
-    assert parse_agent("reference/3p@0.5").files == ["reference/3p"]
+    assert parse_agent("reference/3p@0.5").weights == "reference/3p"
     with pytest.raises(ValueError, match="reference/3p/suphx: not among the weights of this package, which are ref"):
         resolved("reference/3p/suphx")
     assert shipped_name("reward", 3) == "reference/3p/reward" and shipped_name("reward", 4) == "reference/reward"

@@ -15,7 +15,7 @@ def test_a_path_that_looks_like_a_temperature_is_a_path(tmp_path: Path) -> None:
 def test_int8_comes_before_the_temperature(tmp_path: Path) -> None:
     weights = written(tmp_path)
     spec = parse_agent(f"{weights}:int8@0.7")
-    assert (spec.files, spec.is_int8, spec.temperature) == ([str(weights)], True, 0.7)
+    assert (spec.weights, spec.is_int8, spec.temperature) == (str(weights), True, 0.7)
 
 
 def test_players_without_shares_have_the_same_share() -> None:
