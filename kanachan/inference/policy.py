@@ -157,7 +157,7 @@ class Policy:
         num_candidates_B = output.mask_BA.sum(dim=1).tolist()
         values: list[float | None] = [None] * len(num_candidates_B)
         if self.objective.has_value:
-            values = self.objective.situation_value(output, batch).tolist()
+            values = self.objective.situation_value(output).tolist()
         tensors = self.objective.predictions(output)
         columns = (_rows(tensors.get(name), num_candidates_B) for name in _FIELDS)
         return [Prediction(*row) for row in zip(*columns, values, strict=True)]

@@ -108,7 +108,7 @@ class Objective(nn.Module, ABC):
         """Returns value_B: the predicted mean of the target, given the action taken."""
         return of_chosen(self.score(output)[:, :, None], batch.chosen_B)[:, 0]
 
-    def situation_value(self, output: Output, batch: Batch) -> Tensor:
+    def situation_value(self, output: Output) -> Tensor:
         """Returns value_B: the predicted mean of the target before the action, from the summary token."""
         raise NotImplementedError(f"stage {self.stage} predicts no value")
 
@@ -156,8 +156,8 @@ class Objective(nn.Module, ABC):
         """
         if not self.has_value:
             return {}
-        situation_B = self.situation_value(output, batch)
-        return {"target": self.target(batch), "action": self.value(output, batch), "situation": situation_B}
+        predicted = {"action": self.value(output, batch), "situation": self.situation_value(output)}
+        return {"target": self.target(batch), **predicted}
 
     def _value_loss(self, output: Output, batch: Batch, target: Tensor, target_before: Tensor) -> dict[str, Tensor]:
         """Returns the loss and its parts: `cross_entropy` given the action taken, and `baseline`, the cross-entropy

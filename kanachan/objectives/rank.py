@@ -72,7 +72,7 @@ class Rank(Objective):
         score_BA = expected(output.candidate_BAK.float().softmax(dim=2), self.points_R)
         return score_BA.masked_fill(~output.mask_BA, -math.inf)
 
-    def situation_value(self, output: Output, batch: Batch) -> Tensor:
+    def situation_value(self, output: Output) -> Tensor:
         return expected(self.situation_rank_probability(output), self.points_R)
 
     def predictions(self, output: Output) -> dict[str, Tensor]:

@@ -34,7 +34,7 @@ class ValueObjective(Objective):
     def score(self, output: Output) -> Tensor:
         return self._points(output.candidate_BAK).masked_fill(~output.mask_BA, -math.inf)
 
-    def situation_value(self, output: Output, batch: Batch) -> Tensor:
+    def situation_value(self, output: Output) -> Tensor:
         return self._points(output.summary_BK)
 
     def _points(self, output_K: Tensor) -> Tensor:

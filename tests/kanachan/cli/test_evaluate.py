@@ -66,7 +66,7 @@ def expected_points(policy: Policy) -> dict[str, list[float]]:
         with torch.inference_mode():
             output = policy.network(batch)
             found["action"].append(float(policy.objective.score(output)[0, annotation.chosen]))
-            found["situation"].append(float(policy.objective.situation_value(output, batch)[0]))
+            found["situation"].append(float(policy.objective.situation_value(output)[0]))
     train, test = columns_of_annotations(TRAIN, V), columns_of_annotations(TEST, V)
     outcome = RewardPredictor.load("reference/reward").of_observations(test)
     if policy.stage == "rank":

@@ -38,7 +38,7 @@ def evaluate_elsewhere(policy: Policy, batch: Batch) -> None:
         log_BA = Behaviour(0.7, 0.05).log_probabilities(score_BA)
         found += [*meter.measure(score_BA, batch), log_BA, divergence(log_BA, log_BA)]
         if policy.objective.has_value:
-            found.append(policy.objective.situation_value(output, batch))
+            found.append(policy.objective.situation_value(output))
     assert {tensor.device.type for tensor in found} == {ELSEWHERE}
 
 

@@ -74,7 +74,7 @@ class DealIn(Objective):
         logit_BK = torch.stack([torch.zeros_like(logit_B), logit_B], dim=1)
         return {"temperature": Classes(logit_BK, -self.target(batch).long())}
 
-    def situation_value(self, output: Output, batch: Batch) -> Tensor:
+    def situation_value(self, output: Output) -> Tensor:
         return -output.summary_BK[:, 0].float().sigmoid()
 
     def target_of(self, results: Results) -> Tensor:
