@@ -8,19 +8,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-import torch.nn.functional as F
 import yaml
 from torch import Tensor
 
 from annotate.annotation import format_line, parse_line
-from annotate.vocabulary import FOUR_PLAYERS, Vocabulary
+from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.cli import calibrate, evaluate, export, predict, train
-from kanachan.config import ObjectiveConfig
 from kanachan.data.batch import Batch
 from kanachan.inference.policy import Policy
 from kanachan.models.transformer import Output
 from kanachan.models.weights import read_weights
-from kanachan.objectives.objective import PER_CANDIDATE, Classes, Objective, PredictionField
+from kanachan.objectives.objective import PER_CANDIDATE, Classes, Objective, PredictionField, of_chosen
 from kanachan.objectives.stages import STAGES
 from kanachan.objectives.targets import Results
 from tests.support.graph_outputs import graph_outputs
@@ -47,39 +45,34 @@ class DealIn(Objective):
     value_unit = "probability of no deal-in"
     uses = frozenset({"baseline"})
     temperatures = ("temperature",)
-    num_candidate_outputs = 1
-
-    def __init__(self, config: ObjectiveConfig, vocabulary: Vocabulary) -> None:
-        super().__init__(config, vocabulary)
-        self.num_summary_outputs = 1
+    num_candidate_outputs = num_summary_outputs = 2  # logits of no and yes
 
     def loss(self, output: Output, batch: Batch) -> dict[str, Tensor]:
-        is_deal_in_B = -self.target(batch)
-        logit_B = output.candidate_BAK[torch.arange(len(batch)), batch.chosen_B, 0].float()
-        cross_entropy = F.binary_cross_entropy_with_logits(logit_B, is_deal_in_B)
-        baseline = F.binary_cross_entropy_with_logits(output.summary_BK[:, 0].float(), is_deal_in_B)
-        loss = cross_entropy + self.config.baseline * baseline
-        return {"loss": loss, "cross_entropy": cross_entropy.detach(), "baseline": baseline.detach()}
+        class_B = -self.target(batch).long()
+        return self._value_loss(output, batch, class_B, class_B)
 
     def score(self, output: Output) -> Tensor:
-        probability_BA = output.candidate_BAK[:, :, 0].float().sigmoid()
-        return (-probability_BA).masked_fill(~output.mask_BA, -math.inf)
+        return (-probability(output.candidate_BAK)).masked_fill(~output.mask_BA, -math.inf)
 
     def predictions(self, output: Output) -> dict[str, Tensor]:
         score_BA = self.score(output)
         return {"scores": score_BA, "deal_in_probabilities": (-score_BA).masked_fill(~output.mask_BA, 0.0)}
 
     def calibratable(self, output: Output, batch: Batch) -> dict[str, Classes]:
-        logit_B = output.candidate_BAK[torch.arange(len(batch)), batch.chosen_B, 0].float()
-        logit_BK = torch.stack([torch.zeros_like(logit_B), logit_B], dim=1)
+        logit_BK = of_chosen(output.candidate_BAK, batch.chosen_B).float()
         return {"temperature": Classes(logit_BK, -self.target(batch).long())}
 
     def situation_value(self, output: Output) -> Tensor:
-        return -output.summary_BK[:, 0].float().sigmoid()
+        return -probability(output.summary_BK)
 
     def target_of(self, results: Results) -> Tensor:
         result_B = results.named("round_result")
         return -torch.isin(result_B, torch.tensor(DEALT_IN, device=result_B.device)).float()
+
+
+def probability(logit_K: Tensor) -> Tensor:
+    """Returns the probability of the second class, [..., K] to [...]."""
+    return logit_K.float().softmax(dim=-1)[..., 1]
 
 
 @pytest.fixture(scope="module", autouse=True)
