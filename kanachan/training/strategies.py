@@ -84,10 +84,10 @@ def strategy_of(config: TrainConfig, devices: Devices, num_parameters: int) -> t
         raise ValueError(f"run.compile does not work with zero3 ({reason}), which shards the weights: use zero2")
     if config.optim.average and name == "zero3":
         raise ValueError("optim.average needs whole weights in every process, and zero3 shards them: use zero2")
-    if config.optim.optimizer == "muon" and name in ZERO_STAGES:
+    if config.optim.optimizer != "adamw" and name in ZERO_STAGES:
         raise ValueError(
-            f"optim.optimizer muon needs whole matrices in every process, and {name} ({reason}) shards them: use "
-            "--run.strategy ddp, or start a run with --optim.optimizer adamw"
+            f"optim.optimizer {config.optim.optimizer} does not work with {name} ({reason}), which shards AdamW's "
+            "states: use --run.strategy ddp, or start a run with --optim.optimizer adamw"
         )
     strategy = make_strategy(name, config.run, devices, config.data.sizes[1])
     attention = "packed" if devices.use_varlen else "padded"
