@@ -22,7 +22,7 @@ from kanachan.models.vocabulary_change import VocabularyChange
 from kanachan.models.weights import PRIOR_KEY, Weights, load_tensors, read_weights
 from kanachan.objectives.objective import Objective
 from kanachan.objectives.prior import Prior, make_prior
-from kanachan.objectives.stages import require_scoring, require_stage, scoring_stages
+from kanachan.objectives.stages import require_scoring, scoring_stages
 
 
 class Loaded(NamedTuple):
@@ -35,7 +35,9 @@ class Loaded(NamedTuple):
 
 def objective_class(stage: StageName) -> type[Objective]:
     """Returns the class of the stage's objective; raises ValueError for a stage that is not in the registry."""
-    place = scoring_stages()[require_stage(stage, scoring_stages())]
+    place = scoring_stages().get(stage)
+    if place is None:
+        raise ValueError(f"stage must be one of {', '.join(scoring_stages())}, not {stage}")
     module, _, name = place.partition(":")
     found: type[Objective] = getattr(import_module(module), name)
     assert found.stage == stage, f"{place} is registered as {stage} but is stage {found.stage}"

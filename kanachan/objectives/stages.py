@@ -1,6 +1,5 @@
 """The registry of stages in the order of the curriculum. Imports nothing heavy: the command line uses it too."""
 
-from collections.abc import Iterable
 from pathlib import Path
 
 STAGES: dict[str, str] = {
@@ -39,13 +38,6 @@ def scoring_stages() -> dict[str, str]:
 def trained_stages() -> tuple[str, ...]:
     """Returns all stages that kanachan-train can train."""
     return (*STAGES, REWARD, *OUTSIDE)
-
-
-def require_stage(stage: str, known: Iterable[str] = STAGES) -> str:
-    """Returns the stage; raises ValueError, naming the known stages, if it is unknown."""
-    if stage not in known:
-        raise ValueError(f"stage must be one of {', '.join(known)}, not {stage}")
-    return stage
 
 
 def require_scoring(stage: str, path: str | Path) -> None:
