@@ -11,7 +11,7 @@ from typing import Literal
 from annotate.simulation.rule_agent import TEMPERAMENTS
 from kanachan.models.reference import is_reference_name, resolved
 
-Kind = Literal["random", "rule", "policy", "mjai"]
+Kind = Literal["random", "rule", "network", "mjai"]
 SPEC_HELP = f"""A PLAYER is one of
   random                            any possible action
   rule, rule:TEMPERAMENT            plays by rules; one of {", ".join(t.name for t in TEMPERAMENTS)}
@@ -59,7 +59,7 @@ def parse_weights(text: str, *, with_temperature: bool = False) -> AgentSpec:
         rest, temperature = match["rest"], float(match["temperature"])
         if not temperature:
             raise ValueError(f"{text}: a temperature must be a positive number, not {match['temperature']}")
-    spec = AgentSpec(text, "policy", weights=rest, temperature=temperature)
+    spec = AgentSpec(text, "network", weights=rest, temperature=temperature)
     if _names_weights(rest):
         return spec
     return replace(spec, weights=rest.removesuffix(_INT8), is_int8=rest.endswith(_INT8))

@@ -37,10 +37,10 @@ class SelfPlay(Series):
         if len(self.players) > len(ascii_uppercase):
             raise ValueError(f"{len(self.players)} players: at most {len(ascii_uppercase)} can take turns")
         specs = {text: parse_agent(text, requires_files=False) for text in self.players}
-        if self.explore and not any(spec.kind == "policy" for spec in specs.values()):
+        if self.explore and not any(spec.weights for spec in specs.values()):
             raise ValueError(f"--explore {self.explore:g}: has no effect without a network among the players")
         for text, spec in specs.items() if self.explore else ():
-            if spec.kind == "policy" and spec.temperature is None:
+            if spec.weights and spec.temperature is None:
                 raise ValueError(
                     f"{text}: takes the action of the highest score: --explore {self.explore:g} needs a temperature, "
                     f"such as {text}@0.7"
