@@ -1,12 +1,10 @@
 """Statistics of predicted values: explained variance, and skill compared with another prediction."""
 
-from typing import TypeVar
-
 import numpy as np
 
 from kanachan.evaluation.bootstrap import Column, Floats, Statistic
 
-_Sum = TypeVar("_Sum", float, Floats)
+_ROUNDING = 1e-12  # of the sum of squares
 
 
 def explained_variance_statistic(value_B: Floats, target_B: Floats) -> Statistic:
@@ -19,9 +17,13 @@ def explained_variance_statistic(value_B: Floats, target_B: Floats) -> Statistic
     )
 
 
-def explained_variance(count: _Sum, target: _Sum, target_square: _Sum, error_square: _Sum) -> _Sum:
-    """Computes the explained variance from sums over decisions, or with a count of 1, from means."""
-    return 1 - error_square / (target_square - target**2 / count)
+def explained_variance(
+    count: float | Floats, target: float | Floats, target_square: float | Floats, error_square: float | Floats
+) -> Floats:
+    """Computes the explained variance from sums over decisions, or with a count of 1, from means; NaN if all targets
+    are equal."""
+    variance = target_square - target**2 / count
+    return 1 - error_square / np.where(variance > _ROUNDING * target_square, variance, np.nan)
 
 
 def skill_statistic(square_B: Floats, other_square_B: Floats, where_B: Column | None = None) -> Statistic:

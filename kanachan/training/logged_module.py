@@ -6,7 +6,6 @@ games) seen so far on all ranks, is written with every row: it is the axis on wh
 compared.
 """
 
-import math
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -42,8 +41,7 @@ def with_explained_variance(row: Mapping[str, float]) -> dict[str, float]:
     """Replaces the moments in a validation's row by the explained variance, which is NaN if all targets are equal."""
     rest = dict(row)
     mean, square, error = (rest.pop(f"{PREFIX}_{name}") for name in _MOMENTS)
-    is_varied = square - mean**2 > 0
-    rest[f"{PREFIX}explained_variance"] = explained_variance(1, mean, square, error) if is_varied else math.nan
+    rest[f"{PREFIX}explained_variance"] = float(explained_variance(1, mean, square, error))
     return rest
 
 
