@@ -41,6 +41,7 @@ from kanachan.cli.player_options import (
     shared_settings,
     vocabulary_of_players,
 )
+from kanachan.models.card import weights_file
 from kanachan.play.agent import GameKey, IllegalAction
 from kanachan.play.agent_spec import SPEC_HELP, AgentSpec, parse_agent
 from kanachan.play.match import PLAYERS, Format, GameResult, Match, default_format, num_seatings, vocabulary_of_format
@@ -181,7 +182,7 @@ def _journal(arguments: argparse.Namespace, match: Match) -> Journal:
     """Opens the journal next to --json, which has a line per game, and prevents other matches from writing to it."""
     if arguments.json is None:
         return Journal(None, {}, is_light=True)
-    check_output(arguments.json)
+    check_output(arguments.json, [str(weights_file(own)) for text in match.players for own in parse_agent(text).files])
     path, settings = Path(f"{arguments.json}.games"), {"arena": 4, **asdict(match)}
     return Journal(path, settings, restart=arguments.force, advice=_ADVICE, is_light=True)
 
@@ -207,8 +208,7 @@ def _play(
     missing = [game for game in games if game not in found]
     num_before, num_decisions, start = len(found), 0, time.monotonic()
     error: Exception | None = None
-    bar = tqdm(total=len(games), initial=len(games) - len(missing), unit="game", disable=None, smoothing=0.05)
-    with bar:
+    with tqdm(total=len(games), initial=len(games) - len(missing), unit="game", disable=None, smoothing=0.05) as bar:
         try:
             with closing(play_games(stream, missing, stop)) as played:
                 for game, result in played:

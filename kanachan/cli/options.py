@@ -12,8 +12,8 @@ from annotate.game.settings import DEFAULT_GRADE, DEFAULT_ROOM, DEFAULT_RULES, N
 from annotate.runtime.files import check_output
 from annotate.runtime.json_output import write_json
 from annotate.vocabulary import NUM_GRADES, NUMS_OF_SEATS, Vocabulary
-from kanachan.models.card import read_card, vocabulary_of
-from kanachan.models.reference import resolved, shipped_weights
+from kanachan.models.card import read_card, vocabulary_of, weights_file
+from kanachan.models.reference import shipped_weights
 from kanachan.objectives.stages import require_scoring
 
 WEIGHTS_HELP = (
@@ -61,7 +61,7 @@ def check_json_option(arguments: argparse.Namespace, *inputs: str) -> None:
     """Checks that the file of --json, if given, can be written without overwriting SHARDS or WEIGHTS. Raises ValueError
     like `check_output`."""
     if arguments.json is not None:
-        weights = [str(resolved(path)) for path in arguments.weights]
+        weights = [str(weights_file(path)) for path in arguments.weights]
         shards = [file for path in (arguments.shards, *inputs) for file in files_of(path)]
         check_output(arguments.json, [*shards, *weights], force=arguments.force)
 

@@ -16,7 +16,7 @@ from annotate.vocabulary import Vocabulary
 from annotate.words import describe, describe_action
 from kanachan.cli.environment import set_environment
 from kanachan.cli.options import WEIGHTS_HELP, add_device_option, require_policies
-from kanachan.models.reference import resolved
+from kanachan.models.card import weights_file
 
 if TYPE_CHECKING:
     from kanachan.inference.choice import Prediction
@@ -68,9 +68,8 @@ def _predict(arguments: argparse.Namespace) -> None:
     require_policies(arguments.weights)
     if arguments.lines != "-":
         require_exists(arguments.lines)
-    check_output(
-        arguments.output, [arguments.lines, str(resolved(arguments.weights))], may_stream=True, force=arguments.force
-    )
+    inputs = [arguments.lines, str(weights_file(arguments.weights))]
+    check_output(arguments.output, inputs, may_stream=True, force=arguments.force)
     # Heavy imports come only now, after the arguments have been found valid.
     import numpy as np
 

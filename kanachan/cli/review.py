@@ -21,6 +21,7 @@ from annotate.runtime.terminal import require_positive, run_cleanly
 from kanachan.cli.environment import set_environment
 from kanachan.cli.options import WEIGHTS_HELP, add_assumptions, add_device_option, require_policies, require_vocabulary
 from kanachan.config import WEIGHTS_NAME
+from kanachan.models.card import weights_file
 from kanachan.models.reference import FIRST_STAGE, HUB_PREFIX, NAME, is_reference_name, resolved, shipped_name
 
 if TYPE_CHECKING:
@@ -187,7 +188,7 @@ def _anonymous(game: Game) -> Game:
 
 
 def _check_outputs(arguments: argparse.Namespace) -> None:
-    inputs = [arguments.record, *(str(resolved(path)) for path in arguments.weights)]
+    inputs = [arguments.record, *(str(weights_file(path)) for path in arguments.weights)]
     check_output(arguments.output, inputs, force=arguments.force)
     if arguments.json is not None:
         check_output(arguments.json, inputs, may_stream=True, force=arguments.force)
