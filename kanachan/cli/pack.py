@@ -64,7 +64,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(arguments: argparse.Namespace) -> int:
     named = {split: tuple(getattr(arguments, split)) for split in SPLITS}
-    if arguments.unpack:
+    if arguments.unpack is not None:
         if arguments.annotations or any(named.values()):
             raise ValueError("--unpack takes one folder of shards, and no files of annotations")
         if arguments.keep_splits or packing_of(arguments) != Packing():

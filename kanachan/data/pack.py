@@ -89,7 +89,7 @@ def pack(
 def unpack(folder: Path, out: str, split: str | None = None, *, force: bool = False) -> int:
     """Writes a split, or all existing splits, as annotation text; returns the number of lines. The id of a game becomes
     its key, 16 hexadecimal digits; the hidden field is written if the shards have it."""
-    check_output(out, may_stream=True, force=force)
+    check_output(out, map(str, folder.rglob("*")), may_stream=True, force=force)
     splits = [split] if split else splits_in(folder) or SPLITS[:1]
     opened = [open_shards(folder, name, hidden=None) for name in splits]
     with writing_text(out) as text:

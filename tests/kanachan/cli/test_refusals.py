@@ -138,6 +138,8 @@ REFUSALS = [
     ("arena rule random -n 4 --records ''", "the name of the folder to write is empty"),
     ("selfplay rule -n 4 -o out --backend inline -j 4", "-j 4 has no effect with --backend inline"),
     ("calibrate imitation shards -o shards/train-00000.arrow --force", "is read, and would be overwritten"),
+    ("pack --unpack shards -o shards/train-00000.arrow --force", "is read, and would be overwritten"),
+    ("pack --unpack '' lines.txt -o out", "--unpack takes one folder of shards, and no files of annotations"),
     ("evaluate imitation shards --json shards/train-00000.arrow --force", "is read, and would be overwritten"),
     ("arena rule random --games 0", "--games must be at least 1, not 0"),
     ("arena rule random -n 4 --grades 16", "1 or 2 grades 0 ... 15 expected, such as 14, not '16'"),
