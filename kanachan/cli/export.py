@@ -34,7 +34,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if arguments.output is None and arguments.onnx is None and arguments.push_to_hub is None:
         parser.error("nothing to write: give -o, --onnx or --push-to-hub")
     if arguments.output is not None and arguments.onnx is not None:
-        if Path(arguments.output).absolute() == Path(arguments.onnx).absolute():
+        if Path(arguments.output).resolve() == Path(arguments.onnx).resolve():
             parser.error(f"{arguments.onnx}: the folder of -o; name another for --onnx")
     return run_cleanly(PROGRAM, lambda: _export(arguments))
 

@@ -192,7 +192,7 @@ def _check_outputs(arguments: argparse.Namespace) -> None:
     check_output(arguments.output, inputs, force=arguments.force)
     if arguments.json is not None:
         check_output(arguments.json, inputs, may_stream=True, force=arguments.force)
-        if Path(arguments.json).absolute() == Path(arguments.output).absolute():
+        if Path(arguments.json).resolve() == Path(arguments.output).resolve():
             raise ValueError(f"--json {arguments.json}: the page is written there; name another file")
 
 

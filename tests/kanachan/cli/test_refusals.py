@@ -130,7 +130,7 @@ REFUSALS = [
     (f"review game.jsonl three {REVIEW}", "game.jsonl: a game of 4 players, but three is for games of 3"),
     (f"review three.jsonl reference {REVIEW}", "three.jsonl: a game of 3 players, but reference is for games of 4"),
     ("review game.jsonl imitation --seat 0 -o game.jsonl --force", "game.jsonl: is read, and would be overwritten"),
-    ("review game.jsonl imitation --seat 0 -o out.html --json out.html", "--json out.html: the page is written there"),
+    ("review game.jsonl imitation --seat 0 -o out.html --json imitation/../out.html", "the page is written there"),
     ("review game.jsonl imitation --seat 0 -o -", "cannot be written to standard output"),
     ("review game.jsonl imitation --seat Eve -o out.html", "no player has this name: 0, 1, 2, 3, all"),
     (f"review none.xml none --threshold 20 {REVIEW}", "--threshold"),
@@ -182,7 +182,7 @@ REFUSALS = [
     ("bot imitation", "SEAT is missing"),
     ("export imitation", "--onnx"),
     ("export imitation -o imitation", "imitation: the folder of a run"),
-    ("export imitation -o out --onnx ./out", "the folder of -o; name another for --onnx"),
+    ("export imitation -o out --onnx imitation/../out", "the folder of -o; name another for --onnx"),
     ("export imitation -o readme --force", "README.md is not of an export, and would be overwritten"),
     ("export imitation --onnx readme --force", "README.md is not of an export, and would be overwritten"),
 ]
