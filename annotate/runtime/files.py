@@ -118,7 +118,7 @@ def check_output(name: str, inputs: Iterable[str] = (), *, may_stream: bool = Fa
         return
     if not name:
         raise ValueError("the name of the file to write is empty")
-    if path.is_dir():
+    if path.is_dir() or name.endswith(os.sep):
         raise ValueError(f"{name}: a folder; a file is expected")
     if path.suffix.lower() in _OTHER_COMPRESSIONS:
         raise ValueError(f"{name}: only {' and '.join(COMPRESSIONS)} are written compressed: name it so, or plain")

@@ -57,6 +57,7 @@ def test_names_under_which_no_file_can_be_written_are_refused(tmp_path: Path) ->
         ("", [], "empty"),
         ("-", [], "cannot be written to standard output"),
         (str(tmp_path), [], "a folder; a file is expected"),
+        (f"{tmp_path}/new/", [], "a folder; a file is expected"),
         (str(tmp_path / "file" / "below"), [], f"{tmp_path / 'file'} is a file, not a folder"),
         (str(tmp_path / "link"), ["nowhere", str(tmp_path / "file")], "is read, and would be overwritten"),
     ):
