@@ -34,7 +34,7 @@ def chosen_device(name: str, *, is_exact: bool = False, option: str = "--device"
     try:
         device = torch.device(name)
         if device.type != "cuda":  # a tensor takes GPU memory, which only the process that computes there may
-            torch.empty(0, device=device)
+            torch.zeros(1, device=device).item()
     except RuntimeError as error:
         raise ValueError(f"{option} {name}: {str(error).splitlines()[0]}") from None
     if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():

@@ -30,7 +30,7 @@ def test_a_gpu_multiplies_in_tf32_unless_products_must_be_exact(
 
 
 def test_a_device_that_does_not_exist_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("abacus", "cuda:99"):
+    for name in ("abacus", "cuda:99", "meta"):
         with pytest.raises(ValueError, match=f"--device {name}"):
             chosen_device(name)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
