@@ -16,7 +16,7 @@ from annotate.records.finding import IN_ARCHIVE, archive_of, is_record_name
 from annotate.records.reading import Record, find_records, read_record, records_of, stem
 from annotate.replay.replay import annotate_game
 from annotate.runtime.arguments import CommandParser, add_force_option
-from annotate.runtime.files import check_output, replacing, require_exists, writing_text
+from annotate.runtime.files import check_output, require_exists, writing_text
 from annotate.runtime.terminal import require_positive, run_cleanly
 from kanachan.cli.environment import set_environment
 from kanachan.cli.options import WEIGHTS_HELP, add_assumptions, add_device_option, require_policies, require_vocabulary
@@ -141,8 +141,8 @@ def _review(arguments: argparse.Namespace) -> None:
     review = review_of(record, game, replayed, seats, reviewers, arguments.threshold, arguments.rounds)
     for text in review["notes"]:
         print(f"{PROGRAM}: {text}", file=sys.stderr)
-    with replacing(Path(arguments.output)) as temporary:
-        temporary.write_text(page(review), encoding="utf-8")
+    with writing_text(arguments.output) as file:
+        file.write(page(review))
     if arguments.json is not None:
         with writing_text(arguments.json) as file:
             file.write(json.dumps(review, ensure_ascii=False) + "\n")

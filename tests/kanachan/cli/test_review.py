@@ -1,5 +1,6 @@
 """kanachan-review: the networks and their opinions as a review shows them."""
 
+import gzip
 import json
 import math
 from collections import Counter
@@ -41,6 +42,12 @@ def test_a_review_has_every_decision_of_the_seat_as_annotated(reviewed: Reviewed
         named["score"],
         named["grading_delta"],
     )
+
+
+def test_a_page_is_compressed_by_its_suffix(tmp_path: Path) -> None:
+    record, weights = write_record(tmp_path / "game.jsonl", events_of(5)), written(tmp_path / "weights", layers=1)
+    assert main([str(record), str(weights), "--seat", "0", "-o", str(tmp_path / "page.html.gz")]) == 0
+    assert gzip.decompress((tmp_path / "page.html.gz").read_bytes()).startswith(b"<!DOCTYPE html>")
 
 
 def test_networks_of_several_stages_are_shown_side_by_side(reviewed: Reviewed) -> None:
