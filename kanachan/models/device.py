@@ -36,7 +36,7 @@ def chosen_device(name: str, *, is_exact: bool = False, option: str = "--device"
         if device.type != "cuda":  # a tensor takes GPU memory, which only the process that computes there may
             torch.zeros(1, device=device).item()
     except RuntimeError as error:
-        raise ValueError(f"{option} {name}: {str(error).splitlines()[0]}") from None
+        raise ValueError(f"{option} {name}: {str(error).splitlines()[0].partition('. ')[0]}") from None
     if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
         raise ValueError(f"{option} {name}: torch sees {torch.cuda.device_count()} GPUs here")
     set_up_kernels(is_exact=is_exact or device.type != "cuda")
