@@ -182,7 +182,8 @@ def _journal(arguments: argparse.Namespace, match: Match) -> Journal:
     """Opens the journal next to --json, which has a line per game, and prevents other matches from writing to it."""
     if arguments.json is None:
         return Journal(None, {}, is_light=True)
-    check_output(arguments.json, [str(weights_file(own)) for text in match.players for own in parse_agent(text).files])
+    weights = filter(None, (parse_agent(player).weights for player in match.players))
+    check_output(arguments.json, [str(weights_file(path)) for path in weights])
     path, settings = Path(f"{arguments.json}.games"), {"arena": 4, **asdict(match)}
     return Journal(path, settings, restart=arguments.force, advice=_ADVICE, is_light=True)
 
