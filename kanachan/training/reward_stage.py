@@ -58,11 +58,9 @@ class RewardModule(LoggedModule):
     def validation_step(self, batch: RoundBatch, batch_idx: int) -> None:
         output = self.network(batch.state)
         parts = self._losses(output, output, batch)
-        target_NS = batch.grading_NS
         means = {PREFIX + name: mean for name, mean in parts.items()}
-        error_NS = target_NS - self.objective.outcome(output).grading_points
-        means |= moments(target_NS.mean(), target_NS.square().mean(), error_NS.square().mean())
-        self._sums.add_means(means, weight=len(target_NS))
+        means |= moments(batch.grading_NS, self.objective.outcome(output).grading_points)
+        self._sums.add_means(means, weight=len(batch.grading_NS))
 
     def _losses(self, output: RewardOutput, start: RewardOutput, batch: RoundBatch) -> dict[str, Tensor]:
         """Returns the loss and its parts, of an output at the start and of the predictions after the round."""

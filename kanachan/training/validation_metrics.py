@@ -50,8 +50,7 @@ class ValidationMetrics:
         measures = self._meter.measure(score_BA, batch)
         if objective.has_value:
             target_B, value_B = objective.target(batch), objective.value(output, batch)
-            error_B = target_B - value_B
-            means |= moments(target_B.mean(), target_B.square().mean(), error_B.square().mean())
+            means |= moments(target_B, value_B)
             self._values.add(value_B, target_B)
         else:
             self._sums.add({_CONFIDENCE: confidence_sums(measures)})

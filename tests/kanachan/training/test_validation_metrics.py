@@ -1,5 +1,6 @@
 """The metrics of a validation in addition to the loss, against plain loops and the metrics of kanachan-evaluate."""
 
+import math
 from typing import Any
 
 import lightning as L
@@ -15,6 +16,7 @@ from kanachan.evaluation.calibration import reliability
 from kanachan.evaluation.decision_metrics import DecisionMeter, DecisionRows, decision_metrics
 from kanachan.training.curriculum_stage import StageModule
 from kanachan.training.distributed_sums import DistributedSums
+from kanachan.training.logged_module import moments, with_explained_variance
 from kanachan.training.validation_metrics import Values, kind_metrics, kind_sums
 from kanachan.training.wandb_run import ReliabilityPoint
 from tests.support.tiny_stage import Rows, batches, make_stage, make_trainer
@@ -103,3 +105,9 @@ def test_kinds_are_taken_over_the_decisions_of_all_ranks() -> None:
     expected = of([0, 1], ALONE)
     for metrics in Ranks().run(lambda rank, trainer: of([rank], trainer)):
         assert metrics == pytest.approx(expected)
+
+
+def test_equal_targets_have_no_explained_variance() -> None:
+    target_B = torch.full((7,), 6700.0)  # the mean of their squares is not exact in fp32
+    row = {name: float(mean) for name, mean in moments(target_B, target_B + torch.arange(7)).items()}
+    assert math.isnan(with_explained_variance(row)["validation/explained_variance"])
