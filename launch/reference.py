@@ -179,10 +179,10 @@ def main() -> int:
     parser.add_argument("run", help="weights file, or folder of a finished run")
     parser.add_argument("--evaluation", type=Path, required=True, help="JSON of kanachan-evaluate RUN SHARDS --json")
     parser.add_argument(
-        "--ancestors", nargs="*", default=[], metavar="RUN", help="weights of the earlier stages, in any order"
+        "--ancestors", nargs="*", action="extend", default=[], metavar="RUN", help="runs of earlier stages, any order"
     )
     parser.add_argument(
-        "--arena", type=Path, nargs="*", default=[], metavar="JSON", help="JSON of kanachan-arena --json"
+        "--arena", type=Path, nargs="*", action="extend", default=[], metavar="JSON", help="of kanachan-arena --json"
     )
     parser.add_argument("-o", "--output", type=Path, required=True, help="file to write")
     parser.add_argument("--force", action="store_true", help="replace the file, if it exists")
