@@ -75,8 +75,8 @@ class Tally:
             )
         if self.without_rounds:
             print(
-                f"{program}: warning: {self.without_rounds:,} games have no rounds, unlike the others: later stages "
-                "learn only the results of these games; annotate their records with --pack",
+                f"{program}: warning: {self.without_rounds:,} games have no rounds, unlike the others: of these, rank "
+                "and grading learn only how the game ended; make their shards with kanachan-annotate --pack",
                 file=sys.stderr,
             )
         print(f"{'split':<12}{'decisions':>14}{'games':>12}{'rounds':>12}")
