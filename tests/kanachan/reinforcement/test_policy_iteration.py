@@ -134,10 +134,11 @@ def test_games_are_not_complete_until_all_of_their_files_are_in_place(tmp_path: 
 
 
 def test_a_split_without_games_ends_the_run_with_advice(tmp_path: Path) -> None:
-    weights = written(tmp_path / "weights", layers=1)
-    given = replace(config(tmp_path, style="east", processes=1), init=str(weights))
-    given = replace(given, selfplay=replace(given.selfplay, games=1))
-    with pytest.raises(ValueError, match="none of the 1 games is in the .* split: start another run with more games"):
+    given = replace(config(tmp_path), init=str(written(tmp_path / "weights", layers=1)))
+    iteration = Iteration(given, 0, "old")
+    iteration.folder.mkdir(parents=True)
+    packed(iteration.games, train=8, test=4)
+    with pytest.raises(ValueError, match="none of the 6 games is in the validation split: start another run with more"):
         run_iterations(given)
 
 
