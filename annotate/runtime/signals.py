@@ -39,13 +39,13 @@ def noting_stop_signals() -> Iterator[StopRequest]:
     """Defers the first Ctrl-C, SIGTERM or SIGUSR1 (of Slurm) within the block to the yielded request; the second is a
     KeyboardInterrupt."""
     request = StopRequest()
-    with _handling((signal.SIGINT, signal.SIGTERM, signal.SIGUSR1), request):
+    with handling((signal.SIGINT, signal.SIGTERM, signal.SIGUSR1), request):
         yield request
 
 
 def stopping_at_once() -> AbstractContextManager[None]:
     """Makes SIGTERM within the block raise Stopped, as Ctrl-C raises KeyboardInterrupt, so that clean-up code runs."""
-    return _handling((signal.SIGTERM,), _stop)
+    return handling((signal.SIGTERM,), _stop)
 
 
 def _stop(number: int, frame: FrameType | None) -> None:
@@ -53,7 +53,7 @@ def _stop(number: int, frame: FrameType | None) -> None:
 
 
 @contextmanager
-def _handling(signals: Sequence[signal.Signals], handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+def handling(signals: Sequence[signal.Signals], handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
     """Handles signals within the block if this is the main thread; other threads may not."""
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -20,17 +20,15 @@ class RunStopped(Exception):
 
 
 class StopSignals:
-    """Records a stop signal, from construction until the process ends. The handler only sets a flag; all processes
-    agree on the flag at the end of a step."""
+    """A handler of `NUMBERS` that records a stop signal. It only sets a flag; all processes agree on the flag at the
+    end of a step."""
 
     NUMBERS = (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT)
 
     def __init__(self) -> None:
         self.received: signal.Signals | None = None
-        for number in self.NUMBERS:
-            signal.signal(number, self._record)
 
-    def _record(self, number: int, frame: FrameType | None) -> None:
+    def __call__(self, number: int, frame: FrameType | None) -> None:
         if number == signal.SIGINT:  # a second Ctrl-C does not wait for the step
             signal.signal(signal.SIGINT, signal.default_int_handler)
             os.write(2, b"\nstopping after this step; again to stop at once\n")

@@ -17,7 +17,7 @@ from lightning.pytorch.strategies import Strategy
 
 from annotate.runtime.files import locking, remove_parts
 from annotate.runtime.garbage import no_search_of_what_is_there
-from annotate.runtime.signals import end_with_parent
+from annotate.runtime.signals import end_with_parent, handling
 from annotate.runtime.terminal import is_out_of_memory
 from kanachan.config import WEIGHTS_NAME, RunConfig, TrainConfig
 from kanachan.data.loader import Share
@@ -87,11 +87,12 @@ def _has_ended(config: TrainConfig, out: Path) -> bool:
 
 class _Run:
     """One run: its data, network and settings, resolved for the devices. `held`: keeps the lock on the run folder, in
-    both methods."""
+    both methods, and handles signals."""
 
     def __init__(self, request: Request, held: ExitStack) -> None:
         self.out, self.is_zero = Path(request.config.run.out), this_rank() == 0
         self.signals = StopSignals()
+        held.enter_context(handling(StopSignals.NUMBERS, self.signals))
         self.devices = _set_up(request.config.run)
         if request.resume and self.is_zero:
             # before the checkpoint is read, because another process in this folder could replace it meanwhile

@@ -5,6 +5,7 @@ import random
 import resource
 import shutil
 import signal
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from kanachan.data.batch import Batch
 from kanachan.training.checkpointing import Schedule, checkpoint_to_resume, read_checkpoint
 from kanachan.training.command_line import saved_config
 from kanachan.training.curriculum_stage import StageModule
+from kanachan.training.stopping import StopSignals
 from tests.support.forked import made_by_one
 from tests.support.processes import contents
 from tests.support.stopped import signal_after_rows, wait_for_rows
@@ -70,6 +72,17 @@ def test_a_stop_signal_leads_to_a_checkpoint_and_a_clean_exit(
     printed = capsys.readouterr().out
     step = read_checkpoint(out / "checkpoints" / "last.ckpt")["global_step"]
     assert f"stopped by {number.name} after step {step}; resume with: kanachan-train --resume {out}" in printed
+
+
+def test_after_a_run_signals_have_their_earlier_handlers(shards: Path, tmp_path: Path) -> None:
+    before = [signal.getsignal(number) for number in StopSignals.NUMBERS]
+    assert run("imitation", shards, tmp_path / "run", "--run.steps", "1") == 0
+    assert [signal.getsignal(number) for number in StopSignals.NUMBERS] == before
+
+
+def test_a_run_may_be_in_another_thread(shards: Path, tmp_path: Path) -> None:
+    with ThreadPoolExecutor(1) as thread:
+        assert thread.submit(run, "imitation", shards, tmp_path / "run", "--run.steps", "1").result() == 0
 
 
 def test_a_stop_signal_does_not_wait_for_a_validation(
