@@ -63,9 +63,6 @@ def parse_line(line: str, vocabulary: Vocabulary) -> Annotation:
     if len(lists["chosen"]) != 1:
         raise ValueError(f"field 5 (chosen) must be one integer, not {texts[5]!r}")
     annotation = Annotation(texts[0], **{**lists, "chosen": lists["chosen"][0]})  # type: ignore[arg-type]
-    num_numbers = len(annotation.numeric)
-    if num_numbers != len(vocabulary.numeric):
-        raise ValueError(f"a decision of {vocabulary_of_numbers(num_numbers).name}; {vocabulary.name} is expected here")
     check(annotation, vocabulary)
     return annotation
 
@@ -109,10 +106,12 @@ def check(annotation: Annotation, vocabulary: Vocabulary) -> None:
 
 def check_observation(observation: Observation, vocabulary: Vocabulary) -> None:
     """Raises ValueError if a value is outside what `vocabulary` allows."""
+    num_numbers = len(observation.numeric)
+    if num_numbers != len(vocabulary.numeric):
+        raise ValueError(f"a decision of {vocabulary_of_numbers(num_numbers).name}; {vocabulary.name} is expected here")
     _check_tokens(1, "sparse", observation.sparse, vocabulary.sparse.size)
     _check_tokens(3, "progression", observation.progression, vocabulary.progression.size)
     _check_tokens(4, "actions", observation.actions, vocabulary.action.size)
-    _check_length(2, "numeric", observation.numeric, len(vocabulary.numeric))
     _check_numbers(2, "numeric", observation.numeric)
     if any(a >= b for a, b in pairwise(observation.sparse)):
         raise ValueError("field 1 (sparse) is not strictly ascending: a token is repeated or out of order")

@@ -1,4 +1,4 @@
-"""Reads decisions in any form: annotation lines, parsed annotations, or rows of shards.
+"""Reads decisions in any form: annotation lines, parsed annotations, observations, or rows of shards.
 
 A row of a shard is a mapping from column names to values, as `datasets` returns it. Several rows are a list of rows, a
 mapping from names to lists, or an Arrow record batch or table. This module uses neither torch nor pyarrow.
@@ -28,8 +28,8 @@ class ArrowRows(Protocol):
     def to_pylist(self) -> list[dict[str, Any]]: ...
 
 
-Row = str | Annotation | Mapping[str, Any]
-"""an annotation line, a parsed annotation, or a row of a shard"""
+Row = str | Annotation | Observation | Mapping[str, Any]
+"""an annotation line, a parsed annotation, an observation (without action and results), or a row of a shard"""
 ConvertedT = TypeVar("ConvertedT")
 Rows = Row | Iterable[Row] | ArrowRows
 """one or several of these"""
@@ -49,7 +49,8 @@ def observations_of(rows: Rows, vocabulary: Vocabulary) -> list[Observation]:
     def observation(row: Row) -> Observation:
         if isinstance(row, str):
             return parse_line(row, vocabulary).observation
-        found = row.observation if isinstance(row, Annotation) else _observation_of_row(row)
+        found = row.observation if isinstance(row, Annotation) else row
+        found = found if isinstance(found, Observation) else _observation_of_row(found)
         check_observation(found, vocabulary)
         return found
 
@@ -78,7 +79,7 @@ def _converted(rows: Rows, convert: Callable[[Row], ConvertedT]) -> list[Convert
 
 
 def _each(rows: Rows) -> Iterator[Row]:
-    if isinstance(rows, str | Annotation):
+    if isinstance(rows, str | Annotation | Observation):
         yield rows
     elif isinstance(rows, Mapping):
         values = {name: _plain(column) for name, column in rows.items()}
@@ -98,6 +99,8 @@ def _annotation(row: Row) -> Annotation:
         return parse_line(row, vocabulary_of_line(row))
     if isinstance(row, Annotation):
         return row
+    if isinstance(row, Observation):
+        raise ValueError("an observation has neither an action taken nor results")
     found = Annotation(
         game=f"{int(_value(row, 'game')):016x}",
         **_observation_of_row(row)._asdict(),

@@ -13,19 +13,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from annotate.annotation import Annotation, Observation
+from annotate.annotation import Observation
 from annotate.vocabulary import Vocabulary
 from annotate.words import describe_action
 from kanachan.config import StageName
 from kanachan.data.batch import Batch, TokenLayout, collate
-from kanachan.data.columns import (
-    Columns,
-    ObservationColumns,
-    columns_of_annotations,
-    columns_of_observations,
-    round_keys,
-)
-from kanachan.data.decisions import Rows, annotations_of, vocabulary_of
+from kanachan.data.columns import Columns, ObservationColumns, columns_of_observations
+from kanachan.data.decisions import Rows, observations_of
 from kanachan.data.symmetry import SeatRotation
 from kanachan.inference.choice import Prediction
 from kanachan.models.transformer import Encoded, Network, Output
@@ -84,35 +78,22 @@ class Policy:
     def in_words(self, rows: Rows, batch: int = DEFAULT_BATCH) -> list[dict[str, float]]:
         """Returns for each decision its possible actions in words, the best first, with `Prediction.shown`: their
         probabilities after imitation, their expected points after other stages; see `predictions`."""
-        annotations = self._decisions(rows)
+        observations = observations_of(rows, self.vocabulary)
         described = []
-        for annotation, prediction in zip(annotations, self.predictions(annotations, batch), strict=True):
-            shown = zip(annotation.actions, prediction.shown.tolist(), strict=True)
+        for observation, prediction in zip(observations, self.predictions(observations, batch), strict=True):
+            shown = zip(observation.actions, prediction.shown.tolist(), strict=True)
             ranked = sorted(shown, key=lambda action: -action[1])
             described.append({describe_action(token, self.vocabulary): number for token, number in ranked})
         return described
 
-    def _decisions(self, rows: Rows) -> list[Annotation]:
-        annotations = annotations_of(rows)
-        for number, annotation in enumerate(annotations, start=1):
-            vocabulary = vocabulary_of(annotation.observation)
-            if vocabulary is not self.vocabulary:
-                raise ValueError(
-                    f"decision {number} is in the vocabulary {vocabulary.name}, but the network reads "
-                    f"{self.vocabulary.name}"
-                )
-        return annotations
-
     def predictions(self, rows: Rows, batch: int = DEFAULT_BATCH) -> list[Prediction]:
         """Returns the predictions in the order of the decisions; evaluates `batch` decisions at once. Raises
         ValueError, with the number of the row (from 1), if a row is not a decision of the policy's vocabulary."""
-        annotations = self._decisions(rows)
-        if not annotations:
-            return []
-        columns = columns_of_annotations(annotations, self.vocabulary)
+        observations = observations_of(rows, self.vocabulary)
         # decisions of a seat in a round are adjacent: the network computes their shared events only once
-        order = np.lexsort((columns.progression.lengths, round_keys(columns, self.vocabulary)))
-        predictions = self.evaluate([annotations[place].observation for place in order], batch)
+        keys = [(sparse[:3], progression) for sparse, _, progression, _ in observations]  # room, style, seat; events
+        order = sorted(range(len(keys)), key=keys.__getitem__)
+        predictions = self.evaluate([observations[place] for place in order], batch)
         return [predictions[place] for place in np.argsort(order)]
 
     def batch(self, columns: ObservationColumns) -> Batch:

@@ -79,7 +79,7 @@ def without(token: int) -> tuple[int, ...]:
             "field 1 (sparse) must name one left (203 ... 272)",
         ),
         ({"sparse": without(310)}, "field 1 (sparse) must name one grade and one rank of every seat"),
-        ({"numeric": (0, 0, 0, 0, 0)}, "field 2 (numeric) must have 6 elements, not 5"),
+        ({"numeric": (0, 0, 0, 0, 0)}, "a decision of kanachan-3p; kanachan-4p is expected here"),
         ({"numeric": (0, 1 << 31, 0, 0, 0, 0)}, "field 2 (numeric), element 1: 2147483648 is beyond 32 bits"),
         ({"progression": (0, 2129)}, "field 3 (progression), element 1: 2129 is not in 0 ... 2128"),
         ({"progression": (5,)}, "field 3 (progression) does not start with the beginning of the round, 0"),

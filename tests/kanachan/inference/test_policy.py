@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import torch
 
-from annotate.annotation import Annotation
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.config import StageName
 from kanachan.data.batch import batch_of_annotations
+from kanachan.data.decisions import Rows
 from kanachan.inference.policy import Policy
 from kanachan.objectives.stages import STAGES
 from tests.support.random_annotations import random_annotations
@@ -22,7 +22,7 @@ def policies(tmp_path_factory: pytest.TempPathFactory) -> dict[StageName, Policy
     return {stage: Policy.load(written(folder / stage, stage)) for stage in STAGES}
 
 
-def scores_of(policy: Policy, annotations: list[Annotation], batch: int = 256) -> list[np.ndarray]:
+def scores_of(policy: Policy, annotations: Rows, batch: int = 256) -> list[np.ndarray]:
     return [prediction.score for prediction in policy.predictions(annotations, batch)]
 
 
@@ -53,3 +53,11 @@ def test_a_batch_of_one_equals_a_batch_of_many(policies: dict[StageName, Policy]
 
 def test_no_annotations_no_scores(policies: dict[StageName, Policy]) -> None:
     assert scores_of(policies["imitation"], []) == []
+
+
+def test_predictions_need_neither_an_action_taken_nor_results(policies: dict[StageName, Policy]) -> None:
+    policy = policies["rank"]
+    observations = [annotation.observation for annotation in ANNOTATIONS]
+    scores = [prediction.score for prediction in policy.predictions([each._asdict() for each in observations])]
+    for rows in (ANNOTATIONS, observations):
+        assert_close(scores_of(policy, rows), scores)
