@@ -5,6 +5,7 @@ mapping from names to lists, or an Arrow record batch or table. This module uses
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from operator import index
 from typing import Any, Protocol, TypeVar
 
 from annotate.annotation import (
@@ -102,9 +103,9 @@ def _annotation(row: Row) -> Annotation:
     if isinstance(row, Observation):
         raise ValueError("an observation has neither an action taken nor results")
     found = Annotation(
-        game=f"{int(_value(row, 'game')):016x}",
+        game=f"{_integer(row, 'game'):016x}",
         **_observation_of_row(row)._asdict(),
-        chosen=int(_value(row, "chosen")),
+        chosen=_integer(row, "chosen"),
         results=_integers(row, "results"),
         hidden=None if row.get(HIDDEN) is None else _integers(row, HIDDEN),
     )
@@ -117,7 +118,18 @@ def _observation_of_row(row: Mapping[str, Any]) -> Observation:
 
 
 def _integers(row: Mapping[str, Any], name: str) -> tuple[int, ...]:
-    return tuple(map(int, _plain(_value(row, name))))
+    values = _plain(_value(row, name))
+    try:
+        return tuple(map(index, values))
+    except TypeError:
+        raise ValueError(f"the column {name!r} is not a list of integers: {str(values)[:80]}") from None
+
+
+def _integer(row: Mapping[str, Any], name: str) -> int:
+    try:
+        return index(_value(row, name))
+    except TypeError:
+        raise ValueError(f"the column {name!r} is not an integer: {str(row[name])[:80]}") from None
 
 
 def _value(row: Mapping[str, Any], name: str) -> Any:
