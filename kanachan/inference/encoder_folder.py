@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from safetensors import SafetensorError
-from transformers.utils.logging import disable_progress_bar
+from transformers.utils.logging import disable_progress_bar, enable_progress_bar, is_progress_bar_enabled
 
 from kanachan.inference import encoder
 from kanachan.inference.encoder import KanachanConfig, KanachanEncoder
@@ -36,6 +36,7 @@ def export_encoder(policy: Policy, folder: Path, name: str | None = None) -> int
         auto_map=_AUTO_MAP,
     )
     exported = KanachanEncoder(config)
+    shows_bars = is_progress_bar_enabled()
     disable_progress_bar()  # type: ignore[no-untyped-call]  # for writing one file
     exported.encoder.load_state_dict(policy.network.encoder.state_dict(), strict=True)
     folder.mkdir(parents=True, exist_ok=True)
@@ -44,6 +45,9 @@ def export_encoder(policy: Policy, folder: Path, name: str | None = None) -> int
             exported.save_pretrained(temporary)
         except SafetensorError as error:  # a disk error
             raise OSError(f"{folder}: the weights could not be written ({error})") from error
+        finally:
+            if shows_bars:
+                enable_progress_bar()  # type: ignore[no-untyped-call]
         for module, text in _copied_sources().items():
             Path(temporary, f"{module}.py").write_text(text, encoding="utf-8")
         Path(temporary, _ABOUT).write_text(_about(policy, name or folder.resolve().name), encoding="utf-8")

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 from transformers import AutoConfig, AutoModel
+from transformers.utils.logging import enable_progress_bar, is_progress_bar_enabled
 
 import kanachan.inference.huggingface  # noqa: F401, it registers the encoder
 from annotate.annotation import format_line
@@ -141,3 +142,9 @@ def test_a_full_disk_is_an_error_in_one_line(weights: Path, tmp_path: Path, caps
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert f"error: {tmp_path}/encoder: the weights could not be written (" in capsys.readouterr().err
     assert not any((tmp_path / "encoder").iterdir())
+
+
+def test_an_export_leaves_the_progress_bars_of_transformers_on(weights: Path, tmp_path: Path) -> None:
+    enable_progress_bar()  # type: ignore[no-untyped-call]
+    assert main([str(weights), "-o", str(tmp_path / "encoder")]) == 0
+    assert is_progress_bar_enabled()
