@@ -48,9 +48,6 @@ fingerprint() {
 
 make_environment() {
     local python
-    if [[ -x $VENV/bin/python ]] && ! is_supported "$VENV/bin/python"; then
-        fail "$VENV has $("$VENV/bin/python" --version 2>&1), or does not work; Python 3.11 to 3.14 is needed: remove it"
-    fi
     python=$(find_python)
     say "making an environment in $VENV with $("$python" --version)"
     "$python" -m venv "$VENV" || fail "$python cannot make an environment; on Debian and Ubuntu, install python3-venv"
@@ -87,6 +84,8 @@ set_up() {
         set_up_offline
         return
     fi
+    [[ ! -e $VENV/bin/python && ! -L $VENV/bin/python ]] || is_supported "$VENV/bin/python" ||
+        fail "$VENV/bin/python does not work, or is not Python 3.11 to 3.14: remove $VENV"
     export PATH="$VENV/bin:$PATH"
     if [[ -x $VENV/bin/kanachan-train ]] && cmp --quiet "$stamp" <(fingerprint) 2>/dev/null; then
         return

@@ -95,6 +95,13 @@ def test_a_python_that_is_too_old_is_refused_with_its_version(tmp_path: Path) ->
     assert not (tmp_path / "venv").exists()
 
 
+def test_an_existing_environment_of_an_old_python_is_refused_although_it_has_pip(tmp_path: Path) -> None:
+    write_program(tmp_path / "venv/bin/python", '#!/bin/sh\n[ "$1" = -m ]\n')
+    done = run(f"source {LAUNCH}/setup.sh; set_up", tmp_path, KANACHAN_VENV="venv")
+    assert done.returncode == 1
+    assert done.stderr.strip().endswith(f"is not Python 3.11 to 3.14: remove {tmp_path}/venv")
+
+
 def test_setup_accepts_exactly_the_python_versions_that_the_package_names(tmp_path: Path) -> None:
     classifiers = (re.fullmatch(r"Programming Language :: Python :: 3\.(\d+)", c) for c in PROJECT["classifiers"])
     named = {int(found[1]) for found in classifiers if found}
