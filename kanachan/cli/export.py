@@ -72,6 +72,8 @@ def _export(arguments: argparse.Namespace) -> None:
         require_extra("onnx", ("onnx", "onnxscript", "onnxruntime"), "--onnx")
     if arguments.output is not None or arguments.push_to_hub is not None:
         require_extra("encoder", ("transformers",))
+    if arguments.push_to_hub is not None:
+        require_extra("hub", ("huggingface_hub", "httpx2"), "--push-to-hub")
     from kanachan.inference.policy import Policy
     from kanachan.models.weights import CARD_NAME, write_card
 
@@ -91,7 +93,6 @@ def _export(arguments: argparse.Namespace) -> None:
 def _push(policy: "Policy", weights: str, repository: str) -> None:
     """Uploads the encoder and the weights file to a repository of the Hub, which is created if missing. Raises
     ValueError if the Hub refuses them or cannot be reached."""
-    require_extra("hub", ("huggingface_hub",), repository)
     import httpx2
     from huggingface_hub import HfApi
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalTokenNotFoundError

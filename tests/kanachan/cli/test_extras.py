@@ -13,6 +13,7 @@ from kanachan.cli.main import main
     [
         ("lightning", "train", "train --stage imitation --data.path SHARDS --run.out OUT"),
         ("transformers", "encoder", "export reference -o OUT"),
+        ("httpx2", "hub", "export reference -o OUT --push-to-hub someone/mahjong"),  # version 1 of the Hub's package
     ],
 )
 def test_a_missing_package_is_named_with_its_extra(
