@@ -1,5 +1,5 @@
 # Sourced by the other scripts. `set_up` installs the program if necessary and puts it on the PATH. This takes 2 to 3
-# minutes the first time and after a change of the dependencies, otherwise no time.
+# minutes the first time and after a change of the dependencies, otherwise no time. PIP_USER and the like do not matter.
 #
 #   PYTHON         the interpreter of the environment (default: the first on the PATH with version 3.11 to 3.14)
 #   KANACHAN_VENV  folder of the environment (default: .venv in the checkout); an existing environment is used
@@ -70,7 +70,7 @@ set_up_offline() {
     python=$("$python" -c 'import sys; print(sys.executable)')
     "$python" -c 'import torch' 2>/dev/null || fail "$python has no torch; name another one with PYTHON="
     say "installing ${#wheels[@]} wheels in $site for $python"
-    "$python" -m pip install -qq --no-index --no-deps --upgrade --target "$site" "${wheels[@]}" ||
+    PIP_USER=0 PIP_PREFIX= "$python" -m pip install -qq --no-index --no-deps --upgrade -t "$site" "${wheels[@]}" ||
         fail "the installation failed; see the output of pip above"
     mkdir -p "$bin"
     printf '#!/bin/sh\nexec "%s" "$@"\n' "$python" >"$bin/python"
@@ -93,8 +93,8 @@ set_up() {
     "$VENV/bin/python" -m pip --version >/dev/null 2>&1 || make_environment
     say "installing the program and the tested versions of its dependencies (2 to 3 minutes, 1.9 GB)"
     rm -f "$stamp"
-    "$VENV/bin/python" -m pip install -qq --constraint "$CHECKOUT/constraints.txt" \
-        --editable "$CHECKOUT[train,encoder,test,onnx,pictures,ray,connect,hub]" ||
+    PYTHONPATH= PIP_USER=0 PIP_TARGET= PIP_PREFIX= "$VENV/bin/python" -m pip install -qq \
+        -c "$CHECKOUT/constraints.txt" -e "$CHECKOUT[train,encoder,test,onnx,pictures,ray,connect,hub]" ||
         fail "the installation failed; see the output of pip above"
     fingerprint >"$stamp"
 }

@@ -102,6 +102,14 @@ def test_an_existing_environment_of_an_old_python_is_refused_although_it_has_pip
     assert done.stderr.strip().endswith(f"is not Python 3.11 to 3.14: remove {tmp_path}/venv")
 
 
+def test_everything_is_installed_in_the_environment_whatever_the_settings_of_pip_are(tmp_path: Path) -> None:
+    names = ("PYTHONPATH", "PIP_USER", "PIP_TARGET", "PIP_PREFIX")
+    shown = ",".join(f"${name}" for name in names)
+    write_program(tmp_path / "venv/bin/python", f'#!/bin/sh\n[ "$3" != install ] || echo "{shown}"\n')
+    variables = {"KANACHAN_VENV": "venv", **dict.fromkeys(names, "/elsewhere")}
+    assert run(f"source {LAUNCH}/setup.sh; set_up", tmp_path, **variables).stdout == ",0,,\n"
+
+
 def test_setup_accepts_exactly_the_python_versions_that_the_package_names(tmp_path: Path) -> None:
     classifiers = (re.fullmatch(r"Programming Language :: Python :: 3\.(\d+)", c) for c in PROJECT["classifiers"])
     named = {int(found[1]) for found in classifiers if found}
