@@ -19,8 +19,8 @@ set_up
 say "style"
 ruff check .
 ruff format --check .
-codespell README.md docs annotate kanachan launch configs
+python -m codespell_lib README.md docs annotate kanachan launch configs
 say "types"
-mypy -n 2
+python -m mypy -n 2
 say "tests"
-pytest -n 2 --dist loadfile --no-loadscope-reorder "${selection[@]}" "$@"
+python -m pytest -n 2 --dist loadfile --no-loadscope-reorder "${selection[@]}" "$@"

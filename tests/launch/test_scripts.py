@@ -127,6 +127,19 @@ def test_an_environment_that_is_up_to_date_is_left_alone(tmp_path: Path) -> None
     assert (done.stdout, done.stderr) == ("mine\n", "")
 
 
+def test_all_checks_run_after_the_checkout_and_its_environment_were_moved(tmp_path: Path) -> None:
+    for name in ("codespell", "mypy", "pytest"):
+        write_program(tmp_path / "venv/bin" / name, "#!/old/place/venv/bin/python\n")
+    for name in ("python", "ruff", "kanachan-train"):
+        write_program(tmp_path / "venv/bin" / name, "#!/bin/sh\n")
+    done = run(
+        f"source {LAUNCH}/setup.sh; fingerprint > venv/installed-from; {LAUNCH}/test.sh",
+        tmp_path,
+        KANACHAN_VENV=f"{tmp_path}/venv",
+    )
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.slow
 def test_the_experiment_resumes_where_it_was_interrupted(tmp_path: Path) -> None:
     if run(f"source {LAUNCH}/setup.sh; cmp $VENV/installed-from <(fingerprint)", ROOT).returncode:
