@@ -29,7 +29,8 @@ SPEC_HELP = f"""A PLAYER is one of
 MIXTURE_HELP = """Each seat of each game is assigned one of the PLAYERS at random, with equal shares or with the shares
 given as PLAYER=SHARE; these must be given for all players or for none, and must sum to 1.
 """
-_TAIL = re.compile(r"(?P<rest>.+)@(?P<temperature>\d+\.?\d*|\.\d+)")
+_TAIL = re.compile(r"(?P<rest>.+)@(?P<temperature>-?[\d.,]+|nan|-?inf)")
+_TEMPERATURE = re.compile(r"\d+\.?\d*|\.\d+")
 _INT8 = ":int8"
 _TOLERANCE = 1e-6
 """allowed error of the sum of shares"""
@@ -56,9 +57,10 @@ def parse_weights(text: str, *, with_temperature: bool = False) -> AgentSpec:
     Raises ValueError if T is not a positive number."""
     rest, temperature = text, None
     if with_temperature and not _names_weights(text) and (match := _TAIL.fullmatch(text)):
-        rest, temperature = match["rest"], float(match["temperature"])
+        rest, number = match["rest"], match["temperature"]
+        temperature = float(number) if _TEMPERATURE.fullmatch(number) else 0.0
         if not temperature:
-            raise ValueError(f"{text}: a temperature must be a positive number, not {match['temperature']}")
+            raise ValueError(f"{text}: a temperature must be a positive number, not {number}")
     spec = AgentSpec(text, "network", weights=rest, temperature=temperature)
     if _names_weights(rest):
         return spec

@@ -160,6 +160,8 @@ REFUSALS = [
     ("selfplay rule=0.5 random=0.4 -n 2 -o out", "sum to 0.9: they must sum to 1"),
     ("selfplay rule=0.5 random -n 2 -o out", "random: has no share"),
     ("selfplay imitation@0 -n 2 -o out", "a temperature must be a positive number, not 0"),
+    ("selfplay imitation@0,7 -n 2 -o out", "a temperature must be a positive number, not 0,7"),
+    ("arena imitation@-1 rule -n 4", "a temperature must be a positive number, not -1"),
     ("selfplay imitation@0.7 -n 2 -o out --players 3", "imitation: weights for games of 4 players, but --players 3"),
     ("selfplay rule -n 2 -o out --players 3 --room 1", "room 1: its grading points with 3 players are not known"),
     ("selfplay rule -n 2 -o out --backend ray --address auto --device cuda", "--device cuda: on a cluster (--address)"),
