@@ -198,7 +198,8 @@ class OptimConfig:
     """maximum norm of the gradient; 0 for no clipping"""
     average: float = 0.0
     """decay of an exponential moving average of the weights (EMA), for instance 0.999; the average is then validated
-    and written; 0 for none"""
+    and written; 0 for none. If the whole network is from --init, the average starts with it: after N steps it has the
+    share of the decay to the power N"""
 
     def __post_init__(self) -> None:
         require(self.encoder_learning_rate != 0, "optim.encoder_learning_rate=0: give --optim.frozen [encoder] instead")

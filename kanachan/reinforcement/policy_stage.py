@@ -57,6 +57,7 @@ def make_learner(config: TrainConfig, devices: Devices, data: DataSource, steps:
     return Learner(
         module,
         f"{initial.origin}; log probabilities differ from the ones in the games by {difference:.2g} on average",
+        initial.is_whole,
         ancestry=initial.ancestry,
         card={"temperature": card["temperature"]} if "temperature" in card else {},
     )

@@ -32,7 +32,7 @@ LAST_NAME = "last.ckpt"
 PREVIOUS_NAME = "previous.ckpt"
 UNCOOLED_NAME = "before-cooldown.ckpt"
 _FORMAT = "format_version"
-_VERSION = 3
+_VERSION = 4
 """3: has the hashes of the weights that are used besides --init"""
 
 

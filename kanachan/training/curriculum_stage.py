@@ -45,7 +45,7 @@ def make_learner(config: TrainConfig, devices: Devices, data: DataSource, steps:
         for each in [network] if teacher is None else [network, teacher.network]:
             compile_network(each, is_gpu=devices.is_gpu)
     module = StageModule(network, initial.objective, config.optim, steps, config.run.log_every, config.model, teacher)
-    return Learner(module, initial.origin, ancestry=initial.ancestry, card=card)
+    return Learner(module, initial.origin, initial.is_whole, ancestry=initial.ancestry, card=card)
 
 
 class StageModule(LoggedModule):

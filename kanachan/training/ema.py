@@ -14,20 +14,22 @@ from torch import Tensor
 from kanachan.training.logged_module import logged
 from kanachan.training.strategies import with_network_prefix
 
-_STATE = "average"
+_STATE, _FORGETS = "average", "forgets"
 _STATE_KEY = "Average"  # key of this callback in checkpoints, independent of the class name
 
 
 class EMA(L.Callback):
-    """Averages the network's parameters. After step t they enter with weight 1 - min(decay, (1 + t) / (10 + t)), so
-    that the first parameters soon lose their influence.
+    """Averages the network's parameters, from before the first step on: after each step they enter with weight
+    1 - decay. If the average `forgets` its start, of which a part has not learned yet, after step t with weight
+    1 - min(decay, (1 + t) / (10 + t)).
 
     Must come after all callbacks that read a validation, so that the network still has the average when they run, and
     before callbacks that write checkpoints at the end of a step.
     """
 
-    def __init__(self, decay: float) -> None:
+    def __init__(self, decay: float, *, forgets: bool) -> None:
         self.decay = decay
+        self.forgets = forgets
         self.average: dict[str, Tensor] = {}
         self._own: dict[str, Tensor] = {}
 
@@ -36,10 +38,10 @@ class EMA(L.Callback):
         return _STATE_KEY
 
     def state_dict(self) -> dict[str, Any]:
-        return {_STATE: self.average}
+        return {_STATE: self.average, _FORGETS: self.forgets}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        self.average = state_dict[_STATE]
+        self.average, self.forgets = state_dict[_STATE], state_dict[_FORGETS]
 
     def on_train_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
         parameters = _parameters(pl_module)
@@ -54,7 +56,7 @@ class EMA(L.Callback):
             return
         step = trainer.global_step
         parameters = _parameters(pl_module)
-        weight = 1 - min(self.decay, (1 + step) / (10 + step))
+        weight = 1 - (min(self.decay, (1 + step) / (10 + step)) if self.forgets else self.decay)
         torch._foreach_lerp_([self.average[name] for name in parameters], list(parameters.values()), weight)
 
     @torch.no_grad()

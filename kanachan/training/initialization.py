@@ -34,6 +34,8 @@ class InitialNetwork(NamedTuple):
     """entry `PRIOR_KEY` of the card of its weights, if it has a prior"""
     origin: str
     """origin of its parts, in words"""
+    is_whole: bool = False
+    """whether all of it is from --init: a network that learns further"""
 
 
 def initial_network(config: TrainConfig, vocabulary: Vocabulary, *, inherits: bool) -> InitialNetwork:
@@ -71,7 +73,8 @@ def initial_network(config: TrainConfig, vocabulary: Vocabulary, *, inherits: bo
     for reason in sorted({*fresh.values()}):
         origin += f", new with {reason}: {', '.join(part for part, found in fresh.items() if found == reason)}"
     ancestry = Ancestry(lineage, games | weights.learned_games)
-    return InitialNetwork(network, objective, ancestry, prior, origin)
+    is_whole = takes_heads and not (fresh or blocks or change)
+    return InitialNetwork(network, objective, ancestry, prior, origin, is_whole)
 
 
 def other_weights(config: TrainConfig) -> dict[str, str]:

@@ -18,6 +18,8 @@ class Learner:
     module: LoggedModule
     origin: str
     """origin of its parts, in words"""
+    is_whole: bool = False
+    """whether all of its network is from --init"""
     samples: str = "decisions"
     """what a batch consists of, in words"""
     ancestry: Ancestry = Ancestry()

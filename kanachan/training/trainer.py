@@ -173,7 +173,8 @@ class _Run:
         choices["run.attention"] = "packed" if self.devices.use_varlen else "padded"
         callbacks = [SameChoices(choices), DeterministicSeeding(config.run.seed)]
         callbacks += [Progress(self.steps, self.learner.samples), best]
-        callbacks += [EMA(config.optim.average)] if config.optim.average else []
+        average = config.optim.average
+        callbacks += [EMA(average, forgets=not self.learner.is_whole)] if average else []
         checkpoints = CheckpointCallback(
             self.out / CHECKPOINTS,
             minutes=config.run.checkpoint_minutes,

@@ -190,9 +190,8 @@ def test_the_share_of_the_peak_is_logged_if_a_peak_was_measured() -> None:
 def test_between_two_rows_no_tensor_is_read_back() -> None:
     counts = []
     for steps in (5, 7):  # there is a row at 4, after which Lightning would read everything in its progress bar
-        trainer = make_trainer(
-            Rows(), steps=steps, callbacks=[DeterministicSeeding(0), Progress(8), EMA(0.9)], accumulate_grad_batches=2
-        )
+        callbacks = [DeterministicSeeding(0), Progress(8), EMA(0.9, forgets=True)]
+        trainer = make_trainer(Rows(), steps=steps, callbacks=callbacks, accumulate_grad_batches=2)
         with ReadBacks() as read_backs:
             trainer.fit(make_stage(steps=8, log_every=4, optimizer="muon"), batches(8 * steps))
         counts.append(read_backs.count)

@@ -63,15 +63,29 @@ class Weights(L.Callback):
         self.of_step.append({name: p.detach().clone() for name, p in module.network.named_parameters()})
 
 
-def test_the_average_is_over_the_weights_after_each_step() -> None:
-    ema, weights = EMA(0.9), Weights()
+@pytest.mark.parametrize("forgets", [True, False])
+def test_the_average_is_over_the_weights_after_each_step(forgets: bool) -> None:
+    ema, weights = EMA(0.9, forgets=forgets), Weights()
     make_trainer(callbacks=[ema, weights]).fit(make_stage(learning_rate=0.05), batches(24))
     expected, *after = weights.of_step
     assert len(after) == 6
     for step, tensors in enumerate(after, start=1):
-        share = 1 - min(0.9, (1 + step) / (10 + step))
+        share = 1 - (min(0.9, (1 + step) / (10 + step)) if forgets else 0.9)
         expected = {name: (1 - share) * tensor + share * tensors[name] for name, tensor in expected.items()}
     found = averaged({}, {"callbacks": {ema.state_key: ema.state_dict()}})
     assert found.keys() == expected.keys()
     for name, tensor in found.items():
         torch.testing.assert_close(tensor, expected[name], rtol=1e-5, atol=1e-6)
+
+
+def test_only_a_network_that_learns_further_keeps_its_start_in_the_average(
+    shards: Path, runs: Path, tmp_path: Path
+) -> None:
+    further = ("--init", str(runs / "average"), *EVERY_STEP, *AVERAGE)
+    assert run("rank", shards, tmp_path / "run", *further, "--run.steps", "2") == 0
+    assert run("rank", shards, tmp_path / "run", *further, "--run.steps", "3", "--resume", str(tmp_path / "run")) == 0
+    states = [
+        read_checkpoint(folder / "checkpoints" / "last.ckpt")["callbacks"]["Average"]
+        for folder in (runs / "average", tmp_path / "run")
+    ]
+    assert [state["forgets"] for state in states] == [True, False]

@@ -57,6 +57,7 @@ def test_the_same_kind_of_stage_gives_all_parts_and_another_one_the_encoder(
     made = initial(stage, init)
     assert inherited(made, init) == parts
     assert made.origin == f"encoder{' and decoder' if 'decoder' in parts else ''} from {init}"
+    assert made.is_whole == ("decoder" in parts)
 
 
 def test_a_head_of_another_shape_is_new_and_reported(tmp_path: Path) -> None:
@@ -64,6 +65,7 @@ def test_a_head_of_another_shape_is_new_and_reported(tmp_path: Path) -> None:
     theirs = read_weights(init).tensors
     made = initial("imitation", init, round_winner=1.0, hidden_hands=1.0)
     assert made.origin == f"encoder and decoder from {init}, new with other shapes: auxiliary_head"
+    assert not made.is_whole
     for part in ("encoder", "decoder", "head"):
         for name, tensor in getattr(made.network, part).state_dict().items():
             assert torch.equal(tensor, theirs[f"{part}.{name}"])
