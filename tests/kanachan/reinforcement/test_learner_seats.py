@@ -20,12 +20,12 @@ def play(folder: Path, name: str, *, seed: int) -> None:
     ours, other = folder / "ours", folder / "other"
     players = [f"{ours}@2=0.3", f"{other}@3=0.3", f"{ours}=0.2", "rule=0.2"]
     options = ["--style", "east", "--fractions", "0,0,1", "-j", "1"]
-    assert main([*players, "-n", "2", "--seed", str(seed), "-o", str(folder / name), *options]) == 0
+    assert main([*players, "-n", "1", "--seed", str(seed), "-o", str(folder / name), *options]) == 0
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two games of two networks, one of which also plays its best actions in other seats, and of rule-based players."""
+    """A game of two networks, one of which also plays its best actions in other seats, and of rule-based players."""
     folder = tmp_path_factory.mktemp("games")
     for seed, name in enumerate(("ours", "other")):
         written(folder / name, seed=seed, layers=1)
@@ -35,7 +35,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def merged(folder: Path) -> Path:
-    """The games of the fixture `folder` and two more of the same players, in one folder of shards."""
+    """The games of the fixture `folder` and another of the same players, in one folder of shards."""
     play(folder, "more", seed=3)
     sources = [str(folder / "shards"), str(folder / "more")]
     assert pack([*sources, "--keep-splits", "-o", str(folder / "merged")]) == 0
