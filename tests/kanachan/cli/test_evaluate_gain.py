@@ -1,6 +1,7 @@
 """kanachan-evaluate --gain: from games of self-play to a verdict, and the input that it refuses."""
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,6 @@ import pytest
 import torch
 
 from kanachan.cli.evaluate import main
-from kanachan.cli.selfplay import main as selfplay
 from kanachan.data.round_shards import open_rounds
 from kanachan.data.shard_folder import SELF_PLAY
 from kanachan.data.shards import open_shards
@@ -20,36 +20,38 @@ from kanachan.reinforcement.behaviour import Behaviour
 from kanachan.reinforcement.gain import GainMeter
 from kanachan.reinforcement.learner_seats import LearnerSeats
 from kanachan.reinforcement.returns import RoundReturns, Utility
-from tests.support.tiny_rewards import written_reward
+from tests.kanachan.conftest import EXPLORE, TEMPERATURE, PlayedGames
 from tests.support.tiny_weights import written
-
-SHORT = ["--style", "east", "--fractions", "0,0,1", "-j", "1"]
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(played: PlayedGames, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Holds a network `old`, shards of its `games`, networks that differ a bit (`near`) and much (`far`), `reward`."""
     folder = tmp_path_factory.mktemp("gain")
-    old = written(folder / "old", seed=1, layers=1)
+    old = shutil.copytree(played.weights.parent, folder / "old")
+    shutil.copytree(played.shards, folder / "games")
     written(folder / "far", seed=2, layers=1)
-    written_reward(folder / "reward" / "weights.safetensors")
+    (folder / "reward").mkdir()
+    shutil.copy(played.reward, folder / "reward" / "weights.safetensors")
     weights = read_weights(old)
     torch.manual_seed(0)
     near = {
-        name: tensor * (1 + 0.002 * torch.randn_like(tensor)) if tensor.is_floating_point() else tensor
+        name: tensor * (1 + 0.001 * torch.randn_like(tensor)) if tensor.is_floating_point() else tensor
         for name, tensor in weights.tensors.items()
     }
     (folder / "near").mkdir()
     write_weights(folder / "near" / "weights.safetensors", near, weights.card)
-    players = [f"{folder / 'old'}@2=0.5", "rule=0.5"]
-    assert selfplay([*players, "-n", "6", "-o", str(folder / "games"), "--explore", "0.1", *SHORT]) == 0
     return folder
 
 
+def compared(folder: Path, new: str) -> list[str]:
+    """Returns the arguments for a new network against the old one, in the games."""
+    return ["--gain", str(folder / new), str(folder / "old"), str(folder / "games"), "--split", "validation"]
+
+
 def estimated(folder: Path, new: str, out: Path, *options: str) -> dict[str, Any]:
-    command = ["--gain", str(folder / new), str(folder / "old"), str(folder / "games"), "--json", str(out), "--force"]
-    reward = ["--reward", str(folder / "reward"), "--bootstrap", "50"]
-    assert main([*command, *reward, *options]) == 0
+    options = ("--reward", str(folder / "reward"), "--bootstrap", "50", *options)
+    assert main([*compared(folder, new), "--json", str(out), "--force", *options]) == 0
     content: dict[str, Any] = json.loads(out.read_text())
     return content
 
@@ -65,9 +67,9 @@ def test_a_policy_gains_nothing_over_itself(folder: Path, tmp_path: Path, capsys
     assert content["gain"]["value"] == content["gain"]["low"] == content["gain"]["high"] == 0
     assert content["effective_size"] == content["rounds"] and content["mean_weight"]["value"] == 1
     assert content["disagreement"] < 1e-5
-    assert (content["games"], content["player"]) == (6, f"{folder / 'old'}@2")
-    assert (content["temperature"], content["explore"], content["left_out"]) == (2.0, 0.1, 0)
-    assert "no gain shown (+0.0000 ranks a game [+0.0000, +0.0000])" in capsys.readouterr().out
+    assert (content["games"], content["player"]) == (2, f"weights/weights.safetensors@{TEMPERATURE}")
+    assert (content["temperature"], content["explore"], content["left_out"]) == (TEMPERATURE, EXPLORE, 0)
+    assert "too few games for a verdict: 2 in this split" in capsys.readouterr().out
 
 
 def test_the_gain_of_a_small_change_is_measured_and_reproducible(
@@ -77,7 +79,7 @@ def test_the_gain_of_a_small_change_is_measured_and_reproducible(
     assert content["gain"]["low"] <= content["gain"]["value"] <= content["gain"]["high"]
     assert 0 < content["divergence"]["value"] < 0.005 and content["gain"]["value"] != 0
     halves = [content[half] for half in ("choosing", "reporting")]
-    assert [half["games"] for half in halves] == [3, 3] and halves[0]["gain"] != halves[1]["gain"]
+    assert [half["games"] for half in halves] == [1, 1] and halves[0]["gain"] != halves[1]["gain"]
     other = estimated(folder, "near", tmp_path / "gain.json", "--points", "3,1,0,-4")
     assert other["verdict"]["sentence"] in capsys.readouterr().out
     assert other["gain"]["value"] == pytest.approx(content["gain"]["value"], rel=1e-3)
@@ -90,18 +92,18 @@ def test_games_that_the_policy_or_an_earlier_one_has_learned_from_are_refused(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    weights, shards = read_weights(folder / "near"), open_shards(folder / "games", "test")
+    weights, shards = read_weights(folder / "near"), open_shards(folder / "games", "validation")
     played = [{**shards.made[SELF_PLAY][0], "fractions": [0.5, 0.0, 0.5]}]
     write_weights(tmp_path / "weights.safetensors", weights.tensors, weights.card | entries({SELF_PLAY: played}))
-    assert main(["--gain", str(tmp_path), str(folder / "old"), str(folder / "games")]) == 1
-    assert f"{tmp_path} has learned from games of its test split" in capsys.readouterr().err
+    assert main(compared(folder, str(tmp_path))) == 1
+    assert f"{tmp_path} has learned from games of its validation split" in capsys.readouterr().err
 
 
 def test_recorded_probabilities_that_the_network_does_not_reproduce_are_refused(folder: Path) -> None:
-    shards = open_shards(folder / "games", "test", behaviour=True)
+    shards = open_shards(folder / "games", "validation", behaviour=True)
     old, seats = Policy.load(folder / "old"), LearnerSeats(shards, str(folder / "old"))
     returns = RoundReturns(
-        open_rounds(folder / "games", "test"),
+        open_rounds(folder / "games", "validation"),
         RewardPredictor.load(folder / "reward"),
         Utility("grading_points"),
     )
@@ -113,8 +115,8 @@ def test_recorded_probabilities_that_the_network_does_not_reproduce_are_refused(
 def test_a_policy_that_differs_too_much_is_refused(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    command = ["--gain", *(str(folder / name) for name in ("far", "old", "games")), "--reward", str(folder / "reward")]
-    assert main([*command, "--json", str(tmp_path / "gain.json")]) == 1
+    options = ["--reward", str(folder / "reward"), "--json", str(tmp_path / "gain.json")]
+    assert main([*compared(folder, "far"), *options]) == 1
     content = json.loads((tmp_path / "gain.json").read_text())
     assert content["gain"] is None and content["verdict"]["result"] == "too_far"
     assert "the new policy diverges from the old one by" in capsys.readouterr().err
