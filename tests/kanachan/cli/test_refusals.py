@@ -12,11 +12,10 @@ import torch
 from annotate.annotation import format_line
 from annotate.vocabulary import THREE_PLAYERS
 from kanachan.cli.main import main
-from kanachan.data.shard_folder import splits_in
 from kanachan.models.weights import read_weights, write_weights
+from tests.kanachan.conftest import PlayedGames
 from tests.support.packed import packed, write_lines
 from tests.support.paths import CONFIGS
-from tests.support.played_folders import played_folder
 from tests.support.random_annotations import random_annotations
 from tests.support.reviewed import events_of, write_record
 from tests.support.round_folders import round_folder
@@ -31,7 +30,7 @@ OWN = "--run.out out --run.wandb disabled --run.threads 1"
 POLICY = "train --stage policy --init imitation --data.path played --data.batch 16 --data.micro_batch 16 " + OWN
 REVIEW = "--seat 0 -o out.html"
 NO_REWARD = "weights of stage rank; a reward predictor is expected here"
-GAIN = "evaluate --gain imitation imitation played --utility"
+GAIN = "evaluate --split validation --gain imitation imitation played"
 REFUSALS = [
     ("annotate game.jsonl --pack out --fractions=1,2", "--fractions must be three numbers"),
     ("annotate game.jsonl --pack out --rows-per-shard=0", "rows per shard must be in 1"),
@@ -100,19 +99,19 @@ REFUSALS = [
     ("evaluate reward rounds --limit 5", "--limit has no effect on weights of stage reward"),
     ("evaluate imitation lines.txt --split train", "--split has no effect on annotation lines"),
     ("evaluate imitation shards --predictions lines.txt", "kanachan-pack --unpack"),
-    (f"{GAIN} grading_points --points 3,1,0,-4", "--points has no effect with --utility grading_points"),
+    (f"{GAIN} --utility grading_points --points 3,1,0,-4", "--points has no effect with --utility grading_points"),
     ("evaluate imitation imitation shards shards --gain", "--gain is for one folder of SHARDS"),
     ("evaluate --gain imitation shards", "--gain needs two WEIGHTS, NEW and OLD"),
     ("evaluate imitation shards --utility ranks", "--utility needs --gain"),
-    ("evaluate --gain imitation imitation played --compare", "--compare does not go with --gain"),
-    ("evaluate --gain imitation imitation played --unseen", "--unseen does not go with --gain"),
-    ("evaluate --gain imitation imitation played --points 1,x", "numbers such as 90,45,0,-135 expected"),
-    ("evaluate --gain imitation policy played --reward reward", "policy: its file has the hash"),
+    (f"{GAIN} --compare", "--compare does not go with --gain"),
+    (f"{GAIN} --unseen", "--unseen does not go with --gain"),
+    (f"{GAIN} --points 1,x", "numbers such as 90,45,0,-135 expected"),
+    ("evaluate --split validation --gain imitation policy played --reward reward", "policy: its file has the hash"),
     ("evaluate --gain imitation imitation shards", "holds no games as kanachan-selfplay writes them"),
-    ("evaluate --gain imitation imitation norounds --reward reward", "holds no rounds of the split 'test'"),
-    ("evaluate --gain three imitation played", "but that of three is kanachan-3p"),
-    ("evaluate --gain reward imitation played", "chooses no actions"),
-    ("evaluate --gain imitation imitation played --reward rank", NO_REWARD),
+    (f"{GAIN.replace('played', 'norounds')} --reward reward", "holds no rounds of the split 'validation'"),
+    ("evaluate --split validation --gain three imitation played", "but that of three is kanachan-3p"),
+    ("evaluate --split validation --gain reward imitation played", "chooses no actions"),
+    (f"{GAIN} --reward rank", NO_REWARD),
     ("calibrate round_delta shards", "weights of the stage round_delta"),
     ("calibrate grading shards", "weights of the stage grading"),
     ("predict rank game.jsonl", "game.jsonl: looks like a game record: run kanachan-annotate first"),
@@ -192,7 +191,7 @@ REFUSALS = [
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(played: PlayedGames, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Holds weights of all kinds, shards of people's games and of self-play, lines, records and broken files."""
     folder = tmp_path_factory.mktemp("refusals")
     for stage in (*STAGES, "policy"):
@@ -203,10 +202,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     written_reward(folder / "reward" / "weights.safetensors")
     packed(folder / "shards", 60, 60, 60)
     round_folder(folder / "rounds", train=9)
-    with chdir(folder):
-        # enough games that each split has some of both players, whatever their ids are
-        played_folder(Path("played"), "imitation@2=0.25", "rule=0.75", games=24, fractions="0.34,0.33,0.33")
-    assert len(splits_in(folder / "played")) == 3
+    shutil.copy(played.weights, folder / "imitation")
+    shutil.copytree(played.shards, folder / "played")
     shutil.copytree(folder / "played", folder / "norounds", ignore=shutil.ignore_patterns("rounds"))
     annotations = random_annotations(20, seed=0)
     write_lines(folder / "lines.txt", annotations)
