@@ -29,10 +29,10 @@ pytestmark = pytest.mark.usefixtures("threads")
 
 @pytest.fixture(scope="module")
 def stopped(shards: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a run of rank that was stopped when it had written five rows."""
+    """The folder of a run of imitation that was stopped when it had written five rows."""
     out = tmp_path_factory.mktemp("stopped") / "run"
     signal_after_rows(out, 5, signal.SIGTERM)
-    assert run("rank", shards, out, *ENDLESS) == 0
+    assert run("imitation", shards, out, *ENDLESS) == 0
     return out
 
 
@@ -68,7 +68,7 @@ def test_a_stop_signal_leads_to_a_checkpoint_and_a_clean_exit(
 ) -> None:
     out = tmp_path / "run"
     signal_after_rows(out, 3, number)
-    assert run("rank", shards, out, *ENDLESS) == status
+    assert run("imitation", shards, out, *ENDLESS) == status
     printed = capsys.readouterr().out
     step = read_checkpoint(out / "checkpoints" / "last.ckpt")["global_step"]
     assert f"stopped by {number.name} after step {step}; resume with: kanachan-train --resume {out}" in printed
@@ -99,12 +99,12 @@ def test_a_stop_signal_does_not_wait_for_a_validation(
     monkeypatch.setattr(StageModule, "validation_step", stopped_in_the_third)
     given = ("--data.validation_batch", "8", "--run.validate_batches", "null", "--run.validation_interval", "96")
     given += ("--run.steps", "7", "--optim.average", "0.9")
-    assert run("rank", shards, tmp_path / "run", *given) == 0
+    assert run("imitation", shards, tmp_path / "run", *given) == 0
     assert validated == [0, 1, 2]
     assert read_checkpoint(tmp_path / "run" / "checkpoints" / "last.ckpt")["global_step"] == 3
     monkeypatch.setattr(StageModule, "validation_step", validate)
-    assert run("rank", shards, tmp_path / "run", *given, "--resume", "auto") == 0
-    assert run("rank", shards, tmp_path / "whole", *given) == 0
+    assert run("imitation", shards, tmp_path / "run", *given, "--resume", "auto") == 0
+    assert run("imitation", shards, tmp_path / "whole", *given) == 0
     assert rows_of(tmp_path / "run") == rows_of(tmp_path / "whole")
     assert same_weights(tmp_path / "run", tmp_path / "whole")
 
@@ -125,10 +125,10 @@ def test_two_processes_do_not_train_in_one_folder(
     shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "run"
-    first = made_by_one(arguments("rank", shards, out, *ENDLESS), tmp_path / "log")
+    first = made_by_one(arguments("imitation", shards, out, *ENDLESS), tmp_path / "log")
     try:
         wait_for_rows(out, 2)
-        assert run("rank", shards, out, *ENDLESS, "--resume", "auto") == 1
+        assert run("imitation", shards, out, *ENDLESS, "--resume", "auto") == 1
     finally:
         first.kill()
         first.join()
@@ -161,7 +161,7 @@ def test_a_truncated_checkpoint_is_named_and_the_previous_one_is_resumed(
     last.write_bytes(last.read_bytes()[:-1000])
     previous_step = read_checkpoint(out / "checkpoints" / "previous.ckpt")["global_step"]
     signal_after_rows(out, len(rows_of(out)) + 3, signal.SIGTERM)
-    assert run("rank", shards, out, *ENDLESS, "--resume", "auto") == 0
+    assert run("imitation", shards, out, *ENDLESS, "--resume", "auto") == 0
     printed = capsys.readouterr()
     assert f"{last}: truncated" in printed.err and f"previous.ckpt, step {previous_step}" in printed.err
     assert f"resumed from step {previous_step}" in printed.out
@@ -181,7 +181,7 @@ def test_a_run_without_a_whole_checkpoint_is_refused_with_the_names_of_the_files
 ) -> None:
     last.write_bytes(last.read_bytes()[:1000])
     (out / "checkpoints" / "previous.ckpt").write_bytes(b"")
-    assert run("rank", shards, out, *ENDLESS, "--resume", "auto") == 1
+    assert run("imitation", shards, out, *ENDLESS, "--resume", "auto") == 1
     printed = capsys.readouterr().err
     assert f"error: {last}: truncated" in printed and "previous.ckpt: truncated" in printed
     assert "best weights" not in printed
@@ -195,7 +195,7 @@ def test_a_checkpoint_of_another_format_version_is_refused(
     shards: Path, out: Path, last: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     torch.save({**read_checkpoint(last.rename(tmp_path / "moved")), "format_version": 1}, last)
-    assert run("rank", shards, out, *ENDLESS, "--resume", "auto") == 1
+    assert run("imitation", shards, out, *ENDLESS, "--resume", "auto") == 1
     assert f"error: {last}: a checkpoint of format version 1" in capsys.readouterr().err
 
 
@@ -206,7 +206,7 @@ def test_a_full_disk_is_reported_and_spares_the_last_checkpoint(
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) // 2, hard))
     try:
-        status = run("rank", shards, out, *ENDLESS, "--resume", "auto")
+        status = run("imitation", shards, out, *ENDLESS, "--resume", "auto")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert status == 1

@@ -27,8 +27,8 @@ pytestmark = pytest.mark.usefixtures("threads")
 @pytest.fixture(scope="module")
 def ended(shards: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a run of 10 steps that has ended."""
-    out = tmp_path_factory.mktemp("runs") / "rank"
-    assert run("rank", shards, out, *SETTINGS) == 0
+    out = tmp_path_factory.mktemp("runs") / "imitation"
+    assert run("imitation", shards, out, *SETTINGS) == 0
     return out
 
 
@@ -44,8 +44,8 @@ def extended(out: Path, *length: str) -> int:
 @pytest.fixture(scope="module")
 def planned(shards: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a run that was planned as long from the start."""
-    out = tmp_path_factory.mktemp("planned") / "rank"
-    assert run("rank", shards, out, *SETTINGS, *LONGER) == 0
+    out = tmp_path_factory.mktemp("planned") / "imitation"
+    assert run("imitation", shards, out, *SETTINGS, *LONGER) == 0
     return out
 
 
@@ -60,9 +60,9 @@ def test_a_run_trained_further_equals_one_planned_with_that_length(copy: Path, e
 def test_a_run_at_a_constant_rate_can_be_cooled_down_later_as_if_planned(shards: Path, tmp_path: Path) -> None:
     open_ended, planned = tmp_path / "open", tmp_path / "planned"
     longer = ("--run.steps", "14", "--optim.cooldown", "3")
-    assert run("rank", shards, open_ended, *SETTINGS, "--optim.cooldown", "0") == 0
+    assert run("imitation", shards, open_ended, *SETTINGS, "--optim.cooldown", "0") == 0
     assert extended(open_ended, *longer) == 0
-    assert run("rank", shards, planned, *SETTINGS, *longer) == 0
+    assert run("imitation", shards, planned, *SETTINGS, *longer) == 0
     assert losses_of(open_ended) == losses_of(planned)
     assert same_weights(open_ended, planned)
 
@@ -74,7 +74,7 @@ def test_a_run_without_validation_trained_further_equals_one_planned_with_that_l
     data = Path(shutil.copytree(shards, tmp_path / "data"))
     (data / "validation-00000.arrow").unlink()
     for name, length in (("short", ()), ("planned", LONGER)):
-        assert run("rank", data, tmp_path / name, *SETTINGS, *length) == 0
+        assert run("imitation", data, tmp_path / name, *SETTINGS, *length) == 0
     assert extended(tmp_path / "short", *LONGER) == 0
     assert rows_of(tmp_path / "short") == rows_of(tmp_path / "planned")
     assert same_weights(tmp_path / "short", tmp_path / "planned")
@@ -87,13 +87,13 @@ def test_a_run_trained_further_until_it_stops_early_ends_with_its_own_best_weigh
     losses = {5: 3.0, 10: 2.9, 15: 2.8, 20: 2.0}  # the last one is after the rate has fallen
     monkeypatch.setattr(best_weights, "validation_metrics", lambda trainer: {"loss": losses[trainer.global_step]})
     settings = ("--run.validation_interval", "160", "--run.early_stopping", "3")
-    assert run("rank", shards, tmp_path / "short", *settings) == 0
+    assert run("imitation", shards, tmp_path / "short", *settings) == 0
     losses |= {20: 2.9, 25: 3.0, 30: 3.1, 35: 3.2}
     assert extended(tmp_path / "short", "--run.steps", "40") == 0
     card = read_weights(tmp_path / "short").card
     assert (card["steps"], card["metrics"]) == (20, {"loss": 2.9})
     losses |= dict.fromkeys((5, 10, 15), 4.0)
-    assert run("rank", shards, tmp_path / "planned", *settings, "--run.steps", "40") == 0
+    assert run("imitation", shards, tmp_path / "planned", *settings, "--run.steps", "40") == 0
     assert same_weights(tmp_path / "short", tmp_path / "planned")
 
 
@@ -103,7 +103,7 @@ def test_a_run_that_stopped_early_at_a_step_with_a_checkpoint_can_be_trained_fur
 ) -> None:
     stops = ("--run.validation_interval", "60", "--run.early_stopping", str(patience), "--run.checkpoint_minutes", "0")
     still = ("--optim.learning_rate", "1e-12", "--optim.cooldown", "0")  # so that no validation is better
-    assert run("rank", shards, tmp_path / "run", *SETTINGS, *stops, *still) == 0
+    assert run("imitation", shards, tmp_path / "run", *SETTINGS, *stops, *still) == 0
     before = losses_of(tmp_path / "run")
     assert extended(tmp_path / "run", "--run.steps", "40") == 0
     assert len(losses_of(tmp_path / "run")) >= len(before) + patience
@@ -132,7 +132,7 @@ def test_the_new_length_can_be_given_in_passes(copy: Path) -> None:
 def test_a_run_whose_rate_falls_from_the_first_step_keeps_its_length(
     shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run("rank", shards, tmp_path, "--run.steps", "3", "--optim.cooldown", "3") == 0
+    assert run("imitation", shards, tmp_path, "--run.steps", "3", "--optim.cooldown", "3") == 0
     assert extended(tmp_path, *LONGER) == 1
     assert "has fallen from the first step on" in capsys.readouterr().err
 
@@ -166,4 +166,4 @@ def test_changes_of_steps_already_taken_are_refused(
 
 def test_a_repeated_command_does_not_train_further_unless_the_run_is_named(copy: Path, shards: Path) -> None:
     with pytest.raises(SystemExit):
-        run("rank", shards, copy, *SETTINGS, *LONGER, "--resume", "auto")
+        run("imitation", shards, copy, *SETTINGS, *LONGER, "--resume", "auto")

@@ -104,11 +104,11 @@ def test_a_stage_has_the_reward_predictor_of_the_package_as_prior_unless_it_is_t
 def test_a_run_killed_before_its_last_validation_is_validated_when_resumed(shards: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     short = ("--run.steps", "3", "--run.early_stopping", "5")
-    assert run("rank", shards, out, *short) == 0
+    assert run("imitation", shards, out, *short) == 0
     card = read_weights(out).card
     for name in ("weights.safetensors", "checkpoints/best.safetensors"):
         (out / name).unlink()
-    assert run("rank", shards, out, *short, "--resume", "auto") == 0
+    assert run("imitation", shards, out, *short, "--resume", "auto") == 0
     assert read_weights(out).card["metrics"] == card["metrics"] and card["metrics"]
 
 
@@ -116,7 +116,7 @@ def test_a_run_that_stops_early_ends_with_its_best_weights(shards: Path, tmp_pat
     out = tmp_path / "run"
     # The rate is so high that the loss soon rises.
     hasty = ("--optim.learning_rate", "0.5", "--optim.warmup", "0", "--run.validation_interval", "32")
-    assert run("rank", shards, out, *hasty, "--run.early_stopping", "2", "--run.steps", "200") == 0
+    assert run("imitation", shards, out, *hasty, "--run.early_stopping", "2", "--run.steps", "200") == 0
     losses = [float(row["validation/loss"]) for row in rows_of(out) if row["validation/loss"]]
     card = read_weights(out).card
     assert len(losses) < 200 and card["metrics"]["loss"] == pytest.approx(min(losses), rel=1e-6)
@@ -130,11 +130,11 @@ def test_a_run_that_has_stopped_early_says_so_and_can_be_trained_further(
 ) -> None:
     out = tmp_path / "run"
     still = ("--optim.learning_rate", "1e-12", "--run.validation_interval", "32", "--run.steps", "100")
-    assert run("rank", shards, out, *still, "--run.early_stopping", "2") == 0
+    assert run("imitation", shards, out, *still, "--run.early_stopping", "2") == 0
     assert (
         "no lower validation loss in 2 validations (run.early_stopping): the run ends here" in capsys.readouterr().out
     )
-    assert run("rank", shards, tmp_path / "whole", *still, "--run.early_stopping", "4") == 0
+    assert run("imitation", shards, tmp_path / "whole", *still, "--run.early_stopping", "4") == 0
     assert train.main(["--resume", str(out), "--run.early_stopping", "4"]) == 0
     assert [row["step"] for row in rows_of(out)] == [row["step"] for row in rows_of(tmp_path / "whole")]
     stopped = rows_of(out)
@@ -149,7 +149,7 @@ def test_a_run_that_stopped_early_and_was_killed_before_it_wrote_its_weights_wri
 ) -> None:
     out = tmp_path / "run"
     still = ("--optim.learning_rate", "1e-12", "--run.validation_interval", "32", "--run.steps", "100")
-    assert run("rank", shards, out, *still, "--run.early_stopping", "2") == 0
+    assert run("imitation", shards, out, *still, "--run.early_stopping", "2") == 0
     rows, weights = rows_of(out), (out / "weights.safetensors").read_bytes()
     (out / "weights.safetensors").unlink()
     assert train.main(["--resume", str(out)]) == 0
@@ -208,7 +208,7 @@ def test_a_validation_loss_that_is_not_finite_ends_the_run(
 
 
 def test_all_gradient_norms_of_a_row_are_of_the_same_step(shards: Path, tmp_path: Path) -> None:
-    assert run("rank", shards, tmp_path / "run", "--run.steps", "5", "--run.log_every", "3") == 0
+    assert run("imitation", shards, tmp_path / "run", "--run.steps", "5", "--run.log_every", "3") == 0
     rows = [row for row in rows_of(tmp_path / "run") if row["train/loss"]]
     assert [row["step"] for row in rows] == ["3", "5"]
     for row in rows:
@@ -246,14 +246,14 @@ def test_a_run_with_wandb_disabled_does_not_import_it(
     shards: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "wandb", None)  # an import fails now
-    assert run("rank", shards, tmp_path / "run", "--run.steps", "1") == 0
+    assert run("imitation", shards, tmp_path / "run", "--run.steps", "1") == 0
 
 
 def test_other_processes_of_a_run_inherit_its_number_of_threads(
     shards: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "7")
-    assert run("rank", shards, tmp_path / "run", "--run.steps", "1", "--run.threads", "2") == 0
+    assert run("imitation", shards, tmp_path / "run", "--run.steps", "1", "--run.threads", "2") == 0
     assert os.environ["OMP_NUM_THREADS"] == "2"
 
 
@@ -261,7 +261,7 @@ def test_missing_tensorboard_is_an_error_before_training(
     shards: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("kanachan.extras.find_spec", lambda name: None if name == "tensorboard" else find_spec(name))
-    assert run("rank", shards, tmp_path / "run", "--run.tensorboard", "true") == 1
+    assert run("imitation", shards, tmp_path / "run", "--run.tensorboard", "true") == 1
     error = capsys.readouterr().err
     assert "run.tensorboard needs tensorboard: pip install 'kanachan[tensorboard]" in error
     assert not (tmp_path / "run").exists()
@@ -275,7 +275,7 @@ def test_tensorboard_gets_every_metric_of_this_attempt_if_it_is_enabled(shards: 
     out = tmp_path / "run"
     with SummaryWriter(str(out / "tensorboard")) as killed:  # before its first checkpoint
         killed.add_scalar("train/loss", 9.0, 1)
-    assert run("rank", shards, out, "--run.tensorboard", "true", "--run.steps", "4") == 0
+    assert run("imitation", shards, out, "--run.tensorboard", "true", "--run.steps", "4") == 0
     events = EventAccumulator(str(out / "tensorboard"))
     events.Reload()
     for column in ("train/loss", "validation/loss", "train/samples"):
