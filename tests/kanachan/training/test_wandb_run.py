@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import wandb
 
 from kanachan.config import DataConfig, RunConfig, TrainConfig
 from kanachan.models.card import read_card
@@ -123,17 +124,15 @@ def test_the_environment_sets_the_mode_of_wandb_unless_a_setting_does(
     assert wandb_mode(config_of(tmp_path, wandb=setting)) == mode
 
 
-def test_a_run_is_online_if_wandb_login_has_stored_a_key(tmp_path: Path) -> None:
-    without = {name: value for name, value in os.environ.items() if not name.startswith("WANDB_")}
-    environment = {**without, "HOME": str(tmp_path), "NETRC": str(tmp_path / "keys")}
-    environment["WANDB_SILENT"] = "true"  # else wandb asks the server for the name of the user
-    login = "import wandb; wandb.login(key=40 * 'a', host='http://127.0.0.1:9', verify=False)"
-    asks = (
-        "from kanachan.config import *; from kanachan.training.wandb_run import wandb_mode; "
-        "print(wandb_mode(TrainConfig(stage='imitation', data=DataConfig(path='.'))))"
-    )
-    for code in (login, asks):
-        ended = subprocess.run(
-            [sys.executable, "-c", code], env=environment, stdout=subprocess.PIPE, text=True, check=True, timeout=60
-        )
-    assert ended.stdout.strip() == "online"
+def test_a_run_is_online_if_wandb_login_has_stored_a_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.startswith("WANDB_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("NETRC", str(tmp_path / "keys"))
+    monkeypatch.setenv("WANDB_SILENT", "true")  # else wandb asks the server for the name of the user
+    wandb.teardown()  # wandb reads its environment once in a process
+    assert wandb_mode(config_of(tmp_path)) == "offline"
+    wandb.login(key=40 * "a", host="http://127.0.0.1:9", verify=False)
+    wandb.teardown()
+    assert wandb_mode(config_of(tmp_path)) == "online"
+    wandb.teardown()
