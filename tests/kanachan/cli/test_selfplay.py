@@ -89,10 +89,8 @@ def test_shards_equal_shards_made_from_the_records_of_the_same_games(
     assert found == expected and len(found) > 100
 
 
-@pytest.mark.parametrize("player", ["random", "network"])
-def test_the_log_probability_of_each_action_is_stored(player: str, network: str, tmp_path: Path) -> None:
-    options, of = ((), player) if player == "random" else (("--explore", "1"), f"{network}@1")
-    assert selfplay(tmp_path, *options, players=(of,), games=1) == 0
+def test_the_log_probability_of_each_action_is_stored(network: str, tmp_path: Path) -> None:
+    assert selfplay(tmp_path, "--explore", "1", players=(f"{network}@1=0.4", "random=0.6"), games=1) == 0
     (split,) = splits_in(tmp_path)
     found = rows(tmp_path, split)
     assert found.log_probability == pytest.approx(-np.log(found.actions.lengths), abs=1e-6)
