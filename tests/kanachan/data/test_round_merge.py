@@ -25,15 +25,22 @@ SPLIT = ("--fractions", "0.5,0.25,0.25")
 @pytest.fixture(scope="module")
 def records(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     folder = tmp_path_factory.mktemp("games")
-    for style, seed in (("east", "5"), ("south", "6")):
-        assert simulate(["-n", "6", "--seed", seed, "--style", style, "-o", str(folder / style)]) == 0
+    for style, seed in (("east", "8"), ("south", "9")):
+        assert simulate(["-n", "3", "--seed", seed, "--style", style, "-o", str(folder / style)]) == 0
     return sorted(folder.glob("*/*"))
 
 
 @pytest.fixture(scope="module")
 def shards(records: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """All games in one folder, in small files."""
-    return annotated(tmp_path_factory.mktemp("shards") / "all", records, "--rows-per-shard", "10")
+    return annotated(tmp_path_factory.mktemp("shards") / "all", records, "--rows-per-shard", "5")
+
+
+@pytest.fixture(scope="module")
+def parts(records: list[Path], tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Two folders that share two games."""
+    folder = tmp_path_factory.mktemp("parts")
+    return [str(annotated(folder / "some", records[:4])), str(annotated(folder / "others", records[2:]))]
 
 
 def annotated(folder: Path, records: list[Path], *more: str) -> Path:
@@ -73,12 +80,11 @@ def test_shards_have_the_rounds_of_real_records(folder: str, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("keeps", [True, False])
 def test_rounds_of_merged_folders_are_copied_and_once_if_a_game_is_in_two_folders(
-    records: list[Path], shards: Path, tmp_path: Path, keeps: bool
+    records: list[Path], parts: list[str], shards: Path, tmp_path: Path, keeps: bool
 ) -> None:
-    parts = [annotated(tmp_path / "some", records[:8]), annotated(tmp_path / "others", records[4:])]
     options = ["--keep-splits"] if keeps else ["--fractions", "0.25,0.25,0.5"]
-    assert pack.main([*map(str, parts), "-o", str(tmp_path / "found"), *options]) == 0
-    expected = annotated(tmp_path / "expected", records, *([] if keeps else options))
+    assert pack.main([*parts, "-o", str(tmp_path / "found"), *options]) == 0
+    expected = shards if keeps else annotated(tmp_path / "expected", records, *options)
     for split in splits_in(expected):
         assert rounds_in(tmp_path / "found", split) == rounds_in(expected, split)
 
