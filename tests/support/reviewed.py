@@ -2,6 +2,8 @@
 
 import json
 from collections.abc import Iterator, Sequence
+from copy import deepcopy
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,10 +32,15 @@ class Seen(NamedTuple):
 
 def events_of(seed: int, game_id: str | None = None, vocabulary: Vocabulary = V) -> list[Event]:
     """Returns a simulated East-only game as mjai events, under another id if one is given."""
-    events = [dict(event) for event in simulate_game(vocabulary, seed, style=0, annotated=False).events]
+    events = deepcopy(_simulated(seed, vocabulary))
     if game_id is not None:
         events[0] = {**events[0], "kanachan": {**events[0]["kanachan"], "id": game_id}}
     return events
+
+
+@cache
+def _simulated(seed: int, vocabulary: Vocabulary) -> list[Event]:
+    return [dict(event) for event in simulate_game(vocabulary, seed, style=0, annotated=False).events]
 
 
 def with_empty_rounds() -> list[Event]:
