@@ -1,7 +1,9 @@
 """Games made up here, with the offers of Mahjong Soul's server to each seat, and the inputs of the players."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 from annotate.game.decisions import Choice, Decision, choice_of, play
@@ -93,6 +95,12 @@ class MadeGame:
 
 def simulated(seed: int, style: int = 0, rules: Rules = "mjsoul", vocabulary: Vocabulary = V) -> MadeGame:
     """A whole game of careless rule-based players, who set aside every North that they draw."""
+    made = _simulated(seed, style, rules, vocabulary)
+    return replace(made, rounds=deepcopy(made.rounds), windows=deepcopy(made.windows))
+
+
+@cache
+def _simulated(seed: int, style: int, rules: Rules, vocabulary: Vocabulary) -> MadeGame:
     num_seats = vocabulary.num_seats
     players = [RuleBasedAgent(TEMPERAMENTS[seat], seed * 4 + seat, vocabulary, 0.1) for seat in range(num_seats)]
 
