@@ -57,7 +57,7 @@ def test_a_program_receives_only_its_own_hand_in_rounds_without_a_request(tmp_pa
 
 @pytest.mark.parametrize("program", [mjai("leaves"), f"{QUIET} leaves"], ids=["answers all", "quiet"])
 def test_a_program_that_exits_with_its_game_is_started_again_for_the_next(program: str, tmp_path: Path) -> None:
-    assert arena(tmp_path, "--together", "1", players=("rule", program)) == 0
+    assert arena(tmp_path, "--together", "1", players=(program, "rule")) == 0
     assert len(journal(tmp_path)) == 5
 
 
