@@ -51,7 +51,7 @@ def of_all_kinds(annotations: list[Annotation]) -> list[Annotation]:
 def shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("decisions")
     for split, seed in (("train", 1), ("validation", 2)):
-        write_lines(folder / f"{split}.txt", of_all_kinds(random_annotations(400, seed)))
+        write_lines(folder / f"{split}.txt", of_all_kinds(random_annotations(200, seed)))
     files = [str(folder / "train.txt"), "--validation", str(folder / "validation.txt")]
     assert pack.main(["--train", *files, "-o", str(folder / "shards")]) == 0
     return folder / "shards"
@@ -141,8 +141,8 @@ def test_the_reliability_chart_is_a_table_of_numbers(stage: StageName, curriculu
     table = json.loads(path.read_text())
     assert table["columns"] == ["predicted", "actual", "line", "decisions"]
     points = [row for row in table["data"] if row[2] == "network"]
-    assert sum(row[3] for row in points) == 400
-    error = sum(abs(row[0] - row[1]) * row[3] for row in points) / 400
+    assert sum(row[3] for row in points) == 200
+    error = sum(abs(row[0] - row[1]) * row[3] for row in points) / 200
     assert error == pytest.approx(float(rows_of(curriculum[stage])[-1]["calibration/error"]))
     charts = [r["config"]["update"] for r in records(curriculum[stage]) if r["type"] == "config"]
     chart = charts[-1]["_wandb.visualize.calibration/reliability"]["panel_config"]
@@ -158,7 +158,7 @@ def test_settings_data_commit_and_lineage_are_in_the_config(curriculum: dict[Sta
     config = inspected["config"]
     assert inspected["state"] == "finished" and config["model"]["width"] == 16
     assert (config["commit"], config["data_card"]) == (card["commit"], card["data"])
-    assert config["data_card"]["decisions"] == {"train": 400, "validation": 400}
+    assert config["data_card"]["decisions"] == {"train": 200, "validation": 200}
     assert config["lineage"] == card["lineage"]
     assert [entry["stage"] for entry in config["lineage"]] == [stage for stage in STAGES if stage != last]
 
