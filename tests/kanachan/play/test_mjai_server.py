@@ -116,11 +116,12 @@ def test_sampled_choices_depend_on_the_seed_and_are_not_always_the_best(
     weights: dict[StageName, Path], rounds: list[list[Event]]
 ) -> None:
     def play(seed: int) -> list[Event]:
-        found = answers(bot_of(weights["imitation"], 0, sampling=1.0, seed=seed), stream(0, rounds[:2]))
+        found = answers(bot_of(weights["imitation"], 0, sampling=1.0, seed=seed), stream(0, rounds[:1]))
         return [{**a, "meta": a["meta"]["is_greedy"]} for a in found if "meta" in a]
 
-    assert play(1) == play(1) != play(2)
-    assert {answer["meta"] for answer in play(1)} == {True, False}
+    played = play(1)
+    assert played == play(1) != play(2)
+    assert {answer["meta"] for answer in played} == {True, False}
 
 
 def test_the_mask_always_includes_the_players_action(weights: dict[StageName, Path], rounds: list[list[Event]]) -> None:
@@ -128,7 +129,7 @@ def test_the_mask_always_includes_the_players_action(weights: dict[StageName, Pa
     for seat in range(4):
         bot = bot_of(weights["imitation"], seat)
         bot.answer(json.dumps(START))
-        for events in rounds[:3]:
+        for events in rounds[:2]:
             meta: Any = None
             for event in events:
                 if event.get("actor") == seat and event["type"] not in ("tsumo", "reach_accepted"):
@@ -138,7 +139,7 @@ def test_the_mask_always_includes_the_players_action(weights: dict[StageName, Pa
                 answer = bot.answer(json.dumps(event))
                 if event["type"] not in ("reach_accepted", "dora"):
                     meta = answer.get("meta")
-    assert num_done > 100
+    assert num_done > 60
 
 
 def bit_of(event: Event) -> int:
@@ -172,7 +173,7 @@ def test_a_wrong_line_is_answered_with_an_error_and_the_next_game_is_played(
     bot.answer(json.dumps(START))
     answer = bot.answer(line)
     assert answer["type"] == "error" and message in answer["message"]
-    found = answers(bot, stream(0, rounds[:1]))
+    found = answers(bot, stream(0, [rounds[0][:20]]))
     assert "error" not in {answer["type"] for answer in found}
     assert any("meta" in answer for answer in found)
 
