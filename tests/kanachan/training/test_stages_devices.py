@@ -34,7 +34,7 @@ from tests.support.tiny_stage import batches, make_trainer
 from tests.support.tiny_weights import written
 
 ROWS, SEATS, STEPS = 8, FOUR_PLAYERS.num_seats, 6
-TINY, OPTIM = MODEL_SIZES["tiny"], OptimConfig()
+TINY, OPTIM = replace(MODEL_SIZES["tiny"], layers=1), OptimConfig()
 
 
 @pytest.fixture
@@ -117,12 +117,12 @@ def test_packed_batches_are_computed_on_one_device(stage: StageName, batch: Batc
 
 
 def test_distillation_computes_on_one_device(batch: Batch, tmp_path: Path) -> None:
-    teacher = tempered(written(tmp_path))
+    teacher = tempered(written(tmp_path, layers=1))
     train_elsewhere(stage_module("imitation", teacher=teacher), batch)
 
 
 def test_stage_policy_computes_on_one_device(batch: Batch, tmp_path: Path) -> None:
-    path = written(tmp_path)
+    path = written(tmp_path, layers=1)
     networks = [tempered(path) for _ in range(3)]
     module = PolicyModule(*networks, PolicyConfig(), OPTIM, STEPS, STEPS, TINY)
     validate_elsewhere(module, train_elsewhere(module, batch.with_soft_labels(torch.ones(ROWS, 3))))
