@@ -127,7 +127,7 @@ def test_the_actions_of_a_player_are_possible_and_do_not_depend_on_the_other_gam
 @cache
 def situations(vocabulary: Vocabulary = V) -> Requests:
     """Returns the requests of a few rounds to a player that answers at random."""
-    return played("random", GAMES, together=3, most=70, vocabulary=vocabulary)[1].requests
+    return played("random", GAMES, together=3, most=100, vocabulary=vocabulary)[1].requests
 
 
 def scores_of(policy: Policy, requests: Sequence[ActRequest]) -> list[np.ndarray]:
