@@ -4,12 +4,14 @@ garbage collector."""
 
 import gc
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background, programs would ignore Ctrl-C forever
 
 
 def pytest_collection_finish() -> None:
