@@ -33,7 +33,7 @@ PREVIOUS_NAME = "previous.ckpt"
 UNCOOLED_NAME = "before-cooldown.ckpt"
 _FORMAT = "format_version"
 _VERSION = 4
-"""3: has the hashes of the weights that are used besides --init"""
+"""4: says whether the average forgets its start"""
 
 
 class CheckpointFiles(CheckpointIO):

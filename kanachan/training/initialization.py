@@ -35,7 +35,7 @@ class InitialNetwork(NamedTuple):
     origin: str
     """origin of its parts, in words"""
     is_whole: bool = False
-    """whether all of it is from --init: a network that learns further"""
+    """whether all of the network of a new run is from --init"""
 
 
 def initial_network(config: TrainConfig, vocabulary: Vocabulary, *, inherits: bool) -> InitialNetwork:

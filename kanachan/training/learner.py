@@ -19,7 +19,7 @@ class Learner:
     origin: str
     """origin of its parts, in words"""
     is_whole: bool = False
-    """whether all of its network is from --init"""
+    """whether all of the network of a new run is from --init"""
     samples: str = "decisions"
     """what a batch consists of, in words"""
     ancestry: Ancestry = Ancestry()
