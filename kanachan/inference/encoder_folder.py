@@ -36,11 +36,11 @@ def export_encoder(policy: Policy, folder: Path, name: str | None = None) -> int
         auto_map=_AUTO_MAP,
     )
     exported = KanachanEncoder(config)
-    shows_bars = is_progress_bar_enabled()
-    disable_progress_bar()  # type: ignore[no-untyped-call]  # for writing one file
     exported.encoder.load_state_dict(policy.network.encoder.state_dict(), strict=True)
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder, prefix=".kanachan-export.") as temporary:
+        shows_bars = is_progress_bar_enabled()
+        disable_progress_bar()  # type: ignore[no-untyped-call]  # for writing one file
         try:
             exported.save_pretrained(temporary)
         except SafetensorError as error:  # a disk error
