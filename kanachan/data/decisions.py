@@ -61,12 +61,7 @@ def observations_of(rows: Rows, vocabulary: Vocabulary) -> list[Observation]:
 def describe_row(row: Row) -> str:
     """Describes a decision on several lines, like kanachan-annotate --explain. Raises ValueError if it is not one."""
     (annotation,) = annotations_of(row)
-    return describe(annotation, vocabulary_of(annotation.observation))
-
-
-def vocabulary_of(observation: Observation) -> Vocabulary:
-    """Returns the vocabulary of an observation, recognised by its numbers."""
-    return vocabulary_of_numbers(len(observation.numeric))
+    return describe(annotation, vocabulary_of_numbers(len(annotation.numeric)))
 
 
 def _converted(rows: Rows, convert: Callable[[Row], ConvertedT]) -> list[ConvertedT]:
@@ -88,6 +83,9 @@ def _each(rows: Rows) -> Iterator[Row]:
         if isinstance(first, int):
             yield values
         else:
+            lengths = {name: len(column) for name, column in values.items()}
+            if len({*lengths.values()}) > 1:
+                raise ValueError(f"the columns have different numbers of rows: {lengths}")
             yield from (dict(zip(values, row, strict=True)) for row in zip(*values.values(), strict=True))
     elif hasattr(rows, "to_pylist"):
         yield from rows.to_pylist()
@@ -109,7 +107,7 @@ def _annotation(row: Row) -> Annotation:
         results=_integers(row, "results"),
         hidden=None if row.get(HIDDEN) is None else _integers(row, HIDDEN),
     )
-    check(found, vocabulary_of(found.observation))
+    check(found, vocabulary_of_numbers(len(found.numeric)))
     return found
 
 

@@ -67,6 +67,7 @@ def test_a_row_has_the_same_description_as_its_annotation() -> None:
         ([ANNOTATIONS[0], altered(ANNOTATIONS[1], sparse=(600,))], r"row 2: field 1 \(sparse\), element 0: 600 is not"),
         ([BATCH.to_pylist()[0] | {"actions": None}], "row 1: the column 'actions' is not a list of integers: None"),
         ([BATCH.to_pylist()[0] | {"numeric": [1.5] * 6}], "row 1: the column 'numeric' is not a list of integers"),
+        (BATCH.to_pydict() | {"actions": [[1]]}, "the columns have different numbers of rows: .*'actions': 1"),
         ([17], "row 1: an annotation line or a row of a shard expected, not int"),
     ],
 )
